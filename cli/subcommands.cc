@@ -5,7 +5,7 @@ namespace lockstep::cli {
 
 // Each in the file of its name.
 AddOptions AddBuckets, AddCompare, AddDiagnose, AddDoctor, AddExport, AddMakeDataset, AddNightly,
-    AddReport, AddSampler, AddScore, AddShow, AddStress, AddTraceDdp, AddTrend, AddWatch;
+    AddReport, AddRun, AddSampler, AddScore, AddShow, AddStress, AddTraceDdp, AddTrend, AddWatch;
 void SeparateSides(std::vector<std::string>& arguments);  // compare.cc
 
 namespace {
@@ -22,6 +22,8 @@ constexpr Subcommand kSubcommands[] = {
     {"make-dataset", "Write an HDF5 file of samples to load in benchmarks", AddMakeDataset},
     {"nightly", "Is this machine, or hostfile, fit for training? Resumable", AddNightly},
     {"report", "Write runs as one self-contained HTML page", AddReport},
+    {"run", "Launch a benchmark K times: intervals over launches; two commands are compared",
+     AddRun},
     {"sampler", "Print the indices that PyTorch's DistributedSampler gives a rank", AddSampler},
     {"score", "Of stress runs: what was found, right and wrong, false alarms, how soon", AddScore},
     {"show", "Print run files; of a directory, a line a run", AddShow},

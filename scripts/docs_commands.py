@@ -33,6 +33,7 @@ SUBSTITUTIONS = [
     (r"scripts/scoreboard(?! --)|scripts/scoreboard --ranks=2,4 --seeds=20",
      "scripts/scoreboard --ranks=2 --seeds=1 --healthy=1 --scenario=uneven_inputs/case2 --time=60 "
      "--output=trials", "launches"),
+    (r"--launches=\d+", "--launches=1", "launches"),
     (r"--trials=1000000 --jobs=4", "--trials=50 --jobs=2", "trials"),
     (r"--trials=100\b", "--trials=2", "trials"),
     (r"--trials=20\b", "--trials=1", "trials"),
@@ -61,6 +62,7 @@ SKIPPED = [
 CODES = [
     (r"^lockstep doctor", (0, 1), "this machine may have a problem"),
     (r"^lockstep compare", (0, 3, 5), "launches of one build, few of them"),
+    (r"^lockstep run", (0, 3), "one launch a side decides nothing"),
     (r"^lockstep trend", (0, 3), "one night says nothing"),
     (r"compat_matrix scripts", (3,), "one launch a configuration decides nothing"),
     (r"bench_links", (0, 3), "no link between hosts"),

@@ -1,0 +1,178 @@
+// `lockstep run --launches=K -- COMMAND`: a launch shares its placement, memory and mode of the
+// library with itself only, so what is known of a case is known over launches. Two commands are
+// launched in turn, which lets drift of the machine meet both alike, and compared.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "cli/launch.h"
+#include "cli/subcommand.h"
+#include "core/base/utc.h"
+#include "results/compare/compare.h"
+#include "results/compare/load.h"
+#include "results/compare/over_launches.h"
+#include "results/compare/print.h"
+#include "session/progress_line.h"
+
+namespace lockstep::cli {
+namespace {
+
+namespace fs = std::filesystem;
+namespace compare = results::compare;
+
+struct Options {
+  int launches = 8;
+  double limit_seconds = 600;
+  std::string output;
+  std::vector<std::string> words;  // of one command or two, with `--` between them
+};
+
+// A command and the folder of its launches.
+struct Side {
+  std::vector<std::string> command;
+  fs::path folder;
+};
+
+Result<std::vector<Side>> SidesOf(const Options& options) {
+  std::vector<Side> sides(1);
+  for (const std::string& word : options.words) {
+    if (word == "--output" || word.starts_with("--output=")) {
+      return InvalidInput("run: " + word +
+                          " in the command; every launch gets a file of its own: see run --output");
+    }
+    if (word == "--") {
+      sides.emplace_back();
+    } else {
+      sides.back().command.push_back(word);
+    }
+  }
+  if (sides.size() > 2) {
+    return InvalidInput(
+        fmt::format("run: {} commands; give one, or two that are compared", sides.size()));
+  }
+  for (const Side& side : sides) {
+    if (side.command.empty()) return InvalidInput("run: an empty command; write -- mpirun ...");
+  }
+  std::string started = UtcNow();
+  std::erase_if(started, [](char c) { return c == '-' || c == ':'; });
+  const fs::path folder =
+      options.output.empty() ? fs::path("results/launches") / started : fs::path(options.output);
+  sides.front().folder = sides.size() == 1 ? folder : folder / "base";
+  if (sides.size() == 2) sides.back().folder = folder / "candidate";
+  return sides;
+}
+
+Status MakeFolder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) {
+    return EnvironmentError(fmt::format("--output: '{}' can't be made ({}); choose another place",
+                                        folder.string(), error.message()));
+  }
+  if (fs::is_empty(folder, error)) return OkStatus();
+  return InvalidInput(
+      fmt::format("--output: '{}' holds files; name a new folder, so that launches are not mixed",
+                  folder.string()));
+}
+
+std::string LastLineOf(const std::string& path) {
+  std::ifstream file(path);
+  std::string last = "it said nothing";
+  for (std::string line; std::getline(file, line);) {
+    if (line.find_first_not_of(" -\t") != std::string::npos) last = line;
+  }
+  return last;
+}
+
+// Whether to go on.
+Result<bool> LaunchOnce(const Side& side, int number, double limit_seconds) {
+  const std::string stem = (side.folder / fmt::format("{:03}", number)).string();
+  LaunchOrder order{side.command, stem + ".log", "", limit_seconds};
+  order.words.push_back("--output=" + stem + ".h5");
+  LOCKSTEP_ASSIGN_OR_RETURN(const LaunchEnd end, RunLaunch(order));
+  if (end.interrupted) return false;
+  std::error_code ignored;
+  if (fs::exists(stem + ".h5", ignored)) return true;
+  const std::string message =
+      fmt::format("launch {} left no result file (exit code {}): {}; see {}", number, end.exit_code,
+                  LastLineOf(order.log), order.log);
+  return end.exit_code == static_cast<int>(ExitCode::kUsage) ? InvalidInput(message)
+                                                             : EnvironmentError(message);
+}
+
+Status LaunchAll(const Options& options, const std::vector<Side>& sides) {
+  session::ProgressLine progress(true);
+  const SignalsNoted noted;
+  for (int round = 0; round < options.launches; ++round) {
+    std::vector<const Side*> turn;
+    for (const Side& side : sides) turn.push_back(&side);
+    if (round % 2 == 1) std::reverse(turn.begin(), turn.end());
+    for (const Side* side : turn) {
+      progress.Show(fmt::format("launch {} of {}, in {}", round + 1, options.launches,
+                                side->folder.string()));
+      LOCKSTEP_ASSIGN_OR_RETURN(const bool more,
+                                LaunchOnce(*side, round + 1, options.limit_seconds));
+      if (!more) return OkStatus();
+    }
+  }
+  return OkStatus();
+}
+
+Result<ExitCode> Tell(const Options& options, const std::vector<Side>& sides) {
+  std::vector<compare::Loaded> loaded;
+  for (const Side& side : sides) {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        compare::Loaded of_side,
+        compare::LoadLaunches({side.folder.string()}, compare::Depth::kDirectory));
+    loaded.push_back(std::move(of_side));
+  }
+  if (sides.size() == 1) {
+    const compare::LaunchSummary summary = compare::SummarizeLaunches(
+        loaded.front().launches, static_cast<std::size_t>(options.launches));
+    fmt::print("{}launches: {}\n", compare::FormatTable(summary), sides.front().folder.string());
+    return summary.exit_code;
+  }
+  compare::CompareOptions how;
+  how.across = {"backend", "ranks", "program", "cuda_graph"};  // the commands say what differs
+  std::vector<std::string> notes = std::move(loaded[0].skipped);
+  notes.insert(notes.end(), loaded[1].skipped.begin(), loaded[1].skipped.end());
+  const compare::LaunchComparison comparison =
+      compare::Compare(loaded[0].launches, loaded[1].launches, how, std::move(notes));
+  fmt::print("{}launches: {} and {}\n", compare::FormatTable(comparison), sides[0].folder.string(),
+             sides[1].folder.string());
+  return comparison.exit_code;
+}
+
+Result<ExitCode> Run(const Options& options) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<Side> sides, SidesOf(options));
+  for (const Side& side : sides) LOCKSTEP_RETURN_IF_ERROR(MakeFolder(side.folder));
+  LOCKSTEP_RETURN_IF_ERROR(LaunchAll(options, sides));
+  return Tell(options, sides);
+}
+
+}  // namespace
+
+Work AddRun(ArgumentParser& parser) {
+  auto options = std::make_shared<Options>();
+  parser
+      .Add("COMMAND", options->words,
+           "After `--`: mpirun and a bench_ program; a second `--` and command is compared with it")
+      .Required();
+  parser.Add("--launches", options->launches, "Launches of each command")
+      .Between(1, 10'000)
+      .ShowDefault();
+  parser.Add("--limit", options->limit_seconds, "Seconds after which a launch is ended")
+      .BetweenReals(1, 86'400)
+      .ShowDefault();
+  parser.Add("--output", options->output, "A new folder (default: below results/launches)");
+  return [options] { return Run(*options); };
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""`lockstep run` from the outside: launches of one command, of two, and commands that are wrong."""
+import glob
+import os
+import subprocess
+import tempfile
+import unittest
+
+_LOCKSTEP = "cli/lockstep"
+_MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1",
+           "-np", "2"] + (["--allow-run-as-root"] if os.geteuid() == 0 else [])
+_BENCH = ["bench/bench_allreduce", "-b", "8", "-e", "16", "-f", "2", "-n", "20", "--no-progress"]
+
+
+def run(*words):
+    done = subprocess.run([_LOCKSTEP, "run", *words], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+class RunTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = os.path.join(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")), "launches")
+
+    def files(self):
+        found = glob.glob(os.path.join(self.folder, "**", "*.h5"), recursive=True)
+        return sorted(os.path.relpath(path, self.folder) for path in found)
+
+    def test_one_command_has_a_row_a_case(self):
+        code, out, err = run("--launches=2", "--output", self.folder, "--", *_MPIRUN, *_BENCH)
+        self.assertEqual((code, err), (0, ""), out)
+        self.assertEqual(self.files(), ["001.h5", "002.h5"])
+        lines = out.splitlines()
+        self.assertRegex(lines[0], "^PASS: 2 launches of bench_allreduce; the median of each case")
+        self.assertEqual(lines[2].split(),
+                         ["case", "median", "+-%", "lowest", "highest", "launches", "outcome"])
+        self.assertEqual([line.split()[-2:] for line in lines[3:5]], [["2", "pass"]] * 2)
+        self.assertNotIn(" - ", lines[3])
+
+    def test_two_commands_are_launched_in_turn_and_compared(self):
+        code, out, err = run("--launches=2", "--output", self.folder, "--", *_MPIRUN, *_BENCH, "--",
+                             *_MPIRUN, *_BENCH, "--backend=gloo")
+        self.assertEqual((code, err), (3, ""), "too few launches decide nothing\n" + out)
+        self.assertEqual(self.files(), ["base/001.h5", "base/002.h5", "candidate/001.h5",
+                                        "candidate/002.h5"])
+        self.assertIn("ambiguous", out)
+        order = sorted(self.files(),
+                       key=lambda name: os.stat(os.path.join(self.folder, name)).st_mtime_ns)
+        self.assertEqual([name.split("/")[0] for name in order],
+                         ["base", "candidate", "candidate", "base"])
+
+    def test_a_launch_without_a_result_ends_it_at_once(self):
+        code, out, err = run("--launches=3", "--output", self.folder, "--", *_MPIRUN, *_BENCH,
+                             "--backend=none")
+        self.assertEqual((code, out), (2, ""))
+        self.assertRegex(err, r"^lockstep: launch 1 left no result file \(exit code 2\): .*\n$")
+        self.assertEqual(len(glob.glob(self.folder + "/*.log")), 1)
+
+    def test_what_is_typed_wrongly_is_named(self):
+        for words, said in (
+                (["--output=" + self.folder, "--", "true", "--output=x"], "--output=x in the"),
+                (["--output=" + self.folder, "--", "a", "--", "b", "--", "c"], "3 commands"),
+                (["--output=" + self.folder, "--", "a", "--"], "an empty command"),
+                (["--launches=0", "--", "true"], "--launches")):
+            code, out, err = run(*words)
+            self.assertEqual((code, out), (2, ""), words)
+            self.assertIn(said, err)
+            self.assertEqual(err.count("\n"), 1, err)
+        os.makedirs(self.folder)
+        with open(os.path.join(self.folder, "old.h5"), "w", encoding="utf-8"):
+            pass
+        code, _, err = run("--output", self.folder, "--", "true")
+        self.assertEqual(code, 2)
+        self.assertIn("holds files", err)
+
+
+if __name__ == "__main__":
+    unittest.main()
