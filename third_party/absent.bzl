@@ -8,6 +8,7 @@ load("@system_gloo//:facts.bzl", gloo = "REASON")
 load("@system_gtest//:facts.bzl", gtest = "REASON")
 load("@system_hdf5//:facts.bzl", hdf5 = "REASON")
 load("@system_json//:facts.bzl", json = "REASON")
+load("@system_libcrypto//:facts.bzl", libcrypto = "REASON")
 load("@system_libdw//:facts.bzl", libdw = "REASON")
 load("@system_mpi//:facts.bzl", mpi = "REASON")
 load("@system_tomlplusplus//:facts.bzl", tomlplusplus = "REASON")
@@ -22,6 +23,7 @@ _REASONS = {
     "gtest": gtest,
     "hdf5": hdf5,
     "json": json,
+    "libcrypto": libcrypto,
     "libdw": libdw,
     "mpi": mpi,
     "nccl_headers": nccl,

@@ -75,6 +75,12 @@ def _system_libraries():
         package = "libtomlplusplus-dev",
     )
     system_library(
+        name = "system_libcrypto",
+        header = "openssl/hmac.h",
+        pkg_config = "libcrypto",
+        package = "libssl-dev",
+    )
+    system_library(
         name = "system_libdw",
         header = "elfutils/libdwfl.h",
         libraries = ["dw", "elf"],

@@ -26,14 +26,16 @@
 
 namespace lockstep::control {
 
-inline constexpr std::uint32_t kProtocolVersion = 7;
+inline constexpr std::uint32_t kProtocolVersion = 8;
 
 enum class FrameType : std::uint32_t {
   kNone = 0,
   // Joining, between a follower and the coordinator.
   kHello,
+  kChallenge,
+  kJoin,
   kWelcome,  // admitted
-  kRefused,  // knows the secret, but is no rank that is missing
+  kRefused,  // of another version, or no rank that is missing
   // Orders, from the coordinator to an agent.
   kStartWorker,
   kToWorker,      // a Message
@@ -94,13 +96,35 @@ inline constexpr std::size_t kMostHelloBytes = 64 << 10;
 // Events in one piece of evidence: 64 KiB a rank.
 inline constexpr std::size_t kEvidenceEvents = 1024;
 
+// Of random bytes, which a proof covers (core/control/rendezvous/proof.h).
+inline constexpr std::size_t kNonceBytes = 16;
+
+// The follower's first word.
 struct HelloFrame {
   static constexpr FrameType kType = FrameType::kHello;
   std::uint32_t version = kProtocolVersion;
-  std::string secret;
-  std::string request;  // a JoinWords of that version
+  std::string nonce;
   static void Describe(auto& fields, auto& frame) {
-    fields(frame.version, frame.secret);
+    fields(frame.version, frame.nonce);
+    fields.Require(frame.nonce.size() == kNonceBytes);
+  }
+};
+// The coordinator's answer: it knows the secret; does the follower?
+struct ChallengeFrame {
+  static constexpr FrameType kType = FrameType::kChallenge;
+  std::string nonce;
+  std::string proof;
+  static void Describe(auto& fields, auto& frame) {
+    fields(frame.nonce, frame.proof);
+    fields.Require(frame.nonce.size() == kNonceBytes);
+  }
+};
+struct JoinFrame {
+  static constexpr FrameType kType = FrameType::kJoin;
+  std::string proof;
+  std::string request;  // JoinWords
+  static void Describe(auto& fields, auto& frame) {
+    fields(frame.proof);
     fields.Rest(frame.request);
   }
 };

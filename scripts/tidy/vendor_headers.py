@@ -13,6 +13,7 @@ _VENDORS = [
     (r"gloo/.*", "system_gloo", ("core/comm/gloo/",)),
     (r"benchmark/.*", "system_benchmark", ("bench/",)),
     (r"(elfutils/.*|(dwarf|libelf|gelf)\.h)", "system_libdw", ("core/agent/", "watch/run/")),
+    (r"openssl/.*", "system_libcrypto", ("core/control/rendezvous/",)),
     (r"nccl\w*\.h", "nccl_headers", ("core/comm/nccl/",)),
     (r"(cuda\w*|cooperative_groups|driver_types|nvml)\.h", "headers", ("core/device/cuda/",)),
     (r"(cub|thrust|cuda|nv)/.*", "headers", ("core/device/cuda/",)),

@@ -54,15 +54,6 @@ std::optional<Endpoint> AskForEndpoint(const std::string& server) {
 
 }  // namespace
 
-bool SameSecret(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  volatile unsigned char difference = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    difference = static_cast<unsigned char>(difference | (a[i] ^ b[i]));
-  }
-  return difference == 0;
-}
-
 Result<std::unique_ptr<EndpointServer>> EndpointServer::Open(const LaunchContext& context,
                                                              const Endpoint& endpoint) {
   auto server = std::make_unique<EndpointServer>();

@@ -12,11 +12,10 @@
 #include "core/base/fd.h"
 #include "core/base/status.h"
 #include "core/control/context.h"
+#include "core/control/rendezvous/proof.h"
 #include "core/control/signals.h"
 
 namespace lockstep::control::rendezvous {
-
-inline constexpr std::size_t kSecretBytes = 16;
 
 // Where an agent listens, and what it asks of who comes.
 struct Endpoint {
@@ -28,9 +27,6 @@ struct Endpoint {
     fields.Require(endpoint.secret.size() == kSecretBytes);
   }
 };
-
-// Takes the same time wherever the difference is.
-bool SameSecret(std::string_view a, std::string_view b);
 
 // An abstract unix socket that gives the endpoint to processes of our own user on this host.
 class EndpointServer {

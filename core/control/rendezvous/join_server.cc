@@ -3,12 +3,10 @@
 #include "core/control/rendezvous/join_server.h"
 
 #include <fmt/core.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "core/control/frames.h"
@@ -24,13 +22,6 @@ constexpr std::size_t kMostStrangers = 64;
 // At a time, so that those who speak are heard in between.
 constexpr int kMostAccepted = 64;
 
-std::string NewSecret() {
-  std::string secret(kSecretBytes, '\0');
-  LOCKSTEP_CHECK(getrandom(secret.data(), secret.size(), 0) == static_cast<ssize_t>(kSecretBytes),
-                 std::strerror(errno));
-  return secret;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<JoinServer>> JoinServer::Listen(const std::string& address, int followers,
@@ -38,7 +29,7 @@ Result<std::unique_ptr<JoinServer>> JoinServer::Listen(const std::string& addres
   std::unique_ptr<JoinServer> server(new JoinServer(followers));
   Endpoint& own = server->endpoint_;
   own.address = address;
-  own.secret = secret.empty() ? NewSecret() : secret;
+  own.secret = secret.empty() ? RandomBytes() : secret;
   LOCKSTEP_ASSIGN_OR_RETURN(server->listener_, IsLocal(address) ? ListenLocal(own.address)
                                                                 : ListenTcp(own.address, own.port));
   return server;
@@ -46,7 +37,7 @@ Result<std::unique_ptr<JoinServer>> JoinServer::Listen(const std::string& addres
 
 void JoinServer::AddTo(std::vector<pollfd>& items) const {
   items.push_back({listener_.get(), POLLIN, 0});
-  for (const Channel& pending : pending_) items.push_back({pending.fd(), POLLIN, 0});
+  for (const Pending& pending : pending_) items.push_back({pending.channel.fd(), POLLIN, 0});
 }
 
 Status JoinServer::Serve() {
@@ -61,40 +52,57 @@ Status JoinServer::Serve() {
     if (!fd.valid() || (IsLocal(endpoint_.address) && !PeerIsOurUser(fd.get()))) continue;
     SetTcpOptions(fd.get());
     // Most say hello as they come.
-    Channel channel(std::move(fd), kMostHelloBytes);
-    if (!Hear(channel)) pending_.push_back(std::move(channel));
+    Pending pending{Channel(std::move(fd), kMostHelloBytes), {}};
+    if (!Hear(pending)) pending_.push_back(std::move(pending));
     if (pending_.size() > requests_.size() + kMostStrangers) pending_.pop_front();
   }
   return OkStatus();
 }
 
-bool JoinServer::Hear(Channel& pending) {
-  pending.Fill();
-  const std::optional<Frame> frame = pending.Take();
-  if (!frame) return !pending.open();
-  const std::optional<HelloFrame> hello = Decode<HelloFrame>(frame->payload);
-  if (!frame->is(FrameType::kHello) || !hello || !SameSecret(hello->secret, endpoint_.secret)) {
-    return true;
+bool JoinServer::Hear(Pending& pending) {
+  pending.channel.Fill();
+  while (const std::optional<Frame> frame = pending.channel.Take()) {
+    if (!pending.nonces.follower.empty()) {
+      Admit(*frame, pending);
+      return true;
+    }
+    if (!Challenge(*frame, pending)) return true;
   }
-  std::optional<JoinWords> words;
-  if (hello->version == kProtocolVersion) words = Decode<JoinWords>(hello->request);
+  return !pending.channel.open();
+}
+
+bool JoinServer::Challenge(const Frame& frame, Pending& pending) {
+  const std::optional<HelloFrame> hello = Decode<HelloFrame>(frame.payload);
+  if (!frame.is(FrameType::kHello) || !hello) return false;
+  if (hello->version != kProtocolVersion) {
+    pending.channel.Send(FrameType::kRefused);
+    return false;
+  }
+  pending.nonces = {hello->nonce, RandomBytes()};
+  pending.channel.Send(ChallengeFrame{pending.nonces.coordinator,
+                                      ProofOfCoordinator(endpoint_.secret, pending.nonces)});
+  return true;
+}
+
+void JoinServer::Admit(const Frame& frame, Pending& pending) {
+  const std::optional<JoinFrame> join = Decode<JoinFrame>(frame.payload);
+  if (!frame.is(FrameType::kJoin) || !join ||
+      !IsSameProof(join->proof, ProofOfFollower(endpoint_.secret, pending.nonces, join->request))) {
+    return;
+  }
+  std::optional<JoinWords> words = Decode<JoinWords>(join->request);
   if (!words || words->info.rank < 1 || words->info.rank > static_cast<int>(requests_.size())) {
-    pending.Send(FrameType::kRefused);
-    return true;
+    return pending.channel.Send(FrameType::kRefused);
   }
   AgentInfo& info = words->info;
   Contact contact = {info.rank, info.host, words->address, words->port};
   std::optional<JoinRequest>& place = requests_[static_cast<std::size_t>(info.rank - 1)];
   // Who came before, and has left since, has come again.
   if (place) place->channel.Fill();
-  if (place && place->channel.open()) {
-    pending.Send(FrameType::kRefused);
-    return true;
-  }
-  pending.set_most_payload_bytes(kMostFrameBytes);
-  if (welcoming_) pending.Send(FrameType::kWelcome);
-  place.emplace(JoinRequest{std::move(info), std::move(contact), std::move(pending)});
-  return true;
+  if (place && place->channel.open()) return pending.channel.Send(FrameType::kRefused);
+  pending.channel.set_most_payload_bytes(kMostFrameBytes);
+  if (welcoming_) pending.channel.Send(FrameType::kWelcome);
+  place.emplace(JoinRequest{std::move(info), std::move(contact), std::move(pending.channel)});
 }
 
 void JoinServer::Welcome() {
@@ -108,7 +116,7 @@ void JoinServer::Welcome() {
 }
 
 void JoinServer::HearPending() {
-  std::erase_if(pending_, [this](Channel& pending) { return Hear(pending); });
+  std::erase_if(pending_, [this](Pending& pending) { return Hear(pending); });
 }
 
 std::string JoinServer::Missing() const {

@@ -2,11 +2,11 @@
 //
 // On one host the coordinator listens on a unix socket, and the kernel tells whose process
 // connects: others than our own user's are dropped at once. Across hosts it listens on one address
-// with a port of the kernel's choice. Who wants in proves knowledge of the launch's secret in its
-// first frame. Whoever is wrong or talks too much is dropped, and of those that say nothing the
-// oldest when they become many: none of them makes others wait. Who was dropped although it belongs
-// here joins again. Address and secret go only over channels of our own user: an abstract unix
-// socket whose peer is asked for its user id, or the launcher's MPI.
+// with a port of the kernel's choice. Who wants in proves knowledge of the launch's secret, and so
+// does the coordinator. Whoever is wrong or talks too much is dropped, and of those that say
+// nothing the oldest when they become many: none of them makes others wait. Who was dropped
+// although it belongs here joins again. Address and secret go only over channels of our own user:
+// an abstract unix socket whose peer is asked for its user id, or the launcher's MPI.
 #ifndef LOCKSTEP_CORE_CONTROL_RENDEZVOUS_JOIN_SERVER_H_
 #define LOCKSTEP_CORE_CONTROL_RENDEZVOUS_JOIN_SERVER_H_
 
@@ -28,6 +28,7 @@
 #include "core/control/channel.h"
 #include "core/control/context.h"
 #include "core/control/rendezvous/endpoint.h"
+#include "core/control/rendezvous/proof.h"
 #include "core/control/roster.h"
 #include "core/control/signals.h"
 
@@ -62,10 +63,18 @@ class JoinServer {
                                       double hurry_seconds);
 
  private:
+  // Whose proof is awaited, or whose hello while there are no nonces.
+  struct Pending {
+    Channel channel;
+    Nonces nonces;
+  };
+
   explicit JoinServer(int followers) : requests_(static_cast<std::size_t>(followers)) {}
   void HearPending();
-  // Admits, or drops (returns true: it is no longer pending).
-  bool Hear(Channel& pending);
+  // Challenges, then admits or drops (returns true: it is no longer pending).
+  bool Hear(Pending& pending);
+  bool Challenge(const Frame& hello, Pending& pending);
+  void Admit(const Frame& join, Pending& pending);
   void Welcome();  // from now on
   std::string Missing() const;
   Status PollOnce(EndpointServer* endpoints, Signals& signals, Deadline deadline);
@@ -73,7 +82,7 @@ class JoinServer {
   Fd listener_;
   Endpoint endpoint_;
   bool welcoming_ = false;
-  std::deque<Channel> pending_;  // the oldest first
+  std::deque<Pending> pending_;  // the oldest first
   std::vector<std::optional<JoinRequest>> requests_;
 };
 

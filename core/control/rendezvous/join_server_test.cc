@@ -11,6 +11,9 @@
 #include <chrono>
 #include <cstddef>
 #include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -18,6 +21,7 @@
 #include "core/control/machine.h"
 #include "core/control/open_files.h"
 #include "core/control/rendezvous/join.h"
+#include "core/control/rendezvous/proof.h"
 #include "core/control/tcp.h"
 
 namespace lockstep::control::rendezvous {
@@ -239,10 +243,121 @@ TEST(JoinServer, NoCoordinator) {
   EXPECT_EQ(endpoint.status().code(), StatusCode::kEnvironment);
 }
 
+// A follower that is played word by word, in the server's own thread.
+class Played {
+ public:
+  explicit Played(JoinServer& server)
+      : server_(server),
+        channel_(ConnectTo(server.endpoint(), Soon()).value(), kMostFrameBytes),
+        nonces_{RandomBytes(), ""} {}
+
+  // The server's challenge.
+  std::optional<ChallengeFrame> SayHello() {
+    channel_.Send(HelloFrame{kProtocolVersion, nonces_.follower});
+    const std::optional<Frame> frame = Hear();
+    if (!frame || !frame->is(FrameType::kChallenge)) return std::nullopt;
+    std::optional<ChallengeFrame> challenge = Decode<ChallengeFrame>(frame->payload);
+    if (challenge) nonces_.coordinator = challenge->nonce;
+    return challenge;
+  }
+  JoinFrame ProofFor(int rank) const {
+    const std::string request = Encode(JoinWords{DescribeAgent(rank), "", 0});
+    return {ProofOfFollower(server_.endpoint().secret, nonces_, request), request};
+  }
+  bool IsAdmittedWith(const JoinFrame& join) {
+    channel_.Send(join);
+    const std::optional<Frame> frame = Hear();
+    return frame && frame->is(FrameType::kWelcome);
+  }
+  const Nonces& nonces() const { return nonces_; }
+
+ private:
+  // Nothing when the server dropped it.
+  std::optional<Frame> Hear() {
+    for (const Deadline deadline = Soon(); !deadline.Passed();) {
+      EXPECT_TRUE(server_.Serve().ok());
+      channel_.Fill();
+      if (std::optional<Frame> frame = channel_.Take()) return frame;
+      if (!channel_.open()) return std::nullopt;
+    }
+    ADD_FAILURE() << "neither an answer nor an end";
+    return std::nullopt;
+  }
+
+  JoinServer& server_;
+  Channel channel_;
+  Nonces nonces_;
+};
+
+// One that has welcomed, so that who comes is told at once.
+std::unique_ptr<JoinServer> Welcoming(int followers) {
+  Signals signals;
+  std::unique_ptr<JoinServer> server = JoinServer::Listen("127.0.0.1", followers).value();
+  EXPECT_TRUE(server->GatherSome(signals, Deadline::AfterSeconds(0), 1, 1).empty());
+  return server;
+}
+
+TEST(JoinServer, BothEndsProveTheSecretAndNeitherSendsIt) {
+  const auto server = Welcoming(2);
+  const std::string& secret = server->endpoint().secret;
+  Played follower(*server);
+  const auto challenge = follower.SayHello();
+  ASSERT_TRUE(challenge.has_value());
+  EXPECT_TRUE(IsSameProof(challenge->proof, ProofOfCoordinator(secret, follower.nonces())));
+  const JoinFrame join = follower.ProofFor(1);
+  EXPECT_EQ((Encode(*challenge) + Encode(join)).find(secret), std::string::npos);
+  EXPECT_TRUE(follower.IsAdmittedWith(join));
+}
+
+TEST(JoinServer, AProofServesOnceAndForOneRequest) {
+  const auto server = Welcoming(2);
+  Played seen(*server), replaying(*server), echoing(*server), forging(*server);
+  ASSERT_TRUE(seen.SayHello() && replaying.SayHello() && forging.SayHello());
+  const auto challenge = echoing.SayHello();
+  ASSERT_TRUE(challenge.has_value());
+  EXPECT_FALSE(replaying.IsAdmittedWith(seen.ProofFor(1))) << "of another connection";
+  EXPECT_FALSE(echoing.IsAdmittedWith({challenge->proof, echoing.ProofFor(1).request}));
+  EXPECT_FALSE(forging.IsAdmittedWith({forging.ProofFor(1).proof, forging.ProofFor(2).request}));
+  EXPECT_TRUE(seen.IsAdmittedWith(seen.ProofFor(1)));
+}
+
+TEST(JoinServer, WhoListensInItsPlaceIsToldApart) {
+  const auto server = JoinServer::Listen("127.0.0.1", 1);
+  ASSERT_TRUE(server.ok());
+  Endpoint of_another_launch = (*server)->endpoint();
+  of_another_launch.secret = RandomBytes();
+  std::thread follower([&] {
+    const auto channel = Join(of_another_launch, DescribeAgent(1), nullptr, Soon());
+    ASSERT_FALSE(channel.ok());
+    EXPECT_NE(channel.status().message().find("does not know this launch's secret"),
+              std::string::npos)
+        << channel.status().message();
+  });
+  Signals signals;
+  EXPECT_FALSE((*server)->Gather(nullptr, signals, Deadline::AfterSeconds(1)).ok());
+  follower.join();
+}
+
+std::string FromHex(const std::string& digits) {
+  std::string bytes;
+  for (std::size_t i = 0; i < digits.size(); i += 2) {
+    bytes += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
+  }
+  return bytes;
+}
+
+// Against another implementation of HMAC-SHA-256: Python's.
+TEST(Proof, IsHmacSha256) {
+  EXPECT_EQ(ProofOfFollower("secret", {"1234567890abcdef", "fedcba0987654321"}, "request"),
+            FromHex("34f2f618ffcf72b356d0145878d387cb"
+                    "c5c52c91dfea3c7e865d82e52d2ccc25"));
+  EXPECT_NE(ProofOfCoordinator("secret", {"a", "b"}), ProofOfFollower("secret", {"a", "b"}, ""));
+}
+
 TEST(JoinServer, Secrets) {
-  EXPECT_TRUE(SameSecret("abc", "abc"));
-  EXPECT_FALSE(SameSecret("abc", "abd"));
-  EXPECT_FALSE(SameSecret("abc", "ab"));
+  EXPECT_TRUE(IsSameProof("abc", "abc"));
+  EXPECT_FALSE(IsSameProof("abc", "abd"));
+  EXPECT_FALSE(IsSameProof("abc", "ab"));
   const auto a = JoinServer::Listen("127.0.0.1", 0), b = JoinServer::Listen("127.0.0.1", 0);
   EXPECT_NE((*a)->endpoint().secret, (*b)->endpoint().secret);
   const auto back = Decode<Endpoint>(Encode((*a)->endpoint()));
