@@ -17,6 +17,7 @@
 #include "cli/subcommand.h"
 #include "core/base/status.h"
 #include "core/base/units.h"
+#include "core/base/version.h"
 #include "core/collective/data_type.h"
 #include "datasets/manifest.h"
 
@@ -154,7 +155,8 @@ void PrintText(const Case& c) {
 
 void PrintJson(const Case& c) {
   using Json = nlohmann::ordered_json;
-  Json json = {{"model", c.manifest.name},
+  Json json = {{"lockstep", ThisVersionText()},
+               {"model", c.manifest.name},
                {"kind", KindOf(c)},
                {"iterations", IterationsOf(c)},
                {"torch", ddp::NameOf(c.options.rules)}};

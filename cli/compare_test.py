@@ -16,6 +16,10 @@ _BENCH = "bench/bench_allreduce"
 _DIRECTORY = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
 
 
+_VERSION = subprocess.run([_LOCKSTEP, "--version"], stdout=subprocess.PIPE, check=True,
+                          text=True).stdout.strip().partition(" ")[2]
+
+
 def path_of(*names):
     return os.path.join(_DIRECTORY, *names)
 
@@ -65,7 +69,21 @@ class VerdictTest(unittest.TestCase):
         self.assertIn("not in candidate", cases["all_reduce/missing"]["why"])
         self.assertTrue(result["interleaved"])
         self.assertEqual(result["differences"],
-                         [{"fact": "host/driver", "base": "570", "candidate": "580"}])
+                         [{"fact": "host/driver", "base": "570", "candidate": "580"},
+                          {"fact": "software/lockstep", "base": "1.2.3 (1a2b3c4)",
+                           "candidate": "1.3.0 (5d6e7f8, modified)"}])
+
+    def test_another_version_of_lockstep_is_said(self):
+        said = "measured by different versions of Lockstep: 1.2.3 (1a2b3c4) -> 1.3.0 (5d6e7f8, mod"
+        _, result, _ = compare_json(path_of("base"), path_of("candidate"))
+        self.assertEqual((said + "ified)", _VERSION), (result["other_version"],
+                                                       result["lockstep"]))
+        for form in ("table", "markdown"):
+            _, out, _ = compare("--format=" + form, path_of("base"), path_of("candidate"))
+            self.assertIn("The sides were " + said, out)
+            _, out, _ = compare("--format=" + form, path_of("base"), path_of("same"))
+            self.assertNotIn("different versions", out)
+        self.assertEqual("", compare_json(path_of("base"), path_of("same"))[1]["other_version"])
 
     def test_what_did_not_change_passes_and_faster_is_no_failure(self):
         code, _, cases = compare_json("--cases=all_reduce/same", path_of("base"), path_of("same"))

@@ -13,6 +13,7 @@
 #include "cli/diagnose/flight.h"
 #include "cli/diagnose/print.h"
 #include "cli/subcommand.h"
+#include "core/base/version.h"
 #include "core/verdict/finders/slow_rank.h"
 #include "core/verdict/judge.h"
 #include "core/verdict/trace.h"
@@ -40,12 +41,6 @@ struct Diagnosis {
   std::vector<verdict::Finding> notes;  // of what is no failure
   verdict::Trace trace;
 };
-
-// A failure outweighs what nobody knows.
-verdict::Verdict Worse(verdict::Verdict a, verdict::Verdict b) {
-  if (a == verdict::Verdict::kFail || b == verdict::Verdict::kFail) return verdict::Verdict::kFail;
-  return a == verdict::Verdict::kUnknown ? a : b;
-}
 
 // What the findings say of the same rank already is no note.
 std::vector<verdict::Finding> NotesOf(const std::vector<verdict::RankEvidence>& evidence,
@@ -117,6 +112,7 @@ std::string FormatText(const Diagnosis& diagnosis) {
 
 Json ToJson(const std::string& path, const Diagnosis& diagnosis) {
   Json json = {{"file", path},
+               {"lockstep", ThisVersionText()},
                {"lifetime", diagnosis.of.lifetime},
                {"backend", diagnosis.of.setting.backend},
                {"verdict", verdict::NameOf(diagnosis.judgement.verdict)},
@@ -150,7 +146,7 @@ Result<verdict::Verdict> DiagnoseFile(const std::string& path, const Options& op
   if (options.format == "text" && options.paths.size() > 1) fmt::print("{}\n", path);
   for (diagnose::StoredCase& stored_case : cases) {
     const Diagnosis diagnosis = Diagnose(std::move(stored_case), options);
-    verdict = Worse(verdict, diagnosis.judgement.verdict);
+    verdict = diagnose::Worse(verdict, diagnosis.judgement.verdict);
     if (options.format == "json") {
       fmt::print("{}\n",
                  ToJson(path, diagnosis).dump(-1, ' ', false, Json::error_handler_t::replace));
@@ -180,7 +176,7 @@ Result<ExitCode> RunDiagnose(const Options& options) {
   verdict::Verdict verdict = verdict::Verdict::kPass;
   for (const std::string& path : options.paths) {
     LOCKSTEP_ASSIGN_OR_RETURN(const verdict::Verdict one, DiagnoseFile(path, options));
-    verdict = Worse(verdict, one);
+    verdict = diagnose::Worse(verdict, one);
   }
   const ExitCode code = verdict::ExitCodeOf(verdict);
   if (options.format == "text") fmt::print("exit code {}\n", static_cast<int>(code));

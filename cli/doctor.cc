@@ -17,6 +17,7 @@
 #include "cli/subcommand.h"
 #include "core/base/clock.h"
 #include "core/base/random.h"
+#include "core/base/version.h"
 #include "core/environment/elf.h"
 #include "core/environment/facts.h"
 #include "core/environment/nvml.h"
@@ -178,6 +179,7 @@ std::string JsonOf(const Examination& examination) {
   }
   for (const auto& [path, value] : examination.facts) facts[path] = value;
   const Json json = {{"schema", 1},
+                     {"lockstep", ThisVersionText()},
                      {"headline", Headline(examination)},
                      {"ailments", std::move(ailments)},
                      {"unchecked", examination.checkup.unchecked},

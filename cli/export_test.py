@@ -248,6 +248,11 @@ class ExportTest(unittest.TestCase):
                           "family_index", "repetition_index", "threads"):
                 self.assertIn(field, benchmark)
 
+    def test_the_version_is_in_every_format(self):
+        for form in _FORMATS:
+            self.assertIn('"lockstep_commit":"1a2b3c4"' if form == "jsonl"
+                          else "1.2.3 (1a2b3c4, modified)", exported("passing", form), form)
+
     def test_json_lines_are_those_of_show(self):
         done = subprocess.run([_LOCKSTEP, "show", path_of("steps.h5"), "--format=jsonl"],
                               stdout=subprocess.PIPE, check=True)

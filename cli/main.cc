@@ -15,8 +15,6 @@
 namespace lockstep::cli {
 namespace {
 
-constexpr const char* kVersion = "lockstep 0.1.0";
-
 std::string OneLine(std::string text) {
   while (!text.empty() && text.back() == '\n') text.pop_back();
   std::replace(text.begin(), text.end(), '\n', ' ');
@@ -40,7 +38,6 @@ int Main(int argc, char** argv) {
   ArgumentParser parser(
       "Lockstep: what the communication of data-parallel training does on this machine",
       "lockstep");
-  parser.Version(kVersion);
   std::vector<std::string> arguments(argv + 1, argv + argc);
   Work chosen;
   for (const Subcommand& each : Subcommands()) {

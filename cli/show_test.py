@@ -33,6 +33,7 @@ class ShowTest(unittest.TestCase):
         code, out, _ = show(path_of("failing.h5"), "--environment", "--history", "--events=1")
         self.assertEqual(code, 0)
         self.assertIn("cpu_model: Some CPU", out)
+        self.assertIn("\n  lockstep: 1.2.3 (1a2b3c4, modified)\n", out)
         self.assertIn("2 events, the newest 1", out)
 
     def test_nccl_tests(self):
@@ -46,6 +47,9 @@ class ShowTest(unittest.TestCase):
         code, out, _ = show(path_of("passing.h5"), path_of("corrupt.h5"), "--format=jsonl")
         self.assertEqual(code, 0)
         records = [json.loads(line)["record"] for line in out.splitlines()]
+        run = json.loads(out.splitlines()[-1])
+        self.assertEqual(("1.2.3", "1a2b3c4", True), tuple(
+            run["lockstep_" + name] for name in ("version", "commit", "modified")))
         self.assertEqual(records, ["case"] * 5 + ["run", "case", "run"])
 
     def test_a_directory_is_listed_and_bad_files_are_named(self):

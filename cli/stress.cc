@@ -16,6 +16,7 @@
 
 #include "cli/launch.h"
 #include "cli/subcommand.h"
+#include "core/base/version.h"
 #include "core/verdict/trace.h"
 #include "results/report/report.h"
 #include "results/report/trials.h"
@@ -279,7 +280,7 @@ Result<ExitCode> Stress(const Options& options, const std::string& command_line)
   LOCKSTEP_RETURN_IF_ERROR(stored);
   if (!stress.json.empty()) {
     std::ofstream json(stress.json, std::ios::binary);
-    json << Json({{"schema", 1}, {"cases", all.cases}})
+    json << Json({{"schema", 1}, {"lockstep", ThisVersionText()}, {"cases", all.cases}})
                 .dump(1, ' ', false, Json::error_handler_t::replace)
          << "\n";
     json.flush();

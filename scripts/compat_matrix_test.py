@@ -168,12 +168,16 @@ class CompatMatrixTest(unittest.TestCase):
         for cell in answer["cells"]:
             if cell["configuration"] not in ("absent", "damaged", "text"):
                 cell["cell"] = "ok"
+        self.assertEqual([answer["lockstep"]], answer["measured_by"])
+        answer["measured_by"] = ["1.2.3"]
         with open(old, "w", encoding="utf-8") as file:
             json.dump(answer, file)
         new = os.path.join(FOLDER, "planted", "matrix.json")
         worse = subprocess.run([MATRIX, "--diff", old, new], capture_output=True, text=True)
         self.assertEqual(worse.returncode, 5, worse.stdout)
         self.assertIn("latency, corrupting: ok -> wrong", worse.stdout)
+        self.assertIn("different versions of Lockstep: 1.2.3 -> " + answer["lockstep"],
+                      worse.stdout)
         better = subprocess.run([MATRIX, "--diff", new, old], capture_output=True, text=True)
         self.assertEqual(better.returncode, 0, better.stdout)
         self.assertIn("0 for the worse", better.stdout)

@@ -9,7 +9,7 @@ import os
 import re
 
 TREE = os.path.dirname(os.path.realpath("WORKSPACE"))
-PAGES = ["README.md", "ARCHITECTURE.md", "datasets/README.md", "results/schema.md",
+PAGES = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "datasets/README.md", "results/schema.md",
          *sorted(glob.glob("docs/*.md", root_dir=TREE)),
          *sorted(glob.glob("docs/design/*.md", root_dir=TREE)),
          *sorted(glob.glob("stress/*.md", root_dir=TREE)),

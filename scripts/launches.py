@@ -132,6 +132,29 @@ def sync_folder(path):
         os.close(handle)
 
 
+def lockstep_of(run):
+    """The version of Lockstep that measured an open result file, worded as by --version."""
+    number, commit = (text(run.attrs.get("lockstep_" + name, "")) for name in ("version", "commit"))
+    if commit:
+        number += " (%s%s)" % (commit, ", modified" if run.attrs["lockstep_modified"] else "")
+    return number or "not recorded"
+
+
+def version_of(lockstep):
+    """Of the program at that path; None without one."""
+    if lockstep is None:
+        return None
+    said = subprocess.run([lockstep, "--version"], stdout=subprocess.PIPE, text=True, check=False)
+    return said.stdout.strip().partition(" ")[2]
+
+
+def other_versions(versions):
+    """A sentence where there are several, else ""."""
+    versions = sorted(set(versions))
+    return "measured by different versions of Lockstep: " + ", ".join(versions) \
+        if len(versions) > 1 else ""
+
+
 def findings_of(run):
     """Of an open result file, in the order of the file."""
     return [{"case": int(row["case"]), "cause": text(row["cause"]), "proved": bool(row["proved"]),

@@ -280,18 +280,24 @@ class Parts(Folder):
         table = {"headline": "so it is", "cases": [
             {"case": "all_reduce/8", "backend": "mpi", "verdict": "slower",
              "effect": {"estimate": 0.25}}],
-                 "differences": [{"fact": "host/driver", "base": "570", "candidate": "580"}]}
+                 "other_version": "measured by different versions of Lockstep: 1.2.3 -> 1.3.0",
+                 "differences": [
+                     {"fact": "software/lockstep", "base": "1.2.3", "candidate": "1.3.0"},
+                     {"fact": "host/driver", "base": "570", "candidate": "580"}]}
         for code, expected in ((0, (0, "QUALIFIED")), (5, (5, "NOT QUALIFIED")),
                                (3, (3, "INCONCLUSIVE"))):
             with open(program, "w", encoding="utf-8") as file:
-                file.write('#!/bin/sh\necho "$@" > %s/words\necho \'%s\'\nexit %d\n' % (
-                    self.folder, json.dumps(table), code))
+                file.write('#!/bin/sh\n[ "$1" != --version ] || { echo lockstep 1.3.0; exit; }\n'
+                           'echo "$@" > %s/words\necho \'%s\'\nexit %d\n' % (
+                               self.folder, json.dumps(table), code))
             os.chmod(program, 0o755)
             answer = verdict.assess(one, state, self.output, program, None)
             self.assertEqual(expected, (answer["exit_code"], answer["verdict"]))
             if code == 5:
-                self.assertIn("all_reduce/8 on mpi +25.0 %; not as it was: host/driver 570 -> 580",
-                              answer["reasons"][0])
+                self.assertIn("all_reduce/8 on mpi +25.0 %; not as it was: host/driver 570 -> 580;"
+                              " the two were measured by different versions of Lockstep: 1.2.3 -> "
+                              "1.3.0", answer["reasons"][0])
+            self.assertEqual("1.3.0", answer["lockstep"])
             with open(os.path.join(self.folder, "words"), encoding="utf-8") as file:
                 words = file.read().split()
             # Launches of benchmarks only: soaks are never alike.

@@ -146,7 +146,6 @@ Result<CommandLine> ParseCommandLine(measure::Kind& kind, int argc, const char* 
   options.spec.nccl = comm::nccl::NcclChoicesFromEnvironment();
   RawOptions raw;
   ArgumentParser parser{kind.description(), kind.name()};
-  parser.Version(kind.name() + " of Lockstep 0.1");
   parser.Footer(
       "--benchmark_filter, --benchmark_list_tests, --benchmark_repetitions, --benchmark_format, "
       "--benchmark_out and the\nother options of Google Benchmark's reporters work too. Exit "

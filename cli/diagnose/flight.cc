@@ -1,4 +1,4 @@
-// Reads a directory of dumps, has core/flight judge them, and prints the diagnosis. What is
+// Reads a directory of dumps, has core/flight judge each job, and prints the diagnosis. What is
 // specific to dumps is here: their format, missing ranks, and why nothing was found.
 #include "cli/diagnose/flight.h"
 
@@ -7,8 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/diagnose/print.h"
+#include "core/base/version.h"
 #include "core/flight/diagnosis.h"
+#include "core/flight/files.h"
 #include "core/flight/job.h"
+#include "core/verdict/wording.h"
 
 namespace lockstep::cli::diagnose {
 namespace {
@@ -39,8 +42,10 @@ std::string FormatText(const flight::FlightJob& job, const flight::FlightDiagnos
                        double deadline_seconds) {
   std::string text =
       FormatFirstLine(diagnosis.judgement) +
-      fmt::format("{} dumps of format {}, backend {}: {}\n", job.dumps.size(), Versions(job),
-                  diagnosis.backend, verdict::NameOf(diagnosis.judgement.verdict));
+      fmt::format("{} dump{} of format {}, backend {}{}: {}\n", job.dumps.size(),
+                  job.dumps.size() == 1 ? "" : "s", Versions(job), diagnosis.backend,
+                  job.missing.empty() ? "" : ", none of " + verdict::FormatRanks(job.missing),
+                  verdict::NameOf(diagnosis.judgement.verdict));
   for (const verdict::Finding& finding : diagnosis.judgement.findings)
     text += FormatFinding(finding, "  ");
   text += WhyNothing(diagnosis, deadline_seconds);
@@ -51,9 +56,12 @@ std::string FormatText(const flight::FlightJob& job, const flight::FlightDiagnos
   return text + fmt::format("Last calls on {}\n{}", diagnosis.trace.communicator, trace);
 }
 
-Json ToJson(const std::string& directory, const flight::FlightJob& job,
-            const flight::FlightDiagnosis& diagnosis) {
+Json ToJson(const std::string& directory, const flight::FlightFiles& files,
+            const flight::FlightJob& job, const flight::FlightDiagnosis& diagnosis) {
   Json json = {{"directory", directory},
+               {"prefix", files.prefix},
+               {"hosts", Json::object()},
+               {"lockstep", ThisVersionText()},
                {"dumps", job.dumps.size()},
                {"missing", job.missing},
                {"version", Versions(job)},
@@ -63,6 +71,7 @@ Json ToJson(const std::string& directory, const flight::FlightJob& job,
                {"outcomes", Json::array()},
                {"findings", Json::array()},
                {"notes", diagnosis.notes}};
+  for (const flight::FlightHost& host : files.hosts) json["hosts"][host.name] = host.ranks;
   for (const verdict::RankOutcome& outcome : diagnosis.judgement.outcomes) {
     json["outcomes"].push_back(diagnose::ToJson(outcome));
   }
@@ -76,18 +85,25 @@ Json ToJson(const std::string& directory, const flight::FlightJob& job,
 }  // namespace
 
 Result<ExitCode> DiagnoseFlightRecorder(const FlightOptions& options) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const flight::FlightJob job,
-                            flight::ReadFlightJob(options.directory, options.prefix));
-  LOCKSTEP_ASSIGN_OR_RETURN(const flight::FlightDiagnosis diagnosis,
-                            flight::DiagnoseFlight(job, options.deadline_seconds, options.limits));
-  const ExitCode code = verdict::ExitCodeOf(diagnosis.judgement.verdict);
-  if (options.json) {
-    fmt::print("{}\n", ToJson(options.directory, job, diagnosis)
-                           .dump(-1, ' ', false, Json::error_handler_t::replace));
-  } else {
-    fmt::print("{}exit code {}\n", FormatText(job, diagnosis, options.deadline_seconds),
-               static_cast<int>(code));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<flight::FlightFiles> jobs,
+                            flight::FindFlightFiles(options.directory, options.prefix));
+  verdict::Verdict verdict = verdict::Verdict::kPass;
+  for (const flight::FlightFiles& files : jobs) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const flight::FlightJob job, flight::ReadFlightJob(files));
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        const flight::FlightDiagnosis diagnosis,
+        flight::DiagnoseFlight(job, options.deadline_seconds, options.limits));
+    verdict = Worse(verdict, diagnosis.judgement.verdict);
+    if (options.json) {
+      fmt::print("{}\n", ToJson(options.directory, files, job, diagnosis)
+                             .dump(-1, ' ', false, Json::error_handler_t::replace));
+      continue;
+    }
+    if (jobs.size() > 1) fmt::print("{}/{}\n", options.directory, files.prefix);
+    fmt::print("{}", FormatText(job, diagnosis, options.deadline_seconds));
   }
+  const ExitCode code = verdict::ExitCodeOf(verdict);
+  if (!options.json) fmt::print("exit code {}\n", static_cast<int>(code));
   return code;
 }
 

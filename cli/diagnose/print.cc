@@ -69,6 +69,11 @@ std::string FormatOutcomes(const verdict::Judgement& judgement) {
   return text + fmt::format("  {} of {} finished\n", finished, judgement.outcomes.size());
 }
 
+verdict::Verdict Worse(verdict::Verdict a, verdict::Verdict b) {
+  if (a == verdict::Verdict::kFail || b == verdict::Verdict::kFail) return verdict::Verdict::kFail;
+  return a == verdict::Verdict::kUnknown ? a : b;
+}
+
 Json ToJson(const verdict::Finding& finding) {
   Json json = {{"cause", finding.cause.name()},
                {"culprits", finding.culprits},

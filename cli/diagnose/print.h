@@ -17,6 +17,9 @@ std::string FormatFinding(const verdict::Finding& finding, const std::string& in
 // The ranks that did not finish, as many as a person reads; the others are counted.
 std::string FormatOutcomes(const verdict::Judgement& judgement);
 
+// Of two judgements together: a failure outweighs what nobody knows.
+verdict::Verdict Worse(verdict::Verdict a, verdict::Verdict b);
+
 nlohmann::ordered_json ToJson(const verdict::Finding& finding);
 nlohmann::ordered_json ToJson(const verdict::RankOutcome& outcome);
 nlohmann::ordered_json ToJson(const verdict::Trace& trace);

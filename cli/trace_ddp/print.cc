@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/version.h"
+
 namespace lockstep::cli::trace_ddp {
 namespace {
 
@@ -271,6 +273,7 @@ std::string JsonText(const TraceTitle& title, const TracedRanks& ranks) {
   Json all = Json::array();
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) all.push_back(JsonOf(ranks[rank], rank));
   const Json json = {{"schema", 1},
+                     {"lockstep", ThisVersionText()},
                      {"program", title.name},
                      {"torch", ddp::NameOf(title.program.buckets.rules)},
                      {"ranks", std::move(all)}};

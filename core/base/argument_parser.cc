@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/version.h"
+
 namespace lockstep {
 namespace {
 
@@ -90,6 +92,8 @@ ArgumentParser::ArgumentParser(const std::string& description, const std::string
     : impl_(std::make_unique<Impl>()) {
   impl_->owned = std::make_unique<CLI::App>(description, program);
   impl_->app = impl_->owned.get();
+  impl_->app->set_version_flag("--version", program + " " + ThisVersionText(),
+                               "Print the version and exit");
 }
 
 ArgumentParser::ArgumentParser(ArgumentParser&&) noexcept = default;
@@ -125,10 +129,6 @@ void ArgumentParser::KeepUnknown(std::vector<std::string>& words) {
   CLI::App* app = impl_->app;
   app->allow_extras();
   app->parse_complete_callback([app, &words] { words = app->remaining(); });
-}
-
-void ArgumentParser::Version(const std::string& text) {
-  impl_->app->set_version_flag("--version", text, "Print the version and exit");
 }
 
 void ArgumentParser::Footer(const std::string& text) { impl_->app->footer(text); }

@@ -37,6 +37,7 @@ class ArgumentParser {
     void* option_;  // a CLI::Option
   };
 
+  // Has --help, and --version as core/base/version.h tells it.
   ArgumentParser(const std::string& description, const std::string& program);
   ArgumentParser(ArgumentParser&&) noexcept;
   ~ArgumentParser();
@@ -54,8 +55,7 @@ class ArgumentParser {
                             std::function<void()> chosen);
   void KeepUnknown(std::vector<std::string>& words);  // what no option takes, instead of an error
 
-  void Version(const std::string& text);  // adds --version
-  void Footer(const std::string& text);   // below --help's options
+  void Footer(const std::string& text);  // below --help's options
 
   // Fills the variables. The text to print when --help or --version was asked for, otherwise none.
   // kInvalidInput names the word that is wrong, and --help.

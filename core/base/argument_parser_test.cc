@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/version.h"
+
 namespace lockstep {
 namespace {
 
@@ -17,7 +19,6 @@ class ArgumentParserTest : public testing::Test {
     parser_.Add("--types", types_, "Several").SplitAtCommas();
     parser_.Add("--graph", graph_, "0, 1").SplitAtCommas().WithoutWordMeans(2, "1");
     parser_.Flag("!--no-progress", progress_, "Quiet");
-    parser_.Version("program 1");
   }
 
   std::string Error(const Words& words) {
@@ -59,7 +60,7 @@ TEST_F(ArgumentParserTest, HelpAndVersionAreTextsToPrint) {
   EXPECT_NE((*help)->find("--iters"), std::string::npos);
   const auto version = parser_.Parse(Words{"--version"});
   ASSERT_TRUE(version.ok() && *version);
-  EXPECT_EQ(**version, "program 1\n");
+  EXPECT_EQ(**version, "program " + ThisVersionText() + "\n");
 }
 
 TEST(SubcommandTest, OneMustBeNamedAndIsChosen) {

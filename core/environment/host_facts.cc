@@ -112,9 +112,9 @@ Facts HostFacts() {
 
 Facts VariableFacts() {
   static constexpr std::string_view kPrefixes[] = {
-      "OMPI_MCA_", "PMIX_MCA_", "UCX_",           "NCCL_",      "TORCH_NCCL_", "GLOO_",
-      "CUDA_",     "HDF5_",     "OMP_",           "MPICH_",     "I_MPI_",      "LOCKSTEP_",
-      "FI_",       "SLURM_JOB", "SLURM_MPI_TYPE", "MPIR_CVAR_", "HYDRA_"};
+      "OMPI_MCA_", "PMIX_MCA_", "UCX_",      "NCCL_",          "TORCH_FR_",  "TORCH_NCCL_",
+      "GLOO_",     "CUDA_",     "HDF5_",     "OMP_",           "MPICH_",     "I_MPI_",
+      "LOCKSTEP_", "FI_",       "SLURM_JOB", "SLURM_MPI_TYPE", "MPIR_CVAR_", "HYDRA_"};
   static constexpr std::string_view kNames[] = {"LD_PRELOAD", "LD_LIBRARY_PATH",
                                                 "MALLOC_ARENA_MAX"};
   Facts facts;

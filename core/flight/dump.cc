@@ -215,16 +215,21 @@ Result<FlightDump> ParseFlightDump(const FlightDocument& document, int rank,
   return DumpParser(document, file, texts).Parse(rank);
 }
 
+bool LooksLikeFlightDump(std::string_view beginning) {
+  const std::size_t first = beginning.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return false;
+  return beginning[first] == '{' || static_cast<unsigned char>(beginning[0]) == 0x80;
+}
+
 Result<FlightDump> ReadFlightDump(std::string bytes, int rank, const std::string& file,
                                   FlightTexts& texts) {
-  const std::size_t first = bytes.find_first_not_of(" \t\r\n");
-  const bool json = first != std::string::npos && bytes[first] == '{';
-  if (!json && (bytes.empty() || static_cast<unsigned char>(bytes[0]) != 0x80)) {
+  if (!LooksLikeFlightDump(bytes)) {
     return InvalidInput(
         fmt::format("{}: is neither a pickle of protocol 2 to 5 nor JSON, so it is no dump of "
                     "PyTorch's Flight Recorder; name the directory of the dumps",
                     file));
   }
+  const bool json = static_cast<unsigned char>(bytes[0]) != 0x80;
   LOCKSTEP_ASSIGN_OR_RETURN(
       const FlightDocument document,
       json ? ReadJsonDocument(bytes, file) : ReadPickle(std::move(bytes), file));

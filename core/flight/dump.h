@@ -92,6 +92,9 @@ struct FlightDump {
 Result<FlightDump> ParseFlightDump(const FlightDocument& document, int rank,
                                    const std::string& file, FlightTexts& texts);
 
+// Whether these first bytes are those of a pickle, or of a dictionary in JSON.
+bool LooksLikeFlightDump(std::string_view beginning);
+
 // The form (pickle or JSON) is told by the first byte.
 Result<FlightDump> ReadFlightDump(std::string bytes, int rank, const std::string& file,
                                   FlightTexts& texts);

@@ -111,11 +111,33 @@ verdict::Finding MissingRanks(const FlightView& view, verdict::Finding finding,
   return finding;
 }
 
+// All that left a dump entered it. Whether there are others is not known, so nobody is to blame.
+verdict::Finding StallOfSome(const FlightView& view, verdict::Finding finding,
+                             const FlightStanding& in, const std::vector<int>& waiting) {
+  finding.cause = verdict::Cause::kUnknown;
+  finding.culprits = {};
+  finding.headline = verdict::Headline(fmt::format(
+      "{} {} in {} for {}", verdict::FormatRanks(waiting), verdict::Verb(waiting, "waits", "wait"),
+      NameOf(view.job, *in.call), verdict::Seconds(view.history.seconds)));
+  finding.headline.Add("; the dumps do not say whether the job has more ranks");
+  finding.message = fmt::format(
+      "{} {} in {} since {}; the dumps do not say how many ranks the job has: one above rank {} "
+      "may have left no dump",
+      verdict::FormatRanks(waiting), verdict::Verb(waiting, "waits", "wait"),
+      view.Named(in.dump, *in.call), verdict::Seconds(view.history.seconds),
+      view.job.dumps.back().rank);
+  finding.remedy =
+      "Count the ranks of the job. If there are more, collect their dumps; if not, look at the "
+      "links and devices between them.";
+  return finding;
+}
+
 // All entered it. Who is still in it while most have left it is where to look.
 verdict::Finding Stall(const FlightView& view, verdict::Finding finding, const Sides& sides) {
   const std::vector<int> waiting = RanksOf(view, sides.waiting);
   const std::vector<int> left = RanksOf(view, sides.left);
   const FlightStanding& in = sides.waiting.front();
+  if (view.TeamOf(in).open) return StallOfSome(view, std::move(finding), in, waiting);
   finding.message = fmt::format("all ranks entered {}, and {} did not leave it for {}",
                                 view.Named(in.dump, *in.call), verdict::FormatRanks(waiting),
                                 verdict::Seconds(view.history.seconds));

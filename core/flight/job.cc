@@ -1,4 +1,4 @@
-// Finds the dumps of a job by their file names and works out the members of each process group.
+// Reads the dumps of a job and works out the members of each process group.
 // Groups of one name may have other ranks in other dumps; these are different groups.
 #include "core/flight/job.h"
 
@@ -6,76 +6,19 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
-#include <set>
 #include <utility>
 
 namespace lockstep::flight {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr int kRanksMax = 1 << 20;  // more is a date, or the like
 constexpr std::int64_t kFileBytesMax = std::int64_t{1} << 28;
+// The ranks of one job stop within its time-outs of each other, and clocks of hosts differ by less.
+constexpr std::int64_t kHourNs = std::int64_t{3600} * 1'000'000'000;
 
-struct DumpFile {
-  std::string path;
-  std::string prefix;
-  int rank = 0;
-};
-
-// "nccl_trace_rank_12", "trace_3.json": a prefix that may be empty, and a rank.
-bool ParseName(const fs::path& path, DumpFile& file) {
-  std::string name = path.filename().string();
-  if (name.ends_with(".json")) name.resize(name.size() - 5);
-  std::size_t digits = name.size();
-  while (digits > 0 && '0' <= name[digits - 1] && name[digits - 1] <= '9') --digits;
-  const auto [end, error] =
-      std::from_chars(name.data() + digits, name.data() + name.size(), file.rank);
-  file.path = path.string();
-  file.prefix = name.substr(0, digits);
-  return error == std::errc() && file.rank < kRanksMax && !name.starts_with('.');
-}
-
-Result<std::vector<DumpFile>> FindFiles(const std::string& directory, const std::string& prefix) {
-  std::error_code error;
-  fs::directory_iterator entries(directory, error);
-  if (error) {
-    return InvalidInput(fmt::format("{}: {}; name the directory of the Flight Recorder's dumps",
-                                    directory, error.message()));
-  }
-  std::vector<DumpFile> files;
-  std::set<std::string> prefixes;
-  for (const fs::directory_entry& entry : entries) {
-    DumpFile file;
-    if (!entry.is_regular_file(error) || !ParseName(entry.path(), file)) continue;
-    if (!prefix.empty() && file.prefix != prefix) continue;
-    prefixes.insert(file.prefix);
-    files.push_back(std::move(file));
-  }
-  if (prefixes.size() > 1) {
-    return InvalidInput(fmt::format(
-        "{}: holds files of ranks that begin with '{}' and with '{}'; choose with --prefix",
-        directory, *prefixes.begin(), *std::next(prefixes.begin())));
-  }
-  if (files.empty()) {
-    return InvalidInput(
-        fmt::format("{}: holds no file whose name is {} and a rank; name the directory that "
-                    "TORCH_FR_DUMP_TEMP_FILE or TORCH_NCCL_DEBUG_INFO_TEMP_FILE pointed to",
-                    directory, prefix.empty() ? "a prefix" : "'" + prefix + "'"));
-  }
-  std::sort(files.begin(), files.end(), [](const DumpFile& a, const DumpFile& b) {
-    return std::pair(a.rank, a.path) < std::pair(b.rank, b.path);
-  });
-  return files;
-}
-
-Result<FlightDump> ReadFile(const DumpFile& file, FlightTexts& texts) {
+Result<FlightDump> ReadFile(const FlightFile& file, FlightTexts& texts) {
   struct stat status = {};
   std::ifstream stream(file.path, std::ios::binary);
   if (!stream || ::stat(file.path.c_str(), &status) != 0) {
@@ -99,6 +42,41 @@ Result<FlightDump> ReadFile(const DumpFile& file, FlightTexts& texts) {
 
 bool IsDefault(const std::string& name, const std::string& description) {
   return name == "0" || description == "default_pg";
+}
+
+// The members of the whole job, as a dump tells them; none where it does not.
+std::vector<int> WorldOf(const FlightDump& dump) {
+  for (const FlightGroup& group : dump.groups) {
+    if (IsDefault(group.name, group.description)) return group.ranks;
+  }
+  return {};
+}
+
+// Files that only their names join may be left over from another job.
+Status CheckOneJob(const std::vector<FlightDump>& dumps) {
+  const auto two_jobs = [](const FlightDump& a, const FlightDump& b, const std::string& why) {
+    return InvalidInput(fmt::format(
+        "{} and {} are of two jobs ({}); choose one with --prefix=", a.file, b.file, why));
+  };
+  const FlightDump* newest = &dumps.front();
+  for (const FlightDump& dump : dumps) {
+    if (dump.newest_ns > newest->newest_ns) newest = &dump;
+  }
+  for (const FlightDump& dump : dumps) {
+    if (dump.newest_ns > 0 && newest->newest_ns - dump.newest_ns > kHourNs) {
+      return two_jobs(dump, *newest,
+                      fmt::format("the last calls are {:.1f} h apart",
+                                  static_cast<double>(newest->newest_ns - dump.newest_ns) /
+                                      static_cast<double>(kHourNs)));
+    }
+    const std::vector<int> world = WorldOf(*newest);
+    const std::vector<int> other = WorldOf(dump);
+    if (!world.empty() && !other.empty() && world != other) {
+      return two_jobs(dump, *newest,
+                      fmt::format("of {} and of {} ranks", other.size(), world.size()));
+    }
+  }
+  return OkStatus();
 }
 
 class TeamFinder {
@@ -133,6 +111,7 @@ class TeamFinder {
     for (const FlightDump& dump : job_.dumps) {
       add(dump.nameless_ranks);
       for (const FlightGroup& group : dump.groups) add(group.ranks);
+      told_world_ = told_world_ || !dump.nameless_ranks.empty() || !WorldOf(dump).empty();
     }
     std::size_t next = 0;  // of the dumps
     for (std::size_t rank = 0; rank < known.size(); ++rank) {
@@ -161,6 +140,7 @@ class TeamFinder {
     auto [known, is_new] = told_.try_emplace({group.name, ranks}, -1);
     if (is_new) {
       known->second = NewTeam(group, std::move(ranks), true);
+      job_.teams.back().open = is_default && !told_world_;
       by_name_[group.name].push_back(known->second);
     }
     job_.team_of[d][g] = known->second;
@@ -189,6 +169,7 @@ class TeamFinder {
 
   FlightJob& job_;
   std::vector<int> world_;
+  bool told_world_ = false;  // otherwise it ends with the last dump
   std::map<std::pair<std::string, std::vector<int>>, std::int32_t> told_;
   std::map<std::string, std::vector<std::int32_t>> by_name_;
 };
@@ -215,15 +196,17 @@ Result<FlightJob> FlightJobOf(FlightTexts texts, std::vector<FlightDump> dumps) 
   return job;
 }
 
-Result<FlightJob> ReadFlightJob(const std::string& directory, const std::string& prefix) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<DumpFile> files, FindFiles(directory, prefix));
+Result<FlightJob> ReadFlightJob(const FlightFiles& files) {
   FlightTexts texts;
   std::vector<FlightDump> dumps;
-  for (const DumpFile& file : files) {
+  for (const FlightFile& file : files.files) {
     LOCKSTEP_ASSIGN_OR_RETURN(FlightDump dump, ReadFile(file, texts));
     dumps.push_back(std::move(dump));
   }
-  return FlightJobOf(std::move(texts), std::move(dumps));
+  if (!files.hosts.empty()) LOCKSTEP_RETURN_IF_ERROR(CheckOneJob(dumps));
+  LOCKSTEP_ASSIGN_OR_RETURN(FlightJob job, FlightJobOf(std::move(texts), std::move(dumps)));
+  job.notes.insert(job.notes.begin(), files.notes.begin(), files.notes.end());
+  return job;
 }
 
 }  // namespace lockstep::flight

@@ -8,6 +8,7 @@
 
 #include "core/base/status.h"
 #include "core/flight/dump.h"
+#include "core/flight/files.h"
 
 namespace lockstep::flight {
 
@@ -17,6 +18,7 @@ struct FlightTeam {
   std::string description;
   std::vector<int> ranks;  // of the world, ascending
   bool told = false;       // otherwise its ranks are those whose dumps show it
+  bool open = false;       // no dump tells how many ranks the job has: it may have more
 };
 
 struct FlightJob {
@@ -34,9 +36,9 @@ struct FlightJob {
   }
 };
 
-// Reads the files of a directory whose names are one prefix and a rank, with or without ".json";
-// other files are left alone. `prefix` "": found out, an error if there are several.
-Result<FlightJob> ReadFlightJob(const std::string& directory, const std::string& prefix);
+// Reads the files of a job. kInvalidInput: one is no dump, or files with several prefixes are of
+// several jobs.
+Result<FlightJob> ReadFlightJob(const FlightFiles& files);
 
 // From dumps in memory: fills in all that follows from them. kInvalidInput: two of one rank, none.
 Result<FlightJob> FlightJobOf(FlightTexts texts, std::vector<FlightDump> dumps);

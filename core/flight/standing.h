@@ -34,6 +34,10 @@ class FlightView {
   std::int32_t TeamIndex(std::size_t dump, const FlightCall& call) const;
   // The team whose collectives have that number, or -1.
   std::int32_t TeamOfCommunicator(std::uint16_t communicator, int rank) const;
+  // Of a standing that has a call.
+  const FlightTeam& TeamOf(const FlightStanding& standing) const {
+    return job.TeamOf(standing.dump, *standing.call);
+  }
   // The dump of a rank, or dumps.size().
   std::size_t DumpOf(int rank) const;
   // "all_reduce Float[256] at train.py:57 in step (call 4 of default_pg)"

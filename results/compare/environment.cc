@@ -117,6 +117,15 @@ bool IsOfOneLaunch(std::string_view fact) {
   return fact.find("/clock_offset") != std::string_view::npos;
 }
 
+std::string OtherVersionText(std::span<const Difference> differences) {
+  for (const Difference& one : differences) {
+    if (one.fact != kLockstepFact) continue;
+    return fmt::format("measured by different versions of Lockstep: {} -> {}", one.base,
+                       one.candidate);
+  }
+  return "";
+}
+
 std::vector<Difference> FactDifferences(std::span<const Launch* const> base,
                                         std::span<const Launch* const> candidate) {
   std::map<std::string, Counts> before = CountFacts(base);

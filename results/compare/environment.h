@@ -18,6 +18,10 @@ struct Difference {
   bool apart = true;      // no value occurs on both sides
 };
 
+// "measured by different versions of Lockstep: 1.2.3 -> 1.3.0" where kLockstepFact is among the
+// differences, else "".
+std::string OtherVersionText(std::span<const Difference> differences);
+
 // Facts whose values differ between the sides, those without a common value first. Facts that
 // differ from launch to launch anyhow (process and job numbers, free memory) are left out.
 std::vector<Difference> FactDifferences(std::span<const Launch* const> base,

@@ -43,6 +43,7 @@ store::Run RunOf(const ExampleLaunch& launch) {
   store::Run run;
   run.id = fmt::format("{:08x}", launch.number);
   run.name = "bench_allreduce";
+  run.lockstep = launch.lockstep;
   run.started_at = launch.started_at;
   run.command_line = fmt::format("bench_allreduce -b 8 --output run{}.h5", launch.number);
   run.verdict = run.judgement.verdict = verdict::Verdict::kPass;

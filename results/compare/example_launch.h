@@ -16,6 +16,7 @@ struct ExampleLaunch {
   std::string started_at;
   std::string host = "node1";
   std::string driver = "570";
+  Version lockstep = {"1.2.3", "1a2b3c4", false};
   // Name and median of each case; the ranks take 95 % and 100 % of it in every iteration.
   std::vector<std::pair<std::string, double>> medians_ns;
 };

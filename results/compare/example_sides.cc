@@ -1,7 +1,8 @@
 // example_sides DIRECTORY: writes base/ and candidate/, whose differences are known, for tests.
-// Each has eight launches, interleaved with the other's. The candidate's driver is newer. One case
-// is 10 % slower, one 10 % faster, one fails, one is missing, one is noisy, one as it was. A third
-// folder, same/, has eight more launches like the base's.
+// Each has eight launches, interleaved with the other's. The candidate's driver is newer, and so is
+// the Lockstep that measured it. One case is 10 % slower, one 10 % faster, one fails, one is
+// missing, one is noisy, one as it was. A third folder, same/, has eight more launches like the
+// base's.
 #include <fmt/core.h>
 
 #include <cmath>
@@ -25,6 +26,7 @@ double Noise(Random& random, double percent) {
 ExampleLaunch LaunchOf(bool candidate, Random& random) {
   ExampleLaunch launch;
   launch.driver = candidate ? "580" : "570";
+  if (candidate) launch.lockstep = {"1.3.0", "5d6e7f8", true};
   launch.medians_ns = {
       {"all_reduce/slower", 1e6 * (candidate ? 1.10 : 1.0) * Noise(random, 2)},
       {"all_reduce/faster", 2e6 * (candidate ? 0.90 : 1.0) * Noise(random, 2)},

@@ -178,6 +178,7 @@ Launch FiguresOf(const store::Run& run, std::string path) {
   launch.facts = run.environment;
   launch.facts.emplace_back("command", CommandOf(run));
   launch.facts.emplace_back("plan", run.plan_hash);
+  launch.facts.emplace_back(kLockstepFact, store::LockstepOf(run));
   launch.floors = run.floors;
   launch.cases = MergeRepetitions(run.cases);
   return launch;

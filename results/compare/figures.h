@@ -40,10 +40,14 @@ struct Launch {
   std::string started_at;                                 // UTC, ISO 8601: sorts by time
   verdict::Verdict verdict = verdict::Verdict::kUnknown;  // of the launch as a whole
   std::string outcome;
-  std::vector<std::pair<std::string, std::string>> facts;  // environment, command and plan
-  std::vector<std::pair<std::string, double>> floors;      // of the machine, measured in this run
-  std::vector<CaseFigures> cases;                          // a case once, whatever its repetitions
+  // Environment, command, plan, and kLockstepFact.
+  std::vector<std::pair<std::string, std::string>> facts;
+  std::vector<std::pair<std::string, double>> floors;  // of the machine, measured in this run
+  std::vector<CaseFigures> cases;                      // a case once, whatever its repetitions
 };
+
+// The fact that tells the version of Lockstep, which no machine has by itself.
+inline constexpr const char* kLockstepFact = "software/lockstep";
 
 Launch FiguresOf(const store::Run& run, std::string path);
 

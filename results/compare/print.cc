@@ -128,6 +128,8 @@ std::string FormatTable(const LaunchComparison& comparison) {
                  fmt::format("{:.4g} %", 100 * one.min_effect), LaunchesText(one), NoteText(one)});
   }
   std::string text = comparison.headline + "\n\n" + grid.Format();
+  const std::string versions = OtherVersionText(comparison.differences);
+  if (!versions.empty()) text += fmt::format("\nThe sides were {}\n", report::OneLine(versions));
   if (!comparison.differences.empty()) text += "\nWhat differs between the sides:\n";
   for (const Difference& difference : comparison.differences) {
     text += fmt::format("  {}: {} -> {}\n", difference.fact, report::OneLine(difference.base),
@@ -178,6 +180,8 @@ std::string FormatMarkdown(const LaunchComparison& comparison) {
         report::DurationText(one.candidate.median_ns), EffectText(one.effect), LaunchesText(one),
         ForMarkdown(NoteText(one)));
   }
+  const std::string versions = OtherVersionText(comparison.differences);
+  if (!versions.empty()) text += fmt::format("\nThe sides were {}.\n", ForMarkdown(versions));
   if (!comparison.differences.empty()) {
     text += "\n| what differs | base | candidate |\n|---|---|---|\n";
     for (const Difference& difference : comparison.differences) {

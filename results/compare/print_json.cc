@@ -3,6 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/base/version.h"
 #include "results/compare/print.h"
 
 namespace lockstep::results::compare {
@@ -62,13 +63,15 @@ Json ToJson(const CaseComparison& one) {
 }  // namespace
 
 std::string FormatJson(const LaunchComparison& comparison) {
-  Json json = {{"headline", comparison.headline},
+  Json json = {{"lockstep", ThisVersionText()},
+               {"headline", comparison.headline},
                {"exit_code", static_cast<int>(comparison.exit_code)},
                {"launches",
                 {{"base", comparison.base_launches}, {"candidate", comparison.candidate_launches}}},
                {"interleaved", comparison.interleaved},
                {"drift", comparison.drift},
                {"corrected_for", comparison.tests},
+               {"other_version", OtherVersionText(comparison.differences)},
                {"cases", Json::array()},
                {"differences", Json::array()},
                {"not_read", comparison.notes}};

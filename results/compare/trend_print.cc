@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/version.h"
 #include "core/stats/stats.h"
 #include "results/report/figures.h"
 #include "results/report/grid.h"
@@ -62,6 +63,7 @@ std::string EventText(const TrendEvent& event) {
 }
 
 std::string DifferenceText(const Difference& difference) {
+  if (difference.fact == kLockstepFact) return OtherVersionText({&difference, 1});
   return fmt::format("{}: {} -> {}", difference.fact, report::OneLine(difference.base),
                      report::OneLine(difference.candidate));
 }
@@ -243,9 +245,13 @@ std::string FormatTrendMarkdown(const Trend& trend) {
 }
 
 std::string FormatTrendJson(const Trend& trend) {
-  Json json = {{"headline", trend.headline}, {"exit_code", static_cast<int>(trend.exit_code)},
-               {"launches", trend.launches}, {"events", Json::array()},
-               {"machines", Json::array()},  {"histories", Json::array()},
+  Json json = {{"lockstep", ThisVersionText()},
+               {"headline", trend.headline},
+               {"exit_code", static_cast<int>(trend.exit_code)},
+               {"launches", trend.launches},
+               {"events", Json::array()},
+               {"machines", Json::array()},
+               {"histories", Json::array()},
                {"not_read", trend.notes}};
   for (const TrendEvent& event : trend.events) {
     Json cases = Json::array();

@@ -36,7 +36,8 @@ std::string EventLine(const store::Run& run, const journal::JournalEvent& event)
 }  // namespace
 
 std::string FormatEnvironment(const store::Run& run) {
-  std::string facts;  // without a group
+  // Without a group; this one is not of the machine.
+  std::string facts = fmt::format("  lockstep: {}\n", store::LockstepOf(run));
   std::string groups;
   std::string heading;
   for (const auto& [fact, value] : run.environment) {

@@ -172,6 +172,9 @@ Json ToJson(const store::Run& run) {
   Json floors = Json::object();
   for (const auto& [name, value] : run.floors) floors[name] = value;
   return {{"schema_version", run.schema_version},
+          {"lockstep_version", run.lockstep.number},
+          {"lockstep_commit", run.lockstep.commit},
+          {"lockstep_modified", run.lockstep.modified},
           {"id", run.id},
           {"name", run.name},
           {"started_at", run.started_at},

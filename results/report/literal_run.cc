@@ -57,6 +57,7 @@ store::Run PassingRun() {
   store::Run run;
   run.id = "1a2b3c4d";
   run.name = "bench_allreduce";
+  run.lockstep = {"1.2.3", "1a2b3c4", true};
   run.started_at = "2026-11-21T10:44:25Z";
   run.duration_seconds = 2.34;
   run.command_line = "bench_allreduce -b 8";

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/base/units.h"
+#include "core/base/version.h"
 #include "core/stats/stats.h"
 
 namespace lockstep::results::score {
@@ -192,6 +193,7 @@ std::string FormatScoreJson(const Scoreboard& board) {
   Json rows = Json::array();
   for (const ScoreRow& row : board.rows) rows.push_back(JsonOf(row));
   const Json json = {{"schema", 1},
+                     {"lockstep", ThisVersionText()},
                      {"headline", HeadlineOf(board)},
                      {"verdict", verdict::NameOf(VerdictOf(board))},
                      {"rows", std::move(rows)},

@@ -165,6 +165,10 @@ Value AttributeSource::Get(const char* name, const Value& like) {
   return like;
 }
 
+bool AttributeSource::Has(const char* name) {
+  return trouble_.ok() && H5Aexists(object_, name) > 0;
+}
+
 void AttributeSource::Refuse(const char* name, const Value& value) {
   trouble_.Note(fmt::format("attribute {} of {} has the unknown value '{}'", name, path_,
                             std::get<std::string>(value)));

@@ -38,6 +38,7 @@ class AttributeSource : public ValueSource {
       : object_(object), path_(std::move(path)), trouble_(trouble) {}
   Value Get(const char* name, const Value& like) override;
   void Refuse(const char* name, const Value& value) override;
+  bool Has(const char* name) override;
 
  private:
   hid_t object_;

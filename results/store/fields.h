@@ -96,7 +96,7 @@ class ValueSink {
  public:
   virtual ~ValueSink() = default;
   virtual void Put(const char* name, const Value& value, const char* units) = 0;
-  // A column of a table that files of the same schema had not at first.
+  // What files of the same schema had not at first.
   virtual void PutLater(const char* name, const Value& value) { Put(name, value, ""); }
 };
 class ValueSource {
@@ -105,6 +105,8 @@ class ValueSource {
   // The value of that name, of the same alternative as `like`; on an error `like` itself.
   virtual Value Get(const char* name, const Value& like) = 0;
   virtual void Refuse(const char* name, const Value& value) = 0;
+  // Whether there is something to Get.
+  virtual bool Has(const char*) { return true; }
 };
 
 // The two visitors that a description is called with: fields("bytes", record.bytes, "B").
@@ -134,7 +136,7 @@ class Reading {
   // What the file has not stays as it is.
   template <typename T>
   void Later(const char* name, T& field) {
-    (*this)(name, field);
+    if (source_.Has(name)) (*this)(name, field);
   }
 
  private:

@@ -17,6 +17,14 @@
 namespace lockstep::results::store {
 namespace {
 
+template <typename Fields, typename L>
+void DescribeLinks(Fields& fields, L& links) {
+  fields("bytes", links.bytes, "B");
+  fields("slow_factor", links.slow_factor);
+  fields("usual_latency_ns", links.usual_latency_ns, "ns");
+  fields("usual_gbps", links.usual_gbps, "GB/s");
+}
+
 std::size_t RanksOf(const Run& run) {
   std::size_t ranks = run.links->all_at_once_gbps.size();
   for (const LinkPair& pair : run.links->pairs) {

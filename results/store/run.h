@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/version.h"
 #include "core/collective/collective.h"
 #include "core/journal/event.h"
 #include "core/journal/gpu_sample.h"
@@ -239,6 +240,7 @@ struct ClockAnchorPoint {
 
 struct Run {
   int schema_version = kSchemaVersion;
+  Version lockstep;        // that measured it; no number: an older file, which does not tell
   std::string id;          // 8 hexadecimal digits
   std::string name;        // "bench_allreduce"
   std::string started_at;  // "2026-11-21T10:44:25Z"
@@ -270,6 +272,11 @@ struct Run {
   std::uint64_t origin_ticks = 0;
   bool complete = true;  // false: saved on the way out (a signal, a lost coordinator)
 };
+
+// What measured it, in words.
+inline std::string LockstepOf(const Run& run) {
+  return run.lockstep.number.empty() ? "not recorded" : TextOf(run.lockstep);
+}
 
 }  // namespace lockstep::results::store
 

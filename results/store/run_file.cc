@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/base/version.h"
 #include "results/store/atomic_file.h"
 #include "results/store/partial_path.h"
 #include "results/store/store.h"
@@ -83,6 +84,7 @@ void RunFile::KeepApart(const std::string& id, const std::string& path) {
 }
 
 Status RunFile::Write(Run& run, bool synced) {
+  run.lockstep = ThisVersion();
   if (!moved_.ok()) run.exit_code = static_cast<int>(ExitCodeOf(moved_.code()));
   if (!saved_) KeepApart(run.id, path_);
   const Status written = WriteRun(run, path_, {.replaces = saved_, .synced = synced});

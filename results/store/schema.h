@@ -65,6 +65,9 @@ struct FindingRow {
 // R, C …: the record, const when it is written.
 template <typename Fields, typename R>
 void DescribeRoot(Fields& fields, R& run) {
+  fields.Later("lockstep_version", run.lockstep.number);
+  fields.Later("lockstep_commit", run.lockstep.commit);
+  fields.Later("lockstep_modified", run.lockstep.modified);
   fields("id", run.id);
   fields("name", run.name);
   fields("started_at", run.started_at);
@@ -102,14 +105,6 @@ void DescribeCase(Fields& fields, C& record) {
   fields("bucket", record.bucket);
   fields("bucket_cap_mb", record.bucket_cap_mb, "MiB");
   fields("verdict", record.judgement.verdict);
-}
-
-template <typename Fields, typename L>
-void DescribeLinks(Fields& fields, L& links) {
-  fields("bytes", links.bytes, "B");
-  fields("slow_factor", links.slow_factor);
-  fields("usual_latency_ns", links.usual_latency_ns, "ns");
-  fields("usual_gbps", links.usual_gbps, "GB/s");
 }
 
 template <typename Fields, typename Row>

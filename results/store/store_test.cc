@@ -283,7 +283,7 @@ TEST(Schema, AFileOfSchema3IsStillRead) {
   EXPECT_TRUE(read->cases[0].recoveries.empty());
 }
 
-// A simulated case of stress, from before findings had a headline.
+// A simulated case of stress, from before findings had a headline, and files the version.
 TEST(Schema, WhereAFindingHasNoHeadlineItIsThatOfTheMessage) {
   const auto read = ReadRun("results/store/testdata/schema4_before_headlines.h5");
   ASSERT_TRUE(read.ok()) << read.status().message();
@@ -295,6 +295,18 @@ TEST(Schema, WhereAFindingHasNoHeadlineItIsThatOfTheMessage) {
   EXPECT_EQ(finding.headline.text().find("rank 1 exited with code 0 in broadcast 10 "), 0u);
   ASSERT_FALSE(read->evidence.empty());
   EXPECT_EQ(read->evidence.front().known.host, "");
+  EXPECT_EQ(TextOf(read->lockstep), "");
+}
+
+TEST_F(StoreTest, AFileOfTodayWithoutAVersionIsRead) {
+  Forge("forged.h5", [](hid_t file) {
+    for (const char* name : {"lockstep_version", "lockstep_commit", "lockstep_modified"}) {
+      EXPECT_GE(H5Adelete(file, name), 0) << name;
+    }
+  });
+  const auto read = ReadRun(Path("forged.h5"));
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(read->lockstep, Version());
 }
 
 }  // namespace

@@ -134,7 +134,7 @@ class Sweep:
 
     def answer(self):
         steps = list(self.kinds)
-        table, configurations = [], []
+        table, configurations, measured_by = [], [], set()
         for configuration in self.matrix.configurations:
             own = []
             for step in steps:
@@ -147,6 +147,7 @@ class Sweep:
             versions, rules, note = self.examine(configuration)
             for path in files:
                 versions.update(cells.versions_of(path))
+                measured_by.add(versions.get("lockstep"))
             configurations.append({"name": configuration.name, "backend": configuration.backend,
                                    "environment": configuration.environment,
                                    "nccl_library": configuration.nccl_library,
@@ -154,7 +155,10 @@ class Sweep:
                                    "rules": rules if ill or configuration.nccl_library else []})
             table += own
         code, headline = judge(table)
+        measured_by = sorted(measured_by - {None})
         return {"schema": 1, "name": self.matrix.name, "headline": headline, "exit_code": code,
+                "lockstep": launches.version_of(self.programs["lockstep"]),
+                "measured_by": measured_by, "other_version": launches.other_versions(measured_by),
                 "begun": minute(self.journal.plan["at"]), "ended": minute(self.journal.last),
                 "baseline": self.matrix.baseline, "steps": steps,
                 "configurations": configurations, "cells": table}
@@ -216,6 +220,9 @@ def diff(paths):
     worse = [one for one in changed if order.index(one[3]) > order.index(one[2])]
     print("%s: %d cells changed, %d for the worse" % ("WORSE" if worse else "OK", len(changed),
                                                       len(worse)))
+    old, new = (", ".join(table.get("measured_by", ["not recorded"])) for table in tables)
+    if old != new:
+        print("  measured by different versions of Lockstep: %s -> %s" % (old, new))
     for step, name, before, after in changed:
         print("  %s, %s: %s -> %s" % (step, name, before or "not there", after or "not there"))
     return 5 if worse else 0

@@ -6,7 +6,7 @@ import os
 import subprocess
 
 import h5py
-from launches import text
+from launches import lockstep_of, text
 from qualification.plan import Plan
 from qualification.plan_values import PlanError, check_table, seconds_of
 
@@ -115,8 +115,9 @@ def versions_of(path):
     try:
         with h5py.File(path) as run:
             group = run["environment"].get("software")
-            return {} if group is None else {key: text(value)
-                                             for key, value in sorted(group.attrs.items())}
+            software = {} if group is None else dict(sorted(group.attrs.items()))
+            return {"lockstep": lockstep_of(run),
+                    **{key: text(value) for key, value in software.items()}}
     except (OSError, KeyError, ValueError):
         return {}
 
@@ -195,7 +196,7 @@ def format_matrix(answer):
 
 def _remarks(answer):
     """Versions and notes of the configurations, why cells are not ok, and what doctor advises."""
-    lines = []
+    lines = [answer["other_version"]] if answer["other_version"] else []
     for one in answer["configurations"]:
         versions = ", ".join("%s %s" % item for item in one["versions"].items())
         lines += ["%s: %s" % (one["name"], words) for words in (versions, one["note"]) if words]

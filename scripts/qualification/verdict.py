@@ -6,7 +6,7 @@ import os
 import subprocess
 
 import h5py
-from launches import findings_of, text
+from launches import findings_of, lockstep_of, other_versions, text, version_of
 from qualification.journal import minute
 
 QUALIFIED, NOT_QUALIFIED, INCONCLUSIVE = "QUALIFIED", "NOT QUALIFIED", "INCONCLUSIVE"
@@ -87,19 +87,35 @@ def compare(plan, lockstep, folder):
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=600, check=False)
     with open(os.path.join(folder, "compare.json"), "w", encoding="utf-8") as file:
         file.write(done.stdout)
+    versions = told(done.stdout, "other_version")
+    versions = versions and "; the two were " + versions
     if done.returncode == 0:
-        return None, "baseline: no case is slower than in %s" % plan.baseline
+        return None, "baseline: no case is slower than in %s%s" % (plan.baseline, versions)
     if done.returncode == SLOWER:
-        return NOT_QUALIFIED, "baseline: slower than %s: %s" % (plan.baseline, slower(done.stdout))
-    return INCONCLUSIVE, "baseline: %s (exit code %d)" % (
-        headline(done.stdout) or done.stderr.strip()[:300], done.returncode)
+        return NOT_QUALIFIED, "baseline: slower than %s: %s%s" % (
+            plan.baseline, slower(done.stdout), versions)
+    return INCONCLUSIVE, "baseline: %s (exit code %d)%s" % (
+        told(done.stdout, "headline") or done.stderr.strip()[:300], done.returncode, versions)
 
 
-def headline(answer):
+def told(answer, key):
+    """A text of what `lockstep compare` answered, or ""."""
     try:
-        return json.loads(answer)["headline"]
+        return json.loads(answer)[key]
     except (ValueError, KeyError, TypeError):
         return ""
+
+
+def measured_by(folder):
+    """The versions of Lockstep that wrote the launches of a night."""
+    found = []
+    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
+        try:
+            with h5py.File(os.path.join(folder, name)) as run:
+                found.append(lockstep_of(run))
+        except OSError:
+            pass
+    return sorted(set(found))
 
 
 def slower(answer):
@@ -108,10 +124,11 @@ def slower(answer):
         table = json.loads(answer)
         names = ["%s on %s%s" % (one["case"], one["backend"], change_of(one))
                  for one in table["cases"] if one["verdict"] == "slower"]
-        facts = ["%(fact)s %(base)s -> %(candidate)s" % one for one in table.get("differences", [])]
+        facts = ["%(fact)s %(base)s -> %(candidate)s" % one for one in table.get("differences", [])
+                 if one["fact"] != "software/lockstep"]  # which the caller tells
     except (ValueError, KeyError, TypeError):
         names, facts = [], []
-    return (several(names, 5) or headline(answer) or "see compare.json") + (
+    return (several(names, 5) or told(answer, "headline") or "see compare.json") + (
         "; not as it was: " + several(facts, 3) if facts else "")
 
 
@@ -184,8 +201,12 @@ def assess(plan, journal, folder, lockstep, soaked):
     if line is not None:
         {NOT_QUALIFIED: found.failed, INCONCLUSIVE: found.unanswered,
          None: found.notes}[slower_verdict].append(line)
+    versions = measured_by(os.path.join(folder, "launches"))
+    if other_versions(versions):
+        found.notes.append("the launches were " + other_versions(versions))
     verdict, code = found.verdict()
     return {"verdict": verdict, "exit_code": code, "plan": plan.name, "ranks": plan.ranks,
+            "lockstep": version_of(lockstep), "measured_by": versions,
             "backends": plan.backends, "reasons": found.failed + found.unanswered,
             "notes": found.notes, "begun": minute(journal.plan["at"]),
             "ended": minute(journal.last), "quarantine": found.quarantine.list(),

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "core/base/version.h"
 #include "core/journal/journal.h"
 #include "core/journal/purpose.h"
 #include "stress/harness/race_table.h"
@@ -149,7 +150,7 @@ std::string FormatStressJson(const StressOutcome& outcome) {
   for (std::size_t i = 0; i < outcome.results.size(); ++i) {
     cases.push_back(CaseJson(outcome.cases[i], outcome.backend, outcome.results[i]));
   }
-  Json json = {{"schema", 1}, {"cases", std::move(cases)}};
+  Json json = {{"schema", 1}, {"lockstep", ThisVersionText()}, {"cases", std::move(cases)}};
   const std::vector<RaceRow> rows = RaceRowsOf(outcome.cases, outcome.results);
   for (const RaceRow& row : rows) json["stream_races"].push_back(RaceJson(row));
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";

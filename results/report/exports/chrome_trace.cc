@@ -88,6 +88,7 @@ class Trace {
     }
     const Json about = {{"run", run_.id},
                         {"program", run_.name},
+                        {"lockstep", store::LockstepOf(run_)},
                         {"started_at", run_.started_at},
                         {"verdict", verdict::NameOf(run_.verdict)},
                         {"headline", run_.summary_line},

@@ -37,6 +37,7 @@ Json Context(const store::Run& run) {
           {"cpu_scaling_enabled", nullptr},
           {"caches", Json::array()},
           {"library_build_type", "release"},
+          {"lockstep_version", store::LockstepOf(run)},
           {"lockstep_run", run.id},
           {"lockstep_verdict", run.summary_line},
           {"lockstep_cpu_time", "not measured: cpu_time repeats real_time"}};

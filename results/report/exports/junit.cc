@@ -78,6 +78,7 @@ std::string Properties(const store::Run& run) {
     text += fmt::format("      <property name=\"{}\" value=\"{}\"/>\n", Xml(name), Xml(value));
   };
   add("run", run.id);
+  add("lockstep", store::LockstepOf(run));
   add("command_line", run.command_line);
   add("headline", Headline(run));
   for (const auto& [fact, value] : run.environment) add("environment/" + fact, value);

@@ -240,6 +240,7 @@ std::string FormatRun(const store::Run& run, bool open_metrics) {
   info.Add({{"program", run.name},
             {"run", run.id},
             {"started_at", run.started_at},
+            {"lockstep", store::LockstepOf(run)},
             {"plan", run.plan_hash}},
            1);
   Family machine("lockstep_environment", "", "Always 1: a fact of machine or software.");

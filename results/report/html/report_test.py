@@ -275,6 +275,7 @@ class ComparisonTest(unittest.TestCase):
         with h5py.File(path_of("other.h5"), "r+") as file:
             file.attrs["id"] = "ffffffff"
             file["environment/host/0"].attrs["kernel"] = "6.2"
+            file.attrs["lockstep_version"] = "1.3.0"
 
     def run_with(self, script, names=("passing", "other"), *options):
         tool = path_of("tool")
@@ -312,6 +313,8 @@ class ComparisonTest(unittest.TestCase):
         self.assertIn("barrier same +8.0 % +5.0 % to +11.0 % 600 ns 610 ns pass", words)
         self.assertLess(words.index("pass → fail"), words.index("barrier same +8.0 % +5.0 %"))
         self.assertIn("host/0/kernel 6.1 6.2", words)
+        self.assertIn("measured by Lockstep 1.2.3 (1a2b3c4, modified)", words)
+        self.assertIn("The runs were measured by different versions of Lockstep.", words)
 
     def test_the_candidates_are_the_last_runs(self):
         shutil.copy(path_of("other.h5"), path_of("third.h5"))

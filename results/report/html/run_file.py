@@ -39,6 +39,15 @@ def _culprits(text):
     return [int(rank) for rank in text.split(",") if rank]
 
 
+def _version(attrs):
+    """Of Lockstep, as core/base/version.h words it."""
+    number = _text(attrs.get("lockstep_version", ""))
+    commit = _text(attrs.get("lockstep_commit", ""))
+    if commit:
+        number += " (%s%s)" % (commit, ", modified" if attrs["lockstep_modified"] else "")
+    return number or "not recorded"
+
+
 class Samples:
     """iterations x ranks of nanoseconds; NaN where a rank did not get there."""
 
@@ -88,6 +97,7 @@ class RunFile:
         attrs = self.file.attrs
         for name in ("id", "name", "started_at", "command_line", "verdict", "summary_line"):
             setattr(self, name, _text(attrs[name]))
+        self.lockstep = _version(attrs)
         self.recommendation = _text(attrs.get("recommendation", ""))
         self.duration_seconds = float(attrs["duration_seconds"])
         self.exit_code = int(attrs["exit_code"])
@@ -123,7 +133,7 @@ class RunFile:
         return links
 
     def _read_environment(self):
-        facts = {}
+        facts = {"software/lockstep": self.lockstep}
 
         def visit(path, item):
             for name, value in item.attrs.items():

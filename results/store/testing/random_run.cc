@@ -271,6 +271,7 @@ Run RandomRun(std::uint64_t seed) {
   Run run;
   run.id = fmt::format("{:08x}", make.Any() & 0xffffffff);
   run.name = make.Word();
+  run.lockstep = {make.Word(), make.Word(), make.Flip()};
   run.started_at = "2026-11-21T10:44:25Z";
   run.duration_seconds = make.Number();
   run.command_line = make.Text();

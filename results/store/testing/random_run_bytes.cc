@@ -107,6 +107,7 @@ std::string BytesOf(const Run& run) {
   Add(out, run.schema_version), Add(out, run.id), Add(out, run.name), Add(out, run.started_at);
   Add(out, run.duration_seconds), Add(out, run.command_line), Add(out, run.exit_code);
   Add(out, run.verdict), Add(out, run.summary_line);
+  Add(out, run.lockstep.number), Add(out, run.lockstep.commit), Add(out, run.lockstep.modified);
   for (const auto& [name, value] : run.environment) Add(out, name), Add(out, value);
   for (const auto& [name, value] : run.floors) Add(out, name), Add(out, value);
   Add(out, run.plan_text), Add(out, run.seed), Add(out, run.plan_hash);
