@@ -252,6 +252,10 @@ class ExportTest(unittest.TestCase):
         for form in _FORMATS:
             self.assertIn('"lockstep_commit":"1a2b3c4"' if form == "jsonl"
                           else "1.2.3 (1a2b3c4, modified)", exported("passing", form), form)
+        said = subprocess.run([_LOCKSTEP, "--version"], stdout=subprocess.PIPE, check=True)
+        written = [line for line in exported("simulated", "junit").splitlines()
+                   if 'name="lockstep" value=' in line]
+        self.assertIn('"%s"' % said.stdout.decode("utf-8").strip().partition(" ")[2], written[0])
 
     def test_json_lines_are_those_of_show(self):
         done = subprocess.run([_LOCKSTEP, "show", path_of("steps.h5"), "--format=jsonl"],

@@ -248,7 +248,8 @@ TEST(JsonLines, BytesThatAreNoUtf8DoNotBreakTheLine) {
 
 TEST(Details, Environment) {
   EXPECT_EQ(FormatEnvironment(PassingRun()),
-            "Environment\n  mpi: 4.1.4\n  host/0\n    cpu_model: Some CPU\n    kernel: 6.1\n");
+            "Environment\n  lockstep: 1.2.3 (1a2b3c4, modified)\n  mpi: 4.1.4\n  host/0\n"
+            "    cpu_model: Some CPU\n    kernel: 6.1\n");
 }
 
 TEST(Details, HistoryShowsTheNewestEvents) {
