@@ -15,7 +15,7 @@ SUBSTITUTIONS = [
      "a folder of launches"),
     (r"\$N\b", "2", "the number of ranks"),
     # Sizes, where a command as printed takes minutes.
-    (r"--prefix=\$HOME/\.local", r"\g<0> --built=$BUILT", "a test cannot build"),
+    (r"--prefix=\$HOME/\.local|scripts/package .*", r"\g<0> --built=$BUILT", "a test cannot build"),
     (r"(bench_(?:allreduce|broadcast|barrier)\b(?!.* -n ))(.*)", r"\1 -n 3 -w 1\2", "iterations"),
     (r"(bench_ddp_step\b)(.*)", r"\1 -n 2 -w 1\2", "iterations"),
     (r"-n 1000 -w 50", "-n 10 -w 1", "iterations"),
@@ -53,6 +53,7 @@ SKIPPED = [
     (r"^(srun|salloc|sbatch|scripts/test_slurm)", "Slurm (test_slurm_test)"),
     (r"scripts/install_packages|--mpi=mpich|mpiexec\.mpich|scripts/test_mpich", "MPICH"),
     (r"torchrun", "PyTorch on GPUs"),
+    (r"^apt-get install|^tar |^lockstep-\*", "packages (bare_root_test)"),
     (r"scripts/compare_sampler", "PyTorch"),
     (r"--nccl-wheels", "a network"),
     (r"scripts/(compare_with_plain_loop|check_coverage)", "its programs are built by hand"),

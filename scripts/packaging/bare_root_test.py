@@ -132,6 +132,7 @@ class BareRootTest(unittest.TestCase):
         at = ("cd /tmp && export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; " +
               before)
         root.write("/tmp/plan.toml", _PLAN)
+        root.write("/etc/hosts", "127.0.0.1 localhost %s\n" % os.uname().nodename)
         self.must(root, at + "lockstep --version", says="lockstep")
         self.must(root, at + "lockstep doctor", codes=(0, 1))
         self.must(root, at + _MPIRUN + " $(command -v bench_allreduce) -b 8 -e 1M -n 20 "
