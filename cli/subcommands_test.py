@@ -36,6 +36,7 @@ class SubcommandsTest(unittest.TestCase):
                                (["testbed", "0", "--", "true"], "give 1 to 64 hosts")):
             done = said(*words)
             self.assertEqual(done.returncode, 2, done)
+            self.assertIn("lockstep %s: " % words[0], done.stderr)
             self.assertIn(message, done.stderr)
 
     def test_programs_are_those_beside_unless_given(self):

@@ -19,14 +19,14 @@ ROOMS = ("", "bench", "stress", "stress/fuzz", "cli", "bin")
 SKIPPED = 77  # exit code: not possible on this machine
 # For mpirun: ranks share processors, so who waits lets others work.
 SHARING = ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
+# `lockstep` becomes some of these programs, and says what was typed: `lockstep matrix`.
+_TYPED = os.environ.pop("LOCKSTEP_COMMAND", None)
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)
 
 
 def parser(description):
-    # `lockstep` becomes some of these programs; then that is what was typed.
-    return argparse.ArgumentParser(prog=os.environ.pop("LOCKSTEP_COMMAND", None),
-                                   description=description,
+    return argparse.ArgumentParser(prog=_TYPED, description=description,
                                    formatter_class=argparse.RawDescriptionHelpFormatter)
 
 
@@ -42,7 +42,7 @@ def choices(allowed):
 
 
 def fail(program, code, message):
-    print(f"{program}: {message}", file=sys.stderr)
+    print(f"{_TYPED or program}: {message}", file=sys.stderr)
     sys.exit(code)
 
 
