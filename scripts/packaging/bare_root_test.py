@@ -162,7 +162,9 @@ class BareRootTest(unittest.TestCase):
         self.must(root, "'/srv/some where/bin/bench_allreduce'", codes=(4,),
                   says=r"\Abench_allreduce: this machine lacks libmpi\.so\.40.* - install .*\n\Z")
         self.must(root, "'/srv/some where/bin/lockstep-fuzz' --trials=10", says="10 trials")
-        self.must(root, "apt-get install --yes --no-install-recommends openmpi-bin")
+        shutil.copy("/etc/resolv.conf", os.path.join(root.path, "etc/resolv.conf"))
+        self.must(root, "apt-get update && "
+                  "apt-get install --yes --no-install-recommends openmpi-bin")
         self.use(root, before='PATH="/srv/some where/bin:$PATH"; ')
 
 

@@ -160,6 +160,13 @@ class TarballTest(Contents, unittest.TestCase):
     def behind(self, name):
         return os.path.join(self.package.prefix, "libexec/lockstep/programs/bin", name)
 
+    def test_programs_find_each_other(self):
+        """`lockstep` looks for the others beside itself, which is behind."""
+        self.assertEqual(sorted(os.listdir(self.behind(""))), PROGRAMS)
+        for program in PROGRAMS:
+            done = said(self.behind(program), "--help")
+            self.assertEqual((done.returncode, done.stderr), (0, ""), program)
+
     def test_libraries_come_along(self):
         """All but those of the base, of MPI, and what MPI brings."""
         for path in (self.behind("bench_allreduce"), self.behind("lockstep")):

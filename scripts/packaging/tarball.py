@@ -71,6 +71,10 @@ def _fill(root):
     for path in programs:
         if _needs_mpi(path, root):
             path = _put_behind(root, path, mpi)
+        else:  # programs find each other behind, too
+            behind = os.path.join(root, _BEHIND, "bin")
+            os.symlink(os.path.relpath(path, behind),
+                       os.path.join(behind, os.path.basename(path)))
         _set_path(path, root, _LIBRARIES)
 
 
