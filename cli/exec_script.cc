@@ -48,4 +48,11 @@ Status ExecScript(const std::string& installed, const std::string& in_tree,
                                       candidates.front().string()));
 }
 
+Result<fs::path> ProgramsFolder() {
+  LOCKSTEP_ASSIGN_OR_RETURN(const fs::path binary, ThisProgram());
+  const fs::path folder = binary.parent_path();
+  std::error_code error;
+  return fs::exists(folder / "bench_allreduce", error) ? folder : folder.parent_path();
+}
+
 }  // namespace lockstep::cli

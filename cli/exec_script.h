@@ -18,6 +18,9 @@ Result<std::filesystem::path> ThisProgram();
 Status ExecScript(const std::string& installed, const std::string& in_tree,
                   const std::vector<std::string>& arguments);
 
+// The folder of the programs: beside this one, or the rooms of the build tree around it.
+Result<std::filesystem::path> ProgramsFolder();
+
 }  // namespace lockstep::cli
 
 #endif  // LOCKSTEP_CLI_EXEC_SCRIPT_H_

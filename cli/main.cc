@@ -3,13 +3,16 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "cli/exec_script.h"
 #include "cli/subcommand.h"
 
 namespace lockstep::cli {
@@ -34,6 +37,22 @@ int FailOutput() {
               ExitCode::kEnvironment);
 }
 
+// Leaves this process to the program of a subcommand; returns only on an error.
+int RunScript(const Subcommand& subcommand, const std::vector<std::string>& arguments) {
+  const Script& script = *subcommand.script;
+  std::vector<std::string> words;
+  if (script.runs_programs) {
+    const Result<std::filesystem::path> folder = ProgramsFolder();
+    if (!folder.ok()) return Fail(folder.status().message(), ExitCodeOf(folder.status().code()));
+    words.push_back("--programs=" + folder->string());  // one of the user's comes later and counts
+  }
+  words.insert(words.end(), arguments.begin() + 1, arguments.end());
+  setenv("LOCKSTEP_COMMAND", fmt::format("lockstep {}", subcommand.name).c_str(), 1);
+  const Status failed = ExecScript(fmt::format("libexec/lockstep/{}", script.name),
+                                   fmt::format("scripts/{}", script.name), words);
+  return Fail(failed.message(), ExitCodeOf(failed.code()));
+}
+
 int Main(int argc, char** argv) {
   ArgumentParser parser(
       "Lockstep: what the communication of data-parallel training does on this machine",
@@ -44,8 +63,10 @@ int Main(int argc, char** argv) {
     const auto work = std::make_shared<Work>();
     ArgumentParser command =
         parser.Subcommand(each.name, each.help, [&chosen, work] { chosen = *work; });
-    *work = each.add(command);
     const bool named = !arguments.empty() && arguments.front() == each.name;
+    if (named && each.script != nullptr) return RunScript(each, arguments);
+    if (each.script != nullptr) continue;  // listed by --help
+    *work = each.add(command);
     if (named && each.rewrite != nullptr) each.rewrite(arguments);
   }
   const Result<std::optional<std::string>> text = parser.Parse(std::move(arguments));

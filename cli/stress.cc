@@ -70,10 +70,10 @@ std::string FindStress() {
   std::error_code error;
   const fs::path own = fs::read_symlink("/proc/self/exe", error);
   for (const fs::path& path :
-       {own.parent_path() / "stress", own.parent_path() / "../stress/stress"}) {
+       {own.parent_path() / "lockstep-stress", own.parent_path() / "../stress/stress"}) {
     if (fs::is_regular_file(path, error)) return fs::weakly_canonical(path, error);
   }
-  return "stress";
+  return "lockstep-stress";
 }
 
 std::vector<std::string> WordsOf(const Options& options,

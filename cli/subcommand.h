@@ -26,12 +26,20 @@ using Work = std::function<Result<ExitCode>()>;
 //   }
 using AddOptions = Work(ArgumentParser& parser);
 
+// A command of scripts/; installed, it is in libexec/lockstep.
+struct Script {
+  const char* name;
+  bool runs_programs = false;  // takes --programs=FOLDER
+};
+
 struct Subcommand {
   const char* name;
   const char* help;  // one line
-  AddOptions* add;
+  AddOptions* add = nullptr;
   // Of all words behind the program's name, before they are parsed.
   void (*rewrite)(std::vector<std::string>& arguments) = nullptr;
+  // Instead of `add`: the program in Python which gets all words behind the subcommand, --help too.
+  const Script* script = nullptr;
 };
 
 // In the order of --help.

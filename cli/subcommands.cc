@@ -4,11 +4,16 @@
 namespace lockstep::cli {
 
 // Each in the file of its name.
-AddOptions AddBuckets, AddCompare, AddDiagnose, AddDoctor, AddExport, AddMakeDataset, AddNightly,
-    AddReport, AddRun, AddSampler, AddScore, AddShow, AddStress, AddTraceDdp, AddTrend, AddWatch;
+AddOptions AddBuckets, AddCompare, AddDiagnose, AddDoctor, AddExport, AddMakeDataset, AddReport,
+    AddRun, AddSampler, AddScore, AddShow, AddStress, AddTraceDdp, AddTrend, AddWatch;
 void SeparateSides(std::vector<std::string>& arguments);  // compare.cc
 
 namespace {
+
+constexpr Script kMatrix{.name = "compat_matrix", .runs_programs = true};
+constexpr Script kNightly{.name = "nightly", .runs_programs = true};
+constexpr Script kScoreboard{.name = "scoreboard"};
+constexpr Script kTestbed{.name = "test_hosts"};
 
 constexpr Subcommand kSubcommands[] = {
     {"buckets", "Print the gradient buckets of DistributedDataParallel, in launch order",
@@ -20,15 +25,22 @@ constexpr Subcommand kSubcommands[] = {
      AddDoctor},
     {"export", "Write a run in another program's format", AddExport},
     {"make-dataset", "Write an HDF5 file of samples to load in benchmarks", AddMakeDataset},
-    {"nightly", "Is this machine, or hostfile, fit for training? Resumable", AddNightly},
+    {"matrix", "Which library, which setting? A plan over several configurations", nullptr, nullptr,
+     &kMatrix},
+    {"nightly", "Is this machine, or hostfile, fit for training? Resumable", nullptr, nullptr,
+     &kNightly},
     {"report", "Write runs as one self-contained HTML page", AddReport},
     {"run", "Launch a benchmark K times: intervals over launches; two commands are compared",
      AddRun},
     {"sampler", "Print the indices that PyTorch's DistributedSampler gives a rank", AddSampler},
     {"score", "Of stress runs: what was found, right and wrong, false alarms, how soon", AddScore},
+    {"scoreboard", "Launches of stress, many times, and how often the judge was right", nullptr,
+     nullptr, &kScoreboard},
     {"show", "Print run files; of a directory, a line a run", AddShow},
     {"stress", "stress with a launch for every case (--backend=mpi needs it), in one result",
      AddStress},
+    {"testbed", "Several hosts on this machine: runs a command across them", nullptr, nullptr,
+     &kTestbed},
     {"trace-ddp",
      "Print the collectives that each rank of a DistributedDataParallel program enqueues",
      AddTraceDdp},

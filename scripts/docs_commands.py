@@ -15,7 +15,7 @@ SUBSTITUTIONS = [
      "a folder of launches"),
     (r"\$N\b", "2", "the number of ranks"),
     # Sizes, where a command as printed takes minutes.
-    (r"--prefix=\$HOME/\.local", r"\g<0> --built=$BUILT", "a test cannot build"),
+    (r"--prefix=\$HOME/\.local|scripts/package .*", r"\g<0> --built=$BUILT", "a test cannot build"),
     (r"(bench_(?:allreduce|broadcast|barrier)\b(?!.* -n ))(.*)", r"\1 -n 3 -w 1\2", "iterations"),
     (r"(bench_ddp_step\b)(.*)", r"\1 -n 2 -w 1\2", "iterations"),
     (r"-n 1000 -w 50", "-n 10 -w 1", "iterations"),
@@ -30,8 +30,8 @@ SUBSTITUTIONS = [
     (r"--scenario='network/\*'", "--scenario=network/blackout", "scenarios"),
     (r"'custom_kernel/\*'", "'custom_kernel/buffer_reuse_*' --backend=gloo", "scenarios"),
     (r"--repeat=100", "--repeat=2", "repetitions"),
-    (r"scripts/scoreboard(?! --)|scripts/scoreboard --ranks=2,4 --seeds=20",
-     "scripts/scoreboard --ranks=2 --seeds=1 --healthy=1 --scenario=uneven_inputs/case2 --time=60 "
+    (r"lockstep scoreboard(?! --)|lockstep scoreboard --ranks=2,4 --seeds=20",
+     "lockstep scoreboard --ranks=2 --seeds=1 --healthy=1 --scenario=uneven_inputs/case2 --time=60 "
      "--output=trials", "launches"),
     (r"--launches=\d+", "--launches=1", "launches"),
     (r"--trials=1000000 --jobs=4", "--trials=50 --jobs=2", "trials"),
@@ -53,6 +53,7 @@ SKIPPED = [
     (r"^(srun|salloc|sbatch|scripts/test_slurm)", "Slurm (test_slurm_test)"),
     (r"scripts/install_packages|--mpi=mpich|mpiexec\.mpich|scripts/test_mpich", "MPICH"),
     (r"torchrun", "PyTorch on GPUs"),
+    (r"^apt-get install|^tar |^lockstep-\*", "packages (bare_root_test)"),
     (r"scripts/compare_sampler", "PyTorch"),
     (r"--nccl-wheels", "a network"),
     (r"scripts/(compare_with_plain_loop|check_coverage)", "its programs are built by hand"),
@@ -64,11 +65,11 @@ CODES = [
     (r"^lockstep compare", (0, 3, 5), "launches of one build, few of them"),
     (r"^lockstep run", (0, 3), "one launch a side decides nothing"),
     (r"^lockstep trend", (0, 3), "one night says nothing"),
-    (r"compat_matrix scripts", (3,), "one launch a configuration decides nothing"),
+    (r"lockstep matrix scripts", (3,), "one launch a configuration decides nothing"),
     (r"bench_links", (0, 3), "no link between hosts"),
     (r"trace-ddp", (0, 1), "its example waits for ever, which is what is shown"),
     (r"lockstep diagnose", (0, 3), "a run that is well: there is nothing to tell"),
     (r"bench_ddp_step", (0, 3), "too few rounds to compare options"),
-    (r"isolation/|test_hosts.*=mpi", (0, 1, 77), "mpirun's own code, when a rank of MPI is lost"),
-    (r"test_hosts|node_deaths", (0, 77), "77: namespaces are not permitted here"),
+    (r"isolation/|testbed.*=mpi", (0, 1, 77), "mpirun's own code, when a rank of MPI is lost"),
+    (r"testbed|test_hosts|node_deaths", (0, 77), "77: namespaces are not permitted here"),
 ]

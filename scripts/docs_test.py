@@ -12,9 +12,11 @@ import unittest
 
 # Tests see what they declare; this one reads the whole tree.
 TREE = os.path.dirname(os.path.realpath("WORKSPACE"))
-sys.path.insert(0, os.path.join(TREE, "scripts"))
+sys.path[:0] = [os.path.join(TREE, "scripts"), os.path.join(TREE, "scripts/packaging")]
 # pylint: disable=wrong-import-position
 from docs_figures import OPTIONS, PAGES, filled, read
+from launches import installed_name
+from documentation import options_page
 
 FAULTS = "docs/faults.md"
 MOST_WORDS = 35          # of a sentence
@@ -22,12 +24,13 @@ MOST_MEDIAN_WORDS = 16   # of the README's sentences
 MOST_README_LINES = 150
 PROGRAMS = [[path] for path in sorted(glob.glob("bench/bench_*"))] + [["stress/stress"],
                                                                       ["stress/fuzz/fuzz"]]
-SCRIPTS = ["nightly", "compat_matrix", "test_hosts", "test_slurm", "test_mpich", "scoreboard",
-           "node_deaths", "random_kills", "soak", "sanitize"]
+SCRIPTS = ["test_slurm", "test_mpich", "node_deaths", "random_kills", "soak", "sanitize",
+           "package"]
 # Of mpirun, bazel, docker, pip, git and of test programs.
 FOREIGN = {"--allow-run-as-root", "--bind-to", "--oversubscribe", "--mca", "--hostfile", "--host",
            "--config", "--repo_env", "--gpus", "--with-ft", "--enable-recovery", "--mpi",
-           "--test_env", "--prefix", "--write", "--ntasks-per-node", "--signal", "--export"}
+           "--test_env", "--prefix", "--write", "--ntasks-per-node", "--signal", "--export",
+           "--shm-size"}
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9_-]*")
 
 
@@ -40,9 +43,10 @@ def said(words):
 
 def help_of_programs():
     """{program as it is typed: its --help}."""
-    found = {os.path.basename(words[0]): said(words) for words in PROGRAMS}
+    found = {installed_name(os.path.basename(words[0])): said(words) for words in PROGRAMS}
     lockstep = "cli/lockstep"
-    commands = re.findall(r"^  ([a-z][a-z-]+) ", said([lockstep]), re.MULTILINE)
+    found["lockstep"] = said([lockstep])
+    commands = re.findall(r"^  ([a-z][a-z-]+) ", found["lockstep"], re.MULTILINE)
     assert len(commands) > 8, commands
     for command in commands:
         found[f"lockstep {command}"] = said([lockstep, command])
@@ -61,15 +65,6 @@ def faults_page():
     return ("# Faults\n\nWhat a `[[fault]]` of a scenario may inject; written by "
             "`bazel run //scripts:docs_test -- --write`.\n\n" +
             "".join("| %s |\n" % " | ".join(row) for row in table))
-
-
-def options_page(programs):
-    text = ("# Options\n\nWhat every program says of itself; written by "
-            "`bazel run //scripts:docs_test -- --write`.\n")
-    for program, help_text in programs.items():
-        lines = "\n".join(line.rstrip() for line in help_text.strip("\n").splitlines())
-        text += f"\n## {program}\n\n```\n{lines}\n```\n"
-    return text
 
 
 def sentences(page):

@@ -15,16 +15,18 @@ import time
 SCRIPTS = os.path.dirname(os.path.realpath(__file__))
 TREE = os.path.dirname(SCRIPTS)
 # Of binaries: in bazel-bin, in what a test sees, and in an installed copy.
-ROOMS = ("", "bench", "stress", "cli", "bin")
+ROOMS = ("", "bench", "stress", "stress/fuzz", "cli", "bin")
 SKIPPED = 77  # exit code: not possible on this machine
 # For mpirun: ranks share processors, so who waits lets others work.
 SHARING = ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
+# `lockstep` becomes some of these programs, and says what was typed: `lockstep matrix`.
+_TYPED = os.environ.pop("LOCKSTEP_COMMAND", None)
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)
 
 
 def parser(description):
-    return argparse.ArgumentParser(description=description,
+    return argparse.ArgumentParser(prog=_TYPED, description=description,
                                    formatter_class=argparse.RawDescriptionHelpFormatter)
 
 
@@ -40,7 +42,7 @@ def choices(allowed):
 
 
 def fail(program, code, message):
-    print(f"{program}: {message}", file=sys.stderr)
+    print(f"{_TYPED or program}: {message}", file=sys.stderr)
     sys.exit(code)
 
 
@@ -49,9 +51,15 @@ def command(name):
     return os.path.join(SCRIPTS, name)
 
 
+def installed_name(name):
+    """Debian has a `stress` and a `fuzz` of others."""
+    return "lockstep-" + name if name in ("stress", "fuzz") else name
+
+
 def program_in(folders, name, rooms=ROOMS):
-    """The first executable of this name in a room of the folders, or None."""
-    for path in (os.path.join(folder, room, name) for folder in folders for room in rooms):
+    """The first executable of this name, built or installed, in a room of the folders, or None."""
+    for path in (os.path.join(folder, room, spelled) for folder in folders for room in rooms
+                 for spelled in (name, installed_name(name))):
         if os.path.isfile(path) and os.access(path, os.X_OK):
             return os.path.abspath(path)
     return None
@@ -62,7 +70,7 @@ def program_beside(name):
     typed = os.path.dirname(os.path.dirname(os.path.abspath(sys.argv[0])))
     folders = [typed, os.path.join(typed, "bazel-bin"), os.path.join(TREE, "bazel-bin"),
                os.path.dirname(TREE)]
-    return program_in(folders, name) or shutil.which(name)
+    return program_in(folders, name) or shutil.which(installed_name(name))
 
 
 def needed_program(of, name):

@@ -42,6 +42,15 @@ class LaunchesTest(unittest.TestCase):
         os.chmod(path, 0o755)
         self.assertEqual(launches.program_in(["/nowhere", self.folder], "stress"), path)
 
+    def test_installed_programs_have_names_of_their_own(self):
+        path = os.path.join(self.folder, "lockstep-fuzz")
+        with open(path, "w", encoding="utf-8"):
+            pass
+        os.chmod(path, 0o755)
+        self.assertEqual(launches.program_in([self.folder], "fuzz"), path)
+        self.assertIsNone(launches.program_in([self.folder], "stress"))
+        self.assertEqual(launches.installed_name("bench_links"), "bench_links")
+
 
 if __name__ == "__main__":
     unittest.main()

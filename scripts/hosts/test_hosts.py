@@ -1,8 +1,8 @@
 """Several hosts on one machine: runs a command across them with mpirun.
 
-  scripts/test_hosts 2 -- bench_allreduce -b 8 -e 1M          2 hosts, 1 rank each
-  scripts/test_hosts 2 --ranks=2 -- stress --scenario='…'     2 hosts, 2 ranks each
-  scripts/test_hosts 4 --shell -- COMMAND                     COMMAND on the first host, by itself
+  lockstep testbed 2 -- bench_allreduce -b 8 -e 1M               2 hosts, 1 rank each
+  lockstep testbed 2 --ranks=2 -- lockstep-stress --list         2 hosts, 2 ranks each
+  lockstep testbed 4 --shell -- COMMAND                          COMMAND on the first host alone
 
 A host is a network, UTS and mount namespace: it has its own addresses (10.77.0.1, 10.77.0.2 …),
 host name (node1, node2 …) and /dev/shm. All hosts hang on one bridge, and reach nothing else. They

@@ -1,8 +1,8 @@
 """The same plan over several libraries or settings: which cells are ok, slower, wrong, hang, crash?
 
-  scripts/compat_matrix MATRIX.toml --output=DIR
-  scripts/compat_matrix MATRIX.toml --output=DIR --nccl-wheels=2.21.5,nvidia-nccl-cu13==2.28.9
-  scripts/compat_matrix --diff OLD/matrix.json NEW/matrix.json
+  lockstep matrix MATRIX.toml --output=DIR
+  lockstep matrix MATRIX.toml --output=DIR --nccl-wheels=2.21.5,nvidia-nccl-cu13==2.28.9
+  lockstep matrix --diff OLD/matrix.json NEW/matrix.json
 
 MATRIX.toml is a plan of nightly (ranks, budget, [[step]] or profile) with [[configuration]] tables:
 name, backend, launcher, environment, nccl_library. `baseline` names the one that others are
@@ -231,7 +231,7 @@ def diff(paths):
 def read_options(arguments):
     parser = launches.parser(__doc__)
     parser.add_argument("matrix", nargs="?", help="MATRIX.toml")
-    parser.add_argument("--output", default=tonight("results/matrix"),
+    parser.add_argument("-o", "--output", default=tonight("results/matrix"),
                         help="folder of state and answer (one of tonight)")
     parser.add_argument("--programs", help="folder of the programs, instead of PATH")
     parser.add_argument("--nccl-wheels", default="", help="versions, comma-separated")

@@ -1,6 +1,6 @@
 """Is this machine (or hostfile) fit for training? Runs a plan, and says QUALIFIED or why not.
 
-  scripts/nightly PLAN.toml --output=DIR      scripts/nightly --profile=quick --output=DIR
+  lockstep nightly PLAN.toml --output=DIR      lockstep nightly --profile=quick --output=DIR
 
 A plan is TOML: profile = "quick" (5 min), "standard" (1 h) or "full" (8 h); ranks, backends,
 launcher = "mpirun --hostfile hosts", budget, baseline = a directory of earlier launches,
@@ -158,7 +158,7 @@ def read_options(arguments):
     parser.add_argument("--profile", choices=PROFILE_NAMES, help="without a plan")
     parser.add_argument("--budget", help="60min: with a --profile, which is made shorter to fit")
     parser.add_argument("--baseline", help="folder of earlier launches, with a --profile")
-    parser.add_argument("--output", default=tonight("results/nightly"),
+    parser.add_argument("-o", "--output", default=tonight("results/nightly"),
                         help="folder of the state, the launches and the verdict (one of tonight)")
     parser.add_argument("--programs", help="folder of the programs, instead of PATH")
     parser.add_argument("--format", choices=("text", "json"), default="text")

@@ -7,7 +7,7 @@ import os
 import shlex
 import shutil
 
-from launches import TREE, program_in
+from launches import TREE, installed_name, program_in
 from qualification.plan_values import (BENCHES, PlanError, check_table, read_toml, seconds_of,
                                        shown)
 from qualification.profiles import PROFILES, steps_of
@@ -133,7 +133,4 @@ def check_installed(plan, launches, programs):
 def find_program(name, folder=None):
     """Its path, or None: in `folder`, on PATH, or in the build tree."""
     root = folder or os.path.join(TREE, "bazel-bin")
-    if name == "fuzz":  # other programs have that name, too: ours is beside stress
-        beside = os.path.dirname(find_program("stress", folder) or root)
-        return program_in([beside], name, ("", name))
-    return (None if folder else shutil.which(name)) or program_in([root], name)
+    return (None if folder else shutil.which(installed_name(name))) or program_in([root], name)

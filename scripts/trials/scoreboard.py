@@ -1,4 +1,4 @@
-"""How often is the judge of `stress` right? Runs, scores, prints.
+"""How often is the judge of lockstep-stress right? Runs, scores, prints.
 
 Three kinds of launches, in turn:
   catalogue  all scenarios that are for a number of ranks, on gloo and in simulation by gloo's rules
@@ -218,7 +218,7 @@ def read_options(arguments):
                         help="seconds: no launch begins that would take longer (600)")
     parser.add_argument("--deadline", type=float, default=2, help="-T of stress (2)")
     parser.add_argument("--output", default="results/scoreboard", help="folder of the launches")
-    parser.add_argument("--stress", default=program_beside("stress") or "stress")
+    parser.add_argument("--stress", default=program_beside("stress") or "lockstep-stress")
     parser.add_argument("--lockstep", default=program_beside("lockstep") or "lockstep")
     options = parser.parse_args(arguments)
     words = options.ranks.split(",")

@@ -40,7 +40,8 @@ int Main(int argc, char** argv) {
   FuzzOptions options;
   std::string rules = "all";
   bool shrink = true;
-  ArgumentParser parser{"Judges random programs with random faults, whose truth is known.", "fuzz"};
+  ArgumentParser parser{"Judges random programs with random faults, whose truth is known.",
+                        "lockstep-fuzz"};
   parser.Footer("Exit codes: 0 every verdict was right, 1 one was not, 2 usage.");
   parser.Add("--trials", options.trials, "Random programs").Between(1, 2'000'000'000).ShowDefault();
   parser.Add("--seed", options.seed, "Trial i has this seed + i").ShowDefault();

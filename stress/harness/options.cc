@@ -38,7 +38,7 @@ Result<StressCommandLine> ParseStressCommandLine(int argc, const char* const* ar
   std::string rules = "nccl", ranks;
   comm::nccl::NcclChoices nccl = comm::nccl::NcclChoicesFromEnvironment();
   ArgumentParser parser{"Runs scenarios: workloads and the faults that befall them, with verdicts.",
-                        "stress"};
+                        "lockstep-stress"};
   parser.Footer(
       "Start it with mpirun -np RANKS. Exit codes: 0 every case came out as expected, 1 one did "
       "not,\n2 usage, 3 inconclusive, 4 environment, 10 a defect of Lockstep.");

@@ -1,0 +1,172 @@
+#!/usr/bin/python3
+"""The packages in a bare system: a root of Debian's essential packages is made from this machine's
+own sources of apt, the package is put in, and the first things that people type are run there."""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TREE = os.path.dirname(os.path.realpath("WORKSPACE"))
+SECONDS = 900  # bounds a hang; the network may be slow
+# Its own processes, devices and mounts end with the command.
+_INSIDE = """set -e
+mount -t proc proc "$0/proc"
+mount -t sysfs -o ro sysfs "$0/sys"
+mount --bind /dev "$0/dev"
+mount -t tmpfs tmpfs "$0/dev/shm"
+exec chroot "$0" timeout -k 10 600 sh -c "$1"
+"""
+_UNSHARE = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
+_MPIRUN = "mpirun --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -np 2"
+_PLAN = """backends = ["mpi", "gloo"]
+[[step]]
+name = "latency"
+program = "bench_allreduce"
+arguments = ["-b", "8", "-e", "64", "-n", "20", "-w", "2"]
+seconds = 5
+[[step]]
+name = "uneven inputs"
+kind = "stress"
+scenarios = ["uneven_inputs/case1"]
+seconds = 10
+[[step]]
+name = "fuzz"
+kind = "fuzz"
+seconds = 2
+"""
+
+
+def sources():
+    """The sources of Debian's packages, as this machine has them: (code name, lines)."""
+    done = subprocess.run(
+        ["apt-get", "indextargets", "--format",
+         "$(ORIGIN) deb $(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages"],
+        capture_output=True, text=True, check=False)
+    lines = sorted({line.split(" ", 1)[1] for line in done.stdout.splitlines()
+                    if line.startswith("Debian deb ")})
+    names = [line.split()[2] for line in lines]
+    return min(names, key=len) if names else None, "\n".join(lines) + "\n"
+
+
+def impossible():
+    """Why no root can be made here, or None."""
+    if os.geteuid() != 0:
+        return "only root makes a root"
+    if shutil.which("mmdebstrap") is None:
+        return "no mmdebstrap: apt-get install mmdebstrap"
+    if sources()[0] is None:
+        return "apt-get indextargets names no source of Debian: apt-get update"
+    probe = subprocess.run(_UNSHARE + ["true"], capture_output=True, check=False)
+    return None if probe.returncode == 0 else "no namespaces are permitted here"
+
+
+class BareRoot:
+    """A folder that is a system, with these packages; a package may be a path."""
+
+    def __init__(self, packages):
+        self.folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+        os.chmod(self.folder, 0o755)
+        self.path = os.path.join(self.folder, "root")
+        release, lines = sources()
+        files = [path for path in packages if path.startswith("/")]
+        words = ["/tmp/" + os.path.basename(one) if one in files else one for one in packages]
+        hooks = ["--customize-hook=upload %s /tmp/%s" % (path, os.path.basename(path))
+                 for path in files]
+        hooks += ["--customize-hook=chroot \"$1\" apt-get install --yes --no-install-recommends " +
+                  " ".join(words)]
+        done = subprocess.run(
+            ["timeout", "-k", "20", str(SECONDS), "mmdebstrap", "--mode=root", "--variant=apt",
+             *hooks, release, self.path, "-"],
+            input=lines, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            said = [line for line in done.stderr.splitlines() if line.startswith(("E:", "W:"))]
+            self.remove()
+            if any("Failed to fetch" in line or "Could not resolve" in line for line in said):
+                raise unittest.SkipTest("no network: " + said[0])
+            raise AssertionError("mmdebstrap: " + "\n".join(said or [done.stderr[-800:]]))
+
+    def run(self, command):
+        done = subprocess.run(_UNSHARE + ["sh", "-c", _INSIDE, self.path, command],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+                              env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root"})
+        print("%3d  %s" % (done.returncode, command), flush=True)
+        return done
+
+    def write(self, path, text):
+        with open(os.path.join(self.path, path.lstrip("/")), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def remove(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def packaged(kind, folder):
+    done = subprocess.run([os.path.join(TREE, "scripts/package"), kind, "--output=" + folder,
+                           "--built=" + os.getcwd()], stdout=subprocess.PIPE, text=True, check=True)
+    return done.stdout.strip()
+
+
+@unittest.skipIf(impossible(), impossible())
+class BareRootTest(unittest.TestCase):
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        os.chmod(self.folder, 0o755)  # apt reads packages as a user of its own
+
+    def root(self, packages):
+        root = BareRoot(packages)
+        self.addCleanup(root.remove)
+        return root
+
+    def must(self, root, command, codes=(0,), says="(?s).*"):
+        done = root.run(command)
+        self.assertIn(done.returncode, codes, done.stdout[-1500:] + done.stderr[-1500:])
+        self.assertRegex(done.stdout + done.stderr, says)
+        self.assertNotIn("Traceback", done.stderr)
+
+    def use(self, root, before=""):
+        """What somebody types who has just installed it."""
+        at = ("cd /tmp && export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; " +
+              before)
+        root.write("/tmp/plan.toml", _PLAN)
+        root.write("/etc/hosts", "127.0.0.1 localhost %s\n" % os.uname().nodename)
+        self.must(root, at + "lockstep --version", says="lockstep")
+        self.must(root, at + "lockstep doctor", codes=(0, 1))
+        self.must(root, at + _MPIRUN + " bench_allreduce -b 8 -e 1M -n 20 "
+                  "--output=a.h5", says="PASS: ")
+        self.must(root, at + "lockstep stress -n 2 --scenario=uneven_inputs/case1", says="PASS: ")
+        self.must(root, at + _MPIRUN + " lockstep-stress "
+                  "--scenario=uneven_inputs/case1", says="PASS: ")
+        self.must(root, at + "lockstep nightly plan.toml --output=night", says="(?m)^QUALIFIED")
+        self.must(root, at + "lockstep show a.h5", says="all_reduce")
+        self.must(root, at + "lockstep report a.h5 -o a.html && grep -q '</html>' a.html")
+        self.must(root, at + "lockstep watch -- " + _MPIRUN + " bench_barrier -n 5")
+
+    def test_deb(self):
+        package = packaged("deb", self.folder)
+        root = self.root([package])
+        for name in ("stress", "fuzz", "g++", "bazel"):
+            self.must(root, "command -v " + name, codes=(1, 127))
+        self.use(root)
+        self.must(root, "dpkg --purge lockstep && ! command -v lockstep")
+
+    def test_tarball(self):
+        package = packaged("tarball", self.folder)
+        root = self.root(["python3-h5py", "python3-jinja2"])
+        place = os.path.join(root.path, "srv/some where")
+        os.mkdir(place)
+        subprocess.run(["tar", "-xf", package, "-C", place, "--strip-components=1"], check=True)
+        self.must(root, "'/srv/some where/bin/bench_allreduce'", codes=(4,),
+                  says=r"\Abench_allreduce: this machine lacks libmpi\.so\.40.* - install .*\n\Z")
+        self.must(root, "'/srv/some where/bin/lockstep-fuzz' --trials=10", says="10 trials")
+        shutil.copy("/etc/resolv.conf", os.path.join(root.path, "etc/resolv.conf"))
+        self.must(root, "apt-get update && "
+                  "apt-get install --yes --no-install-recommends openmpi-bin")
+        self.use(root, before='PATH="/srv/some where/bin:$PATH"; ')
+
+
+if __name__ == "__main__":
+    unittest.main()

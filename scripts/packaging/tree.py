@@ -1,0 +1,118 @@
+"""What packages share: an installed tree of stripped programs, and what its files need."""
+import argparse
+import os
+import re
+import subprocess
+import sys
+
+SOURCES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+# Of every system with the C++ library that the programs were built with. libibverbs belongs to the
+# drivers of the machine; a second one would come before the one that MPI was built with.
+_BASE = re.compile(r"^(ld-linux.*|lib(c|m|dl|rt|pthread|util|resolv|stdc\+\+|gcc_s|ibverbs))\.so")
+MPI = {"libmpi.so.40": "Open MPI 4", "libmpich.so.12": "MPICH"}
+
+
+class CannotPackage(Exception):
+    """One line: what is missing, and the remedy."""
+
+
+def said(*words, **how):
+    """The standard output of a tool."""
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, check=False, **how)
+    except FileNotFoundError:
+        raise CannotPackage("'%s' is not installed; apt-get install dpkg-dev patchelf binutils" %
+                            words[0]) from None
+    if done.returncode != 0:
+        lines = (done.stderr or done.stdout).strip().splitlines() or ["no reason told"]
+        raise CannotPackage("%s: %s" % (" ".join(words)[:100], lines[-1]))
+    return done.stdout
+
+
+def version():
+    with open(os.path.join(SOURCES, "VERSION"), encoding="utf-8") as file:
+        return file.read().strip()
+
+
+def files_of(root):
+    """Paths of all regular files, sorted."""
+    return sorted(os.path.join(folder, name) for folder, _, names in os.walk(root)
+                  for name in names if not os.path.islink(os.path.join(folder, name)))
+
+
+def programs_of(root):
+    """Programs and libraries for the processor."""
+    found = []
+    for path in files_of(root):
+        with open(path, "rb") as file:
+            if file.read(4) == b"\x7fELF":
+                found.append(path)
+    return found
+
+
+def owner_of(path):
+    """Debian's package of a file. dpkg may know it by its name before /lib became /usr/lib."""
+    path = os.path.realpath(path)
+    done = subprocess.run(["dpkg-query", "--search", path, path.removeprefix("/usr")],
+                          capture_output=True, text=True, check=False)
+    if not done.stdout:
+        raise CannotPackage("%s belongs to no package of this machine; install it with apt-get" %
+                            path)
+    return done.stdout.split(":")[0]
+
+
+def install(root, prefix, built):
+    """Fills root/prefix; what a debugger reads of the programs is left out."""
+    words = [os.path.join(SOURCES, "scripts/install"), "--destdir=" + root, "--prefix=" + prefix]
+    said(*words, *(["--built=" + built] if built else []))
+    said("strip", "--strip-debug", "--remove-section=.comment", *programs_of(root))
+
+
+def needs_of(path):
+    """Names of the libraries that a program or a library names itself."""
+    return re.findall(r"\(NEEDED\).*\[(.*)\]", said("readelf", "--dynamic", path))
+
+
+def mpi_of(paths):
+    """The MPI of the programs: a key of MPI."""
+    found = {name for path in paths for name in needs_of(path)} & set(MPI)
+    if len(found) != 1:
+        raise CannotPackage("the programs are built for %s; one MPI of %s is expected" % (
+            " and ".join(sorted(found)) or "no MPI", ", ".join(MPI)))
+    return found.pop()
+
+
+def libraries_of(paths):
+    """{name: file} of all that the programs need here, but for the machine's own and MPI."""
+    found, left = {}, list(paths)
+    where = {}
+    while left:
+        path = left.pop()
+        where.update(re.findall(r"^\s*(\S+) => (/\S+)", said("ldd", path), re.MULTILINE))
+        for name in needs_of(path):
+            if name in found or name in MPI or _BASE.match(name):
+                continue
+            if name not in where:
+                raise CannotPackage("%s needs %s, which is not on this machine" % (path, name))
+            found[name] = os.path.realpath(where[name])
+            left.append(found[name])
+    return found
+
+
+def options_of(kind, arguments):
+    parser = argparse.ArgumentParser(prog="package " + kind)
+    parser.add_argument("--output", required=True)
+    parser.add_argument("--built")
+    return parser.parse_args(arguments)
+
+
+def run(kind, make, arguments):
+    """The exit code of make(output, built), which returns the path of the package."""
+    options = options_of(kind, arguments)
+    try:
+        os.makedirs(options.output, exist_ok=True)
+        print(make(os.path.abspath(options.output), options.built))
+    except (CannotPackage, OSError) as error:
+        print("package: %s: %s" % (kind, error), file=sys.stderr)
+        return 4
+    return 0
