@@ -36,13 +36,15 @@ Status ExecScript(const std::string& installed, const std::string& in_tree,
   for (const fs::path& candidate : candidates) {
     if (!fs::exists(candidate, error)) continue;
     std::vector<std::string> words = {candidate.string()};
+    // Of the wheel, whose Python has the packages that the script needs.
+    if (const char* python = std::getenv("LOCKSTEP_PYTHON")) words.insert(words.begin(), python);
     words.insert(words.end(), arguments.begin(), arguments.end());
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
     execv(argv[0], argv.data());
     return EnvironmentError(fmt::format("{}: cannot be run ({}); it needs /usr/bin/python3",
-                                        candidate.string(), std::strerror(errno)));
+                                        words.front(), std::strerror(errno)));
   }
   return EnvironmentError(fmt::format("{}: not found; install Lockstep with scripts/install",
                                       candidates.front().string()));

@@ -37,6 +37,13 @@ int FailOutput() {
               ExitCode::kEnvironment);
 }
 
+int FailAbsent(const Subcommand& subcommand) {
+  return Fail(fmt::format("'{}' starts programs, which the Python wheel lacks; install another "
+                          "package of Lockstep, or build it",
+                          subcommand.name),
+              ExitCode::kEnvironment);
+}
+
 // Leaves this process to the program of a subcommand; returns only on an error.
 int RunScript(const Subcommand& subcommand, const std::vector<std::string>& arguments) {
   const Script& script = *subcommand.script;
@@ -53,6 +60,12 @@ int RunScript(const Subcommand& subcommand, const std::vector<std::string>& argu
   return Fail(failed.message(), ExitCodeOf(failed.code()));
 }
 
+int Do(const Work& work) {
+  const Result<ExitCode> result = work();
+  if (!result.ok()) return Fail(result.status().message(), ExitCodeOf(result.status().code()));
+  return FlushOutput() ? static_cast<int>(*result) : FailOutput();
+}
+
 int Main(int argc, char** argv) {
   ArgumentParser parser(
       "Lockstep: what the communication of data-parallel training does on this machine",
@@ -60,11 +73,13 @@ int Main(int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   Work chosen;
   for (const Subcommand& each : Subcommands()) {
+    const bool named = !arguments.empty() && arguments.front() == each.name;
+    if (named && !IsHere(each)) return FailAbsent(each);
+    if (named && each.script != nullptr) return RunScript(each, arguments);
+    if (!IsHere(each)) continue;
     const auto work = std::make_shared<Work>();
     ArgumentParser command =
         parser.Subcommand(each.name, each.help, [&chosen, work] { chosen = *work; });
-    const bool named = !arguments.empty() && arguments.front() == each.name;
-    if (named && each.script != nullptr) return RunScript(each, arguments);
     if (each.script != nullptr) continue;  // listed by --help
     *work = each.add(command);
     if (named && each.rewrite != nullptr) each.rewrite(arguments);
@@ -76,9 +91,7 @@ int Main(int argc, char** argv) {
     return FlushOutput() ? static_cast<int>(ExitCode::kPass) : FailOutput();
   }
   LOCKSTEP_CHECK(chosen, "a subcommand was parsed but left no work");
-  const Result<ExitCode> result = chosen();
-  if (!result.ok()) return Fail(result.status().message(), ExitCodeOf(result.status().code()));
-  return FlushOutput() ? static_cast<int>(*result) : FailOutput();
+  return Do(chosen);
 }
 
 }  // namespace

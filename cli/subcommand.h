@@ -34,8 +34,8 @@ struct Script {
 
 struct Subcommand {
   const char* name;
-  const char* help;  // one line
-  AddOptions* add = nullptr;
+  const char* help;           // one line
+  AddOptions* add = nullptr;  // null also where its file is not linked
   // Of all words behind the program's name, before they are parsed.
   void (*rewrite)(std::vector<std::string>& arguments) = nullptr;
   // Instead of `add`: the program in Python which gets all words behind the subcommand, --help too.
@@ -44,6 +44,9 @@ struct Subcommand {
 
 // In the order of --help.
 std::span<const Subcommand> Subcommands();
+
+// The program of the wheel is linked without those that start programs.
+bool IsHere(const Subcommand& subcommand);
 
 }  // namespace lockstep::cli
 

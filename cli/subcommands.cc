@@ -5,7 +5,9 @@ namespace lockstep::cli {
 
 // Each in the file of its name.
 AddOptions AddBuckets, AddCompare, AddDiagnose, AddDoctor, AddExport, AddMakeDataset, AddReport,
-    AddRun, AddSampler, AddScore, AddShow, AddStress, AddTraceDdp, AddTrend, AddWatch;
+    AddSampler, AddScore, AddShow, AddTrend;
+// Null in a program without these files.
+[[gnu::weak]] AddOptions AddRun, AddStress, AddTraceDdp, AddWatch;
 void SeparateSides(std::vector<std::string>& arguments);  // compare.cc
 
 namespace {
@@ -53,5 +55,10 @@ constexpr Subcommand kSubcommands[] = {
 }  // namespace
 
 std::span<const Subcommand> Subcommands() { return kSubcommands; }
+
+bool IsHere(const Subcommand& subcommand) {
+  const bool starts_programs = AddStress != nullptr;
+  return subcommand.script != nullptr ? starts_programs : subcommand.add != nullptr;
+}
 
 }  // namespace lockstep::cli

@@ -56,6 +56,7 @@ SKIPPED = [
     (r"^apt-get install|^tar |^lockstep-\*", "packages (bare_root_test)"),
     (r"scripts/compare_sampler", "PyTorch"),
     (r"--nccl-wheels", "a network"),
+    (r"package wheel|^pip ", "a build, and a network (wheel_install_test)"),
     (r"scripts/(compare_with_plain_loop|check_coverage)", "its programs are built by hand"),
 ]
 

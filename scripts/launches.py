@@ -16,6 +16,8 @@ SCRIPTS = os.path.dirname(os.path.realpath(__file__))
 TREE = os.path.dirname(SCRIPTS)
 # Of binaries: in bazel-bin, in what a test sees, and in an installed copy.
 ROOMS = ("", "bench", "stress", "stress/fuzz", "cli", "bin")
+# Where programs that import launches find Python's reader: in the tree, and installed.
+sys.path[1:1] = [os.path.join(TREE, "results", "python"), os.path.join(SCRIPTS, "python")]
 SKIPPED = 77  # exit code: not possible on this machine
 # For mpirun: ranks share processors, so who waits lets others work.
 SHARING = ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
@@ -127,25 +129,12 @@ def await_that(condition, seconds):
     return condition()
 
 
-def text(value):
-    """Of an attribute or a cell of a result file."""
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
-
-
 def sync_folder(path):
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def lockstep_of(run):
-    """The version of Lockstep that measured an open result file, worded as by --version."""
-    number, commit = (text(run.attrs.get("lockstep_" + name, "")) for name in ("version", "commit"))
-    if commit:
-        number += " (%s%s)" % (commit, ", modified" if run.attrs["lockstep_modified"] else "")
-    return number or "not recorded"
 
 
 def version_of(lockstep):
@@ -161,17 +150,6 @@ def other_versions(versions):
     versions = sorted(set(versions))
     return "measured by different versions of Lockstep: " + ", ".join(versions) \
         if len(versions) > 1 else ""
-
-
-def findings_of(run):
-    """Of an open result file, in the order of the file."""
-    return [{"case": int(row["case"]), "cause": text(row["cause"]), "proved": bool(row["proved"]),
-             "culprits": [int(rank) for rank in text(row["culprits"]).split(",") if rank],
-             "message": text(row["message"]),
-             # Files from before findings had one: the first clause of the message.
-             "headline": text(row["headline"]) if "headline" in row.dtype.names
-             else text(row["message"]).split("; ")[0]}
-            for row in run["verdicts/findings"][:]]
 
 
 class JsonLines:

@@ -9,17 +9,18 @@ import sys
 import unittest
 
 from trials import random_kills
+from lockstep import Finding  # random_kills knows where it is
 
 KILLS = os.path.abspath("scripts/random_kills")
 SEED = int(os.environ.get("LOCKSTEP_TEST_SEED", random.randrange(10**6)))
 
+LOST = Finding(-1, "agent_lost", [1], True, "", "the agent of rank 1 ended", "")
 AGENT_1 = {"victim": "agent", "rank": 1}
 RIGHT = {
     "struck_s": 0.5, "code": 137, "said": "result file: /tmp/trial1.h5\n", "left": [],
     "files": [{"name": "trial1.h5", "damage": "", "verdict": "unknown", "complete": False,
                "outcomes": {(0, "failed"), (1, "killed")},
-               "findings": [{"cause": "agent_lost", "proved": True, "culprits": [1],
-                             "message": "the agent of rank 1 ended"}]}]}
+               "findings": [LOST]}]}
 
 
 def kills(*words):
@@ -36,12 +37,13 @@ class JudgeTest(unittest.TestCase):
     def test_what_is_right_or_honestly_absent_passes(self):
         self.assertEqual(self.why(lambda seen: None), "")
         self.assertEqual(self.why(lambda seen: seen.update(files=[], said="")), "")
-        unknown = {"cause": "unknown", "proved": False, "culprits": [1], "message": "?"}
+        unknown = LOST._replace(cause="unknown", proved=False)
         self.assertEqual(self.why(lambda seen: seen["files"][0].update(findings=[unknown])), "")
 
     def test_false_proofs_fail(self):
         def finding(**changes):
-            return self.why(lambda seen: seen["files"][0]["findings"][0].update(changes))
+            return self.why(lambda seen: seen["files"][0].update(
+                findings=[LOST._replace(**changes)]))
         self.assertIn("a false proof", finding(cause="rank_exited", culprits=[0]))
         self.assertIn("a false proof", finding(cause="rank_failed", culprits=[0]))
         self.assertIn("a false proof", finding(culprits=[2]))

@@ -9,6 +9,7 @@ scripts/install_packages mpich libmpich-dev. Without, exit code 77 with the reas
 import functools
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -17,8 +18,8 @@ import tempfile
 import time
 import unittest
 
-import h5py
 import launches
+import lockstep
 from launches import SKIPPED, TREE, command
 
 TARGETS = {"bench_allreduce": "//bench", "bench_ddp_step": "//bench", "stress": "//stress",
@@ -72,13 +73,14 @@ def worker_of(rank, mark, seconds=40):
 
 class MpichTest(unittest.TestCase):
     def read(self, name, ranks, complete=True):
-        with h5py.File(path(name)) as file:
-            facts = file["environment"]
-            self.assertIn("MPICH", facts["software"].attrs["mpi"])
-            self.assertEqual(facts["launch"].attrs["launcher"], "pmi")
-            self.assertEqual(len(facts["ranks"]), ranks)
-            self.assertEqual(bool(file.attrs["complete"]), complete)
-            return file.attrs["summary_line"], int(file.attrs["exit_code"])
+        with lockstep.open(path(name)) as run_file:
+            facts = run_file.environment
+            self.assertIn("MPICH", facts["software/mpi"])
+            self.assertEqual(facts["launch/launcher"], "pmi")
+            self.assertEqual(sum(bool(re.fullmatch(r"ranks/\d+/host", fact)) for fact in facts),
+                             ranks)
+            self.assertEqual(run_file.complete, complete)
+            return run_file.summary_line, run_file.exit_code
 
     def test_contract(self):
         for ranks, mode in ((2, "one"), (3, "one"), (4, "one"), (2, "caller"), (3, "divided")):
@@ -157,8 +159,8 @@ class MpichTest(unittest.TestCase):
                 self.skipTest(done.stdout.strip())
             self.assertEqual(done.returncode, 0, done.stdout)
             self.read(name, 4)
-            with h5py.File(path(name)) as file:
-                names = [file[f"environment/ranks/{rank}"].attrs["host"] for rank in range(4)]
+            with lockstep.open(path(name)) as run_file:
+                names = [run_file.environment[f"ranks/{rank}/host"] for rank in range(4)]
             self.assertEqual(names, ["node1", "node1", "node2", "node2"])
 
 

@@ -46,7 +46,7 @@ def launch(binary, *arguments, ranks=2, environment=None):
 
 def overlap_of_buckets(folder):
     """Eight buckets travel beside the computing, one cannot."""
-    import h5py
+    import lockstep
     import numpy
     model = os.path.join(folder, "layers.json")
     params = [{"name": "layer%d" % layer, "shape": [256, 128], "dtype": "f32"}
@@ -56,38 +56,33 @@ def overlap_of_buckets(folder):
                    "buffers": []}, file)
     done = launch("bench/bench_ddp_step", "--model=" + model, "--backend=gloo", "-n", "15",
                   "--bucket-cap-mb=0.1,100", "--compute-ms=30")
-    overlap = {}
-    with h5py.File(done.path) as file:
-        for case in file["cases"].values():
-            overlap[case.attrs["name"]] = float(numpy.median(case["parts/overlap"][:]))
-    many, one = (overlap["ddp_step/layers/cap:" + cap] for cap in ("0.1", "100"))
+    with lockstep.open(done.path) as run:
+        many, one = (float(numpy.median(run.part("ddp_step/layers/cap:" + cap, "overlap")))
+                     for cap in ("0.1", "100"))
     return say("overlap of eight buckets, and of one", "%.2f and %.2f (bounds 0.4 from below, 0.1 "
                "from above)" % (many, one), within(many > 0.4 and one < 0.1))
 
 
 def products_take_their_time(folder):
-    import h5py
+    import lockstep
     import numpy
     model = os.path.join(folder, "layers.json")
     done = launch("bench/bench_ddp_step", "--model=" + model, "--backend=gloo", "-n", "9",
                   "--compute-ms=30", "--compute=matmul")
-    with h5py.File(done.path) as file:
-        parts = file["cases/0/parts"]
-        computed = float(numpy.median(parts["forward_ns"][:] + parts["backward_ns"][:])) / 1e6
+    with lockstep.open(done.path) as run:
+        computed = float(numpy.median(run.part(0, "forward_ns") + run.part(0, "backward_ns"))) / 1e6
     return say("products asked to take 30 ms", "%.1f ms (bounds 15 and 60)" % computed,
                within(15 < computed < 60))
 
 
 def slow_decoder(_):
     """A rank that decodes 20 times as slowly costs the other one its time."""
-    import h5py
+    import lockstep
     done = launch("bench/bench_sharding", "--samples=128", "--batch=8", "--slow-down=20",
                   "--slow-rank=1", "--decode-passes=8", "-n", "12")
-    with h5py.File(done.path) as file:
-        parts = file["cases/1/parts"]
-        load, waited = (parts[name][:].mean(axis=0) for name in ("load_ns", "waited_ns"))
-        usual, step = ((file["cases/%d/samples/exit_ns" % case][:]
-                        - file["cases/%d/samples/entry_ns" % case][:]).sum() for case in (0, 1))
+    with lockstep.open(done.path) as run:
+        load, waited = (run.part(1, name).mean(axis=0) for name in ("load_ns", "waited_ns"))
+        usual, step = (run.samples(case).sum() for case in (0, 1))
     good = load[1] > 1.5 * load[0] and waited[0] > waited[1] and step > 1.1 * usual
     return say("a decoder slowed down 20 times", "loads %.1f x, steps %.1f x (bounds 1.5 and 1.1 "
                "from below)" % (load[1] / load[0], step / usual), within(good))

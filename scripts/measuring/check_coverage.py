@@ -11,8 +11,8 @@ import os
 import subprocess
 import tempfile
 
-import h5py
 import launches
+import lockstep
 import numpy
 
 
@@ -24,16 +24,12 @@ def sweeps(options, path):
         f"--benchmark_repetitions={options.sweeps // options.launches}")
     subprocess.run(["timeout", "3000"] + command, check=True, stdout=subprocess.DEVNULL)
     found = {}
-    with h5py.File(path) as run:
-        summary = run["summary"][:]
-        for row, name in zip(summary, sorted(run["cases"], key=int)):
-            case = run["cases"][name]
-            entry = case["samples/entry_ns"][:]
-            leave = case["samples/exit_ns"][:]
-            whole = (leave >= 0).all(axis=1)
-            longest = (leave[whole] - entry[whole]).max(axis=1)
-            interval = (row["interval_low_ns"], row["interval_high_ns"], longest)
-            found.setdefault(int(case.attrs["bytes"]), []).append(interval)
+    with lockstep.open(path) as run:
+        for row in run.rows("summary"):
+            longest = run.samples(row["case"]).max(axis=1)
+            interval = (row["interval_low_ns"], row["interval_high_ns"],
+                        longest[~numpy.isnan(longest)])
+            found.setdefault(row["bytes"], []).append(interval)
     return found
 
 

@@ -78,9 +78,9 @@ class Sweep:
         """mpirun reports codes of its own; what the launch itself found is in its file."""
         if path is not None and end["exit"] is not None:
             try:
-                with cells.h5py.File(path) as run:
-                    end["exit"] = int(run.attrs["exit_code"])
-            except (OSError, KeyError):
+                with cells.lockstep.open(path) as run:
+                    end["exit"] = run.exit_code
+            except cells.lockstep.Error:
                 pass
         return end
 

@@ -5,8 +5,8 @@ import math
 import os
 import subprocess
 
-import h5py
-from launches import lockstep_of, text
+import launches  # pylint: disable=unused-import; it says where the reader is
+import lockstep
 from qualification.plan import Plan
 from qualification.plan_values import PlanError, check_table, seconds_of
 
@@ -99,13 +99,12 @@ def _outcomes(path):
     """Words for what became of ranks; at least "fail"."""
     found = ["fail"]
     try:
-        with h5py.File(path) as run:
+        with lockstep.open(path) as run:
             # Of a scenario that fails, outcomes are not what is wrong with the machine.
-            if text(run.attrs["name"]) == "stress":
-                return found
-            for row in run["verdicts/outcomes"][:]:
-                found.append(_OF_OUTCOME.get(text(row["outcome"]), "ok"))
-    except (OSError, KeyError, ValueError, TypeError):
+            if run.name != "stress":
+                found += [_OF_OUTCOME.get(row["outcome"], "ok")
+                          for row in run.rows("verdicts/outcomes")]
+    except lockstep.Error:
         pass
     return found
 
@@ -113,12 +112,12 @@ def _outcomes(path):
 def versions_of(path):
     """{name: version} of the software that a run used."""
     try:
-        with h5py.File(path) as run:
-            group = run["environment"].get("software")
-            software = {} if group is None else dict(sorted(group.attrs.items()))
-            return {"lockstep": lockstep_of(run),
-                    **{key: text(value) for key, value in software.items()}}
-    except (OSError, KeyError, ValueError):
+        with lockstep.open(path) as run:
+            software = {fact.removeprefix("software/"): value
+                        for fact, value in sorted(run.environment.items())
+                        if fact.startswith("software/")}
+            return {**software, "lockstep": run.lockstep}
+    except lockstep.Error:
         return {}
 
 

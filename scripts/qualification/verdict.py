@@ -5,8 +5,8 @@ import json
 import os
 import subprocess
 
-import h5py
-from launches import findings_of, lockstep_of, other_versions, text, version_of
+from launches import other_versions, version_of  # before the reader, which it finds
+import lockstep
 from qualification.journal import minute
 
 QUALIFIED, NOT_QUALIFIED, INCONCLUSIVE = "QUALIFIED", "NOT QUALIFIED", "INCONCLUSIVE"
@@ -18,12 +18,17 @@ ATTEMPTS = 2  # of a launch that gave no answer
 def facts_of(path):
     """Of a result file, or None: (exit code, findings, {rank: host})."""
     try:
-        with h5py.File(path) as run:
-            ranks = run["environment"].get("ranks", {})
-            hosts = {int(rank): text(ranks[rank].attrs.get("host", "")) for rank in ranks}
-            return int(run.attrs["exit_code"]), findings_of(run), hosts
-    except (OSError, KeyError, ValueError):
+        with lockstep.open(path) as run:
+            return run.exit_code, run.findings, _hosts(run.environment)
+    except lockstep.Error:
         return None
+
+
+def _hosts(environment):
+    """{rank: host}"""
+    places = ((fact.split("/"), value) for fact, value in environment.items())
+    return {int(place[1]): value for place, value in places
+            if place[0] == "ranks" and place[2:] == ["host"]}
 
 
 def answer_of(end):
@@ -49,13 +54,13 @@ class Quarantine:
 
     def add(self, launch, findings, hosts):
         for finding in findings:
-            for rank in finding["culprits"]:
+            for rank in finding.culprits:
                 entry = self._found.setdefault((hosts.get(rank, ""), rank), {
                     "rank": rank, "host": hosts.get(rank, ""), "causes": [], "launches": [],
-                    "proved": False, "headline": finding["headline"],
-                    "message": finding["message"]})
-                entry["proved"] = entry["proved"] or finding["proved"]
-                for key, value in (("causes", finding["cause"]), ("launches", launch)):
+                    "proved": False, "headline": finding.headline,
+                    "message": finding.message})
+                entry["proved"] = entry["proved"] or finding.proved
+                for key, value in (("causes", finding.cause), ("launches", launch)):
                     if value not in entry[key]:
                         entry[key].append(value)
 
@@ -111,9 +116,9 @@ def measured_by(folder):
     found = []
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
         try:
-            with h5py.File(os.path.join(folder, name)) as run:
-                found.append(lockstep_of(run))
-        except OSError:
+            with lockstep.open(os.path.join(folder, name)) as run:
+                found.append(run.lockstep)
+        except lockstep.Error:
             pass
     return sorted(set(found))
 

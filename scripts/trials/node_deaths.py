@@ -23,10 +23,10 @@ import tempfile
 import time
 import uuid
 
-import h5py
 import launches
+import lockstep
 from hosts.test_hosts import mpirun_across
-from launches import SKIPPED, await_that, choices, command, findings_of, needed_program, text
+from launches import SKIPPED, await_that, choices, command, needed_program
 
 KINDS = ("killed", "launcher", "cut_off", "stopped", "workers_stopped")
 PROGRAMS = ("bench_allreduce", "stress")
@@ -214,16 +214,16 @@ def judge(trial, seen):
         return "the program did not start", ""
     if seen["file_after_s"] is None:
         return "no file", ""
-    with h5py.File(trial["output"]) as run:
-        verdict = text(run.attrs["verdict"])
+    with lockstep.open(trial["output"]) as run:
         # The launch's come first.
-        finding = min(findings_of(run), key=lambda one: one["case"], default={})
-    said = f"{finding.get('cause')}: {finding.get('message')}"
+        finding = min(run.findings, key=lambda one: one.case, default=None)
+    cause, message = (finding.cause, finding.message) if finding else ("", "no finding")
+    said = f"{cause}: {message}"
     node = f"node{trial['host'] + 2}"
-    named = re.search(rf"\bhost {node}\b", finding.get("message", ""))
-    if verdict != "fail":
-        return f"the verdict is '{verdict}'", said
-    if finding.get("cause") not in CAUSES[trial["kind"]]:
+    named = re.search(rf"\bhost {node}\b", message)
+    if run.verdict != "fail":
+        return f"the verdict is '{run.verdict}'", said
+    if cause not in CAUSES[trial["kind"]]:
         return "the cause is another one", said
     if not named:
         return f"{node} is not named", said

@@ -27,9 +27,9 @@ import tempfile
 import time
 import uuid
 
-import h5py
 import launches
-from launches import choices, mpirun, needed_program, text
+import lockstep
+from launches import choices, mpirun, needed_program
 
 VICTIMS = ("agent", "worker", "launcher")
 PROGRAMS = ("bench_allreduce", "stress")
@@ -167,25 +167,23 @@ def read(path):
     name = os.path.basename(path)
     if shown.returncode != 0:
         return {"name": name, "damage": f"lockstep show: {shown.stderr.strip()}"}
-    with h5py.File(path) as file:
-        rows = file["verdicts/outcomes"][:]
-        outcomes = {(int(row["rank"]), text(row["outcome"])) for row in rows}
-        return {"name": name, "damage": "", "verdict": text(file.attrs["verdict"]),
-                "complete": bool(file.attrs["complete"]), "findings": launches.findings_of(file),
-                "outcomes": outcomes}
+    with lockstep.open(path) as run:
+        outcomes = {(row["rank"], row["outcome"]) for row in run.rows("verdicts/outcomes")}
+        return {"name": name, "damage": "", "verdict": run.verdict, "complete": run.complete,
+                "findings": run.findings, "outcomes": outcomes}
 
 
 # ---- the judgement: pure
 
 def wrong_finding(trial, finding):
     """Why a finding must not have been made, or ""."""
-    said = f"{finding['cause']}: {finding['message']}"
-    known = finding["cause"] in PROOFS[trial["victim"]]
+    said = f"{finding.cause}: {finding.message}"
+    known = finding.cause in PROOFS[trial["victim"]]
     # All ranks share the launcher of one host.
-    right = trial["victim"] == "launcher" or finding["culprits"] == [trial["rank"]]
-    if finding["proved"] and not (known and right):
+    right = trial["victim"] == "launcher" or finding.culprits == [trial["rank"]]
+    if finding.proved and not (known and right):
         return f"a false proof: {said}"
-    if not finding["proved"] and finding["cause"] != "unknown" and not right:
+    if not finding.proved and finding.cause != "unknown" and not right:
         return f"a false suspicion: {said}"
     return ""
 
@@ -243,8 +241,8 @@ def show(trial, why, seen):
           f"exit code {seen['code']}", flush=True)
     for file in seen["files"]:
         for finding in file.get("findings", []):
-            proved = "proved" if finding["proved"] else "suspected"
-            print(f"      {finding['cause']} ({proved}): {finding['message'][:200]}", flush=True)
+            proved = "proved" if finding.proved else "suspected"
+            print(f"      {finding.cause} ({proved}): {finding.message[:200]}", flush=True)
     words = [line for line in seen["said"].splitlines() if re.match(r"rank |bench|stress", line)]
     for line in words[:2] if not seen["files"] else []:
         print(f"      said: {line[:200]}", flush=True)

@@ -7,7 +7,7 @@ import re
 import units
 from figures import history
 from journal import aligned, communicators
-from run_file import LAUNCH
+from lockstep import LAUNCH
 
 _MARK = {"pass": "✓", "fail": "✗", "unknown": "?"}
 _WORST = ("fail", "unknown", "pass")
@@ -25,7 +25,7 @@ def anchor_of(run, case):
 
 def _words(run, number):
     """What came of it in a few words: the cause, or how all ranks ended."""
-    findings = run.findings.get(number)
+    findings = run.findings_of.get(number)
     if findings:
         return "%s, %s" % (findings[0].cause.replace("_", " "),
                            units.ranks(findings[0].culprits))
@@ -40,7 +40,7 @@ def wants_trace(run, number):
     if number == LAUNCH:  # what broke a case is told there
         told = set().union(*(_messages(run, case["case"]) for case in run.cases))
         return run.launch_verdict != "pass" and bool(_messages(run, LAUNCH) - told)
-    return run.cases[number]["verdict"] != "pass" or bool(run.findings.get(number))
+    return run.cases[number]["verdict"] != "pass" or bool(run.findings_of.get(number))
 
 
 def matrix(runs):
@@ -87,7 +87,7 @@ def _lifetime(run, number):
 
 
 def _messages(run, number):
-    return {finding.message for finding in run.findings.get(number, ())}
+    return {finding.message for finding in run.findings_of.get(number, ())}
 
 
 def _tables(run, lifetime):
@@ -111,7 +111,7 @@ def _trace(run, number):
         anchor_of(run, number), case["name"] if case else "The launch of %s" % run.label(),
         "%s, %d ranks" % (case["backend"], case["ranks"]) if case else "",
         case["verdict"] if case else run.launch_verdict, _expected(run, number),
-        trial["why"] if trial else "", run.findings.get(number, [])[:_MOST_FINDINGS],
+        trial["why"] if trial else "", run.findings_of.get(number, [])[:_MOST_FINDINGS],
         [one for one in run.outcomes.get(number, ()) if one.outcome != "finished"],
         _tables(run, lifetime), history.figure(run, lifetime, "history-" + anchor_of(run, number),
                                                 run.faults(number)),
@@ -142,7 +142,7 @@ def wrong_cells(rows):
 def headline(run):
     """The first line that a person reads, without the verdict if it begins with one."""
     text = run.summary_line or next(
-        (found[0].headline for _, found in sorted(run.findings.items()) if found),
+        (found[0].headline for _, found in sorted(run.findings_of.items()) if found),
         "%d cases" % len(run.cases))
     text = re.sub(r"^(PASS|FAIL|UNKNOWN): ", "", text)
     return text + ("" if run.complete else " (incomplete: saved on the way out)")
@@ -150,6 +150,6 @@ def headline(run):
 
 def plan_text(run, most=20000):
     """The plan, indented, unless it is long."""
-    text = json.dumps(run.plan(), indent=1, ensure_ascii=False)
+    text = json.dumps(run.plan, indent=1, ensure_ascii=False)
     return text if len(text) <= most else text[:most] + "\n… (%d characters more)" % (
         len(text) - most)

@@ -18,10 +18,6 @@ _OPEN_FIGURES = 12   # of a section; the rest can be unfolded
 _WORST = ("fail", "unknown", "pass")
 
 
-class NotUnderstood(Exception):
-    """One line: the file, why, what to do."""
-
-
 def _read(name):
     with open(os.path.join(_HERE, name), encoding="utf-8") as file:
         return file.read()

@@ -18,6 +18,12 @@ except ImportError as missing:
                      missing)
     sys.exit(4)
 
+# The reader of run files: of an installed copy, and of the source tree.
+_HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[1:1] = [os.path.join(_HERE, *place) for place in (("..", "python"),
+                                                           ("..", "..", "python"))]
+# pylint: disable=wrong-import-position
+import lockstep
 import page
 import static_figures
 from comparison import CompareFailed
@@ -62,26 +68,15 @@ def parse(arguments):
     return parser.parse_args(arguments)
 
 
-def read(paths):
-    runs = []
-    for path in paths:
-        try:
-            runs.append(RunFile(path))
-        except (OSError, KeyError, ValueError) as error:
-            raise page.NotUnderstood("%s: %s; write the run again with this version" % (
-                path, " ".join(str(error).split()))) from error
-    return runs
-
-
 def main(arguments):
     options = parse(arguments)
     try:
-        runs = read(options.runs)
+        runs = [RunFile(path) for path in options.runs]
         document = page.Document(runs, options.lockstep, options.title, options.candidates)
         write_atomically(options.output, document.html())
         if options.figures:
             static_figures.write(document.figures(), options.figures)
-    except page.NotUnderstood as error:
+    except lockstep.Error as error:
         return fail(error, 2)
     except CompareFailed as error:
         return fail("compare: %s" % error, 2)

@@ -47,7 +47,7 @@ def details(run):
     cases = _worth_a_look(run)
     over_all, pairs = percentiles.figure(run, cases), []
     for case in cases:
-        samples = run.samples(case["case"])
+        samples = run.times(case["case"])
         slug = "%s-%d" % (run.key, case["case"])
         pairs += [rank_times.figure(case, samples, slug), heat_map.figure(case, samples, slug)]
     return _drawn([over_all]), _drawn(pairs)

@@ -16,9 +16,9 @@ _MOST_ROWS = 256
 
 
 def figures(run):
-    if not run.links or not run.links["pairs"]:
+    if not run.pairs:
         return []
-    ranks, latency, rate = _matrices(run.links["pairs"])
+    ranks, latency, rate = _matrices(run.pairs)
     if not numpy.isfinite(latency).any() or not numpy.isfinite(rate).any():
         return []
     usual_ns = _usual(run.links["usual_latency_ns"], latency)
@@ -67,7 +67,7 @@ def _figure(run, name, title, label, ranks, ratios, texts):
 
 def _worst(run):
     found = ["rank %d and rank %d (%s)" % (pair["a"], pair["b"], pair["standing"].replace("_", " "))
-             for pair in run.links["pairs"] if _is_slow(pair)]
+             for pair in run.pairs if _is_slow(pair)]
     return "Slow: %s." % ", ".join(found[:8]) if found else "No pair is slow."
 
 
@@ -78,7 +78,7 @@ def _is_slow(pair):
 def _table(run):
     headers = ["pair", "half round trip", "95 %", "→", "←", "again", "again →", "again ←",
                "standing"]
-    slowest = sorted(run.links["pairs"],
+    slowest = sorted(run.pairs,
                      key=lambda pair: -pair["latency_ns"] if positive(pair["latency_ns"]) else 0)
     return headers, [
         ["%d – %d" % (pair["a"], pair["b"]), units.duration(pair["latency_ns"]),
@@ -104,7 +104,7 @@ class _Matrix:
     def __init__(self, run, ranks, cells, texts):
         self.canvas = Canvas(_WIDTH, 0)
         self.ranks, self.cells, self.texts = ranks, cells, texts
-        self.slow = {(pair["a"], pair["b"]) for pair in run.links["pairs"] if _is_slow(pair)}
+        self.slow = {(pair["a"], pair["b"]) for pair in run.pairs if _is_slow(pair)}
         self.width = (_WIDTH - _LEFT - _RIGHT) / len(cells)
         self.height = min(self.width, 44)
         group = len(ranks) / len(cells)  # ranks of a cell

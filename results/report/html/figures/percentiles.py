@@ -19,7 +19,7 @@ _Spread = collections.namedtuple("_Spread", "name count levels times")
 
 def figure(run, cases):
     spreads = [spread for case in cases[:SERIES]
-               if (spread := _spread(case["name"], run.samples(case["case"]).slowest()))]
+               if (spread := _spread(case["name"], run.times(case["case"]).slowest()))]
     if not spreads:
         return None
     alternative = "Spread of single iterations: %s." % "; ".join(

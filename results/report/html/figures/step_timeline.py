@@ -19,7 +19,7 @@ def figure(run, case):
     """Of the step nearest to the median whose collectives are all in the journals; None when the
     journals, which keep the newest events, have none."""
     lifetime = run.lifetime_of(case["case"])
-    samples = run.samples(case["case"])
+    samples = run.times(case["case"])
     if lifetime is None or not samples.spent.size:
         return None
     journals = {journal.rank: journal for journal in run.journals(lifetime)}
@@ -57,7 +57,7 @@ def _iteration(samples, first_events):
 def _computed(run, case, iteration, ranks, samples):
     """The parts of each rank's step, one after the other from its entry on."""
     names = [part.name for part in run.parts[case["case"]] if part.name in PART_CLASS]
-    values = {name: run.part_values(case["case"], name)[iteration] for name in names}
+    values = {name: run.part(case["case"], name)[iteration] for name in names}
     lanes = {}
     for rank in ranks:
         at, pieces = samples.entry[iteration, rank], []
