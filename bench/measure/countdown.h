@@ -1,5 +1,5 @@
-// What a person is told of the time that is left. An estimate may be wrong; but one that grows while
-// one waits is not believed again.
+// What a person is told of the time that is left. An estimate may be wrong, but one that grows is
+// not believed again.
 #ifndef LOCKSTEP_BENCH_MEASURE_COUNTDOWN_H_
 #define LOCKSTEP_BENCH_MEASURE_COUNTDOWN_H_
 

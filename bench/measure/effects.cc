@@ -153,8 +153,8 @@ std::string NothingGained(const std::vector<const results::store::OptionEffect*>
         "rounds tell; keep the defaults{}",
         rounds, slower);
   }
-  return fmt::format("undecided after {} rounds; best is {}; a longer --time-budget narrows it{}",
-                     rounds, TextOf(*best), slower);
+  return fmt::format("undecided after {} round{}; best is {}; a longer --time-budget narrows it{}",
+                     rounds, rounds == 1 ? "" : "s", TextOf(*best), slower);
 }
 
 // The sentence about one context: effects whose baseline is the case with all defaults.

@@ -30,7 +30,7 @@ bool GroupsWell(const std::vector<store::CaseRecord>& cases, std::size_t skip) {
     headings += folder != last;
     last = folder;
   }
-  return 2 * headings <= cases.size();
+  return 3 * headings <= cases.size();
 }
 
 void CaseRows::Add(const std::string& name, std::vector<std::string> cells) {

@@ -19,7 +19,7 @@ struct NameStyle {
 // Characters that all names begin with, up to and with a slash.
 std::size_t CommonPrefix(const std::vector<store::CaseRecord>& cases);
 
-// Whether headings are fewer than half of the rows, so that they make a table clearer.
+// Whether a heading has three rows on average or more, so that headings make a table clearer.
 bool GroupsWell(const std::vector<store::CaseRecord>& cases, std::size_t skip);
 
 // Adds rows of cases to a grid.

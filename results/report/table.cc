@@ -109,8 +109,7 @@ std::vector<Grid> GridsOf(const store::Run& run, NameStyle names, Columns column
 }
 
 std::size_t WidthOf(const store::Run& run, NameStyle names, Columns columns) {
-  const Grid effects = EffectGrid(run, names);
-  std::size_t width = effects.empty() ? 0 : effects.width();
+  std::size_t width = 0;
   for (const Grid& grid : GridsOf(run, names, columns)) width = std::max(width, grid.width());
   return width;
 }
@@ -119,7 +118,10 @@ std::size_t WidthOf(const store::Run& run, NameStyle names, Columns columns) {
 NameStyle StyleOf(const store::Run& run, Columns columns) {
   const std::size_t most = columns == Columns::kFew ? kNarrow : kWide;
   NameStyle style;
-  if (run.cases.empty() || WidthOf(run, style, columns) <= most) return style;
+  if (run.cases.empty()) return style;
+  const Grid effects = EffectGrid(run, style);
+  const std::size_t below = effects.empty() ? 0 : effects.width();
+  if (std::max(WidthOf(run, style, columns), below) <= most) return style;
   style.skip = CommonPrefix(run.cases);
   if (columns == Columns::kAll || WidthOf(run, style, columns) <= most) return style;
   style.grouped = GroupsWell(run.cases, style.skip);
