@@ -141,7 +141,6 @@ Scheduler::Step Scheduler::StartLifetime() {
     return Step::kInterrupted;
   }
   alive_ = true;
-  progress_.Show(fmt::format("{} ranks connect", coordinator_.size()));
   coordinator_.SendAll({measure::kPlanMessage, plan::PlanToJson(plan_)});
   const Step step =
       AwaitAll(measure::kReadyMessage, std::max(kConnectSeconds, 2 * plan_.deadline_seconds));

@@ -274,7 +274,9 @@ Status BenchSuite::Conduct(coordinator::Coordinator& coordinator, results::store
   LOCKSTEP_RETURN_IF_ERROR(CheckMemory(plan_, coordinator));
   if (plan_.backend == "gloo") WarnOfBinding(name(), coordinator);
   session::ProgressLine progress(options_.progress);
-  progress.Announce(fmt::format("{}: {}", name(), PlanText(plan_, selection_.repetitions)));
+  const std::string announced =
+      fmt::format("{}: {}", name(), PlanText(plan_, selection_.repetitions));
+  progress.Show(announced);
   floors_ = MeasureHostFloors(coordinator);
   book_.emplace(plan_.world_size, plan_.cases.size(), CalibrateTicks());
   run.origin_ticks = book_->scale().origin_ticks;
@@ -282,8 +284,9 @@ Status BenchSuite::Conduct(coordinator::Coordinator& coordinator, results::store
   book_->SetRates(RatesOf(coordinator, book_->scale()));
   Scheduler scheduler(coordinator, agents(), plan_, *book_, progress);
   // Now, because a launcher that ends us passes nothing on any more.
+  // An error before that is the only line.
   scheduler.SetBegun([&] {
-    progress.Clear();
+    progress.Announce(announced);
     output.Announce();
   });
   scheduler.SetSave([&](const measure::Measurement& so_far) {
