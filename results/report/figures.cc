@@ -23,7 +23,7 @@ TimeUnit TimeUnitOf(const store::Run& run) {
   }
   if (!std::isfinite(least)) return {"us", 1e3};
   return least >= 1e9   ? TimeUnit{"s", 1e9}
-         : least >= 1e6 ? TimeUnit{"ms", 1e6}
+         : least >= 1e5 ? TimeUnit{"ms", 1e6}
                         : TimeUnit{"us", 1e3};
 }
 

@@ -16,7 +16,7 @@ struct TimeUnit {
   std::string name;  // "us"
   double ns = 1e3;
 };
-// The largest of us, ms and s in which the least median of a case is 1 or more; else us.
+// By the least median of a case: s from 1 s on, ms from 0.1 ms on, else us.
 TimeUnit TimeUnitOf(const store::Run& run);
 std::string TimeText(double ns, const TimeUnit& unit);  // "0.270", "5.22", "36100"; "-" for none
 std::string BandwidthText(double gbps);   // "0.008", "1.23", "12.3", "123"; "-" for none
