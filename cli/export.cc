@@ -27,6 +27,7 @@ const std::map<std::string, Formatter*>& Formatters() {
       {"openmetrics", results::report::exports::FormatOpenMetrics},
       {"junit", results::report::exports::FormatJunit},
       {"jsonl", results::report::FormatJsonLines},
+      {"csv", results::report::FormatCsv},
       {"gbench", results::report::exports::FormatGoogleBenchmark}};
   return formatters;
 }
@@ -69,7 +70,7 @@ Work AddExport(ArgumentParser& parser) {
   parser.Add("RUN", options->path, "A run file (.h5)").Required();
   parser
       .Add("--format", options->format,
-           "chrome-trace (Perfetto), prometheus, openmetrics, junit, jsonl, gbench, or "
+           "chrome-trace (Perfetto), prometheus, openmetrics, junit, jsonl, csv, gbench, or "
            "flight-recorder (PyTorch's: -o names a directory)")
       .OneOf(FormatNames())
       .Required();

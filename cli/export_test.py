@@ -2,6 +2,8 @@
 """`lockstep export` from the outside: every format is read by a parser that is not ours."""
 
 import collections
+import csv
+import io
 import json
 import math
 import os
@@ -22,7 +24,7 @@ _DIRECTORY = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
 _RUNS = ("passing", "failing", "corrupt", "steps", "simulated")
 _SAMPLE = re.compile(r'([a-z_][a-z0-9_]*)(?:\{((?:[a-z_]+="(?:[^"\\\n]|\\[\\"n])*",?)+)\})?'
                      r' (-?[0-9.]+(?:e[+-]?[0-9]+)?)')
-_FORMATS = ("chrome-trace", "prometheus", "openmetrics", "junit", "jsonl", "gbench")
+_FORMATS = ("chrome-trace", "prometheus", "openmetrics", "junit", "jsonl", "csv", "gbench")
 
 
 def path_of(name):
@@ -261,6 +263,14 @@ class ExportTest(unittest.TestCase):
         done = subprocess.run([_LOCKSTEP, "show", path_of("steps.h5"), "--format=jsonl"],
                               stdout=subprocess.PIPE, check=True)
         self.assertEqual(exported("steps", "jsonl"), done.stdout.decode("utf-8"))
+
+    def test_comma_separated_values(self):
+        """As Python reads them: a row a case, and what was not measured is empty."""
+        rows = list(csv.DictReader(io.StringIO(exported("passing", "csv"))))
+        self.assertEqual([row["case"] for row in rows][:2], ["all_reduce/8B", "all_reduce/64MiB"])
+        self.assertEqual((float(rows[0]["median_ns"]), rows[0]["verdict"]), (850, "pass"))
+        self.assertEqual(rows[3]["bus_gbps"], "")
+        self.assertTrue(all(len(row) == len(rows[0]) and None not in row for row in rows))
 
     def test_a_file_appears_whole(self):
         for form in _FORMATS:

@@ -21,6 +21,7 @@ namespace fs = std::filesystem;
 struct Options {
   std::vector<std::string> paths;
   std::string format = "table";
+  bool wide = false;
   bool environment = false;
   bool history = false;
   bool skew = false;
@@ -33,7 +34,9 @@ void Report(const Status& status) { fmt::print(stderr, "lockstep: {}\n", status.
 std::string Format(const results::store::Run& run, const Options& options) {
   if (options.format == "nccl-tests") return results::report::FormatNcclTests(run);
   if (options.format == "jsonl") return results::report::FormatJsonLines(run);
-  std::string text = results::report::FormatTable(run);
+  if (options.format == "csv") return results::report::FormatCsv(run);
+  std::string text = results::report::FormatTable(
+      run, options.wide ? results::report::Columns::kAll : results::report::Columns::kFew);
   if (options.skew) text += "\n" + results::report::FormatArrivals(run);
   if (options.environment) text += "\n" + results::report::FormatEnvironment(run);
   if (options.history)
@@ -84,10 +87,11 @@ Status ShowDirectory(const std::string& directory) {
 }
 
 Result<ExitCode> Show(const Options& options) {
-  if (options.format != "table" && (options.environment || options.history || options.skew)) {
+  const bool more = options.wide || options.environment || options.history || options.skew;
+  if (options.format != "table" && more) {
     return InvalidInput(
-        fmt::format("--skew, --environment and --history go with --format=table, not {}; leave one "
-                    "out (jsonl has the figures of --skew)",
+        fmt::format("--wide, --skew, --environment and --history go with --format=table, not {}; "
+                    "leave one out (jsonl has the figures of --skew)",
                     options.format));
   }
   ExitCode code = ExitCode::kPass;
@@ -108,9 +112,10 @@ Result<ExitCode> Show(const Options& options) {
 Work AddShow(ArgumentParser& parser) {
   auto options = std::make_shared<Options>();
   parser.Add("RUN", options->paths, "Run files (.h5) or directories of them").Required();
-  parser.Add("--format", options->format, "table, nccl-tests or jsonl")
-      .OneOf({"table", "nccl-tests", "jsonl"})
+  parser.Add("--format", options->format, "table, nccl-tests, jsonl or csv")
+      .OneOf({"table", "nccl-tests", "jsonl", "csv"})
       .ShowDefault();
+  parser.Flag("--wide", options->wide, "All columns in the table");
   parser.Flag("--skew", options->skew,
               "Also print how far apart the ranks came, and how long it took from then on");
   parser.Flag("--environment", options->environment, "Also print machine and software");

@@ -52,6 +52,14 @@ class ShowTest(unittest.TestCase):
             run["lockstep_" + name] for name in ("version", "commit", "modified")))
         self.assertEqual(records, ["case"] * 5 + ["run", "case", "run"])
 
+    def test_few_columns_or_all(self):
+        few, wide = show(path_of("passing.h5"))[1], show("--wide", path_of("passing.h5"))[1]
+        heads = [next(line.split() for line in out.splitlines() if line.startswith("case "))
+                 for out in (few, wide)]
+        self.assertEqual(heads[0], ["case", "bytes", "median", "+-", "busbw", "limit", "outcome"])
+        self.assertTrue({"type", "p99", "algbw", "wrong"} < set(heads[1]), heads[1])
+        self.assertEqual(show("--format=csv", path_of("passing.h5"))[1].count("\n"), 6)
+
     def test_a_directory_is_listed_and_bad_files_are_named(self):
         folder = path_of("listed")
         shutil.rmtree(folder, ignore_errors=True)
@@ -83,6 +91,7 @@ class ShowTest(unittest.TestCase):
             self.assertIn(arguments[0], err)
         for arguments in ([], ["--format=xml", path_of("passing.h5")],
                           ["--format=jsonl", "--history", path_of("passing.h5")],
+                          ["--format=csv", "--wide", path_of("passing.h5")],
                           ["--events=-1", path_of("passing.h5")]):
             code, out, err = show(*arguments)
             self.assertEqual((code, out, err.count("\n")), (2, "", 1), arguments)

@@ -40,6 +40,7 @@ _HOSTS = "results/reference/hosts.md"
 _LIBRARY = "core/comm/nccl/library.cc"
 _NIGHTS = "core/stats/change_points_test.cc"
 _PLAN = "scripts/qualification/plan.py"
+_ROUNDS = "bench/measure/rounds.cc"
 _SCORES = "results/reference/scoreboard.md"
 _SLOW = "core/verdict/links/slow_link.cc"
 _TIDY = "scripts/tidy/rules.py"
@@ -50,6 +51,8 @@ FIGURES = {
     "broadcast_mib": ("core/ddp/coalesced_broadcast.h",
                       r"kBroadcastBucketBytes = (\d+) \* 1024 \* 1024"),
     "bucket_cap_mib": ("core/ddp/buckets.h", r"kDefaultBucketCapBytes = (\d+) \* 1024 \* 1024"),
+    "least_budget_s": (_ROUNDS, r"kLeastBudgetSeconds = (\d+);"),
+    "most_budget_s": (_ROUNDS, r"kMostBudgetSeconds = (\d+);"),
     "giant_ms": ("bench/measure/rounds.cc", r"kGiantNs = (\d+)'000'000"),
     "link_pass_s": ("bench/links/cases.cc", r"kBudgetSeconds = (\d+);"),
     "ping_bytes": ("bench/links/cases.h", r"kPingBytes = (\d+);"),

@@ -32,7 +32,8 @@ bool StderrIsSeen() { return isatty(STDERR_FILENO) == 1 || LauncherIsOnTerminal(
 
 }  // namespace
 
-ProgressLine::ProgressLine(bool wanted) : on_terminal_(wanted && StderrIsSeen()) {}
+ProgressLine::ProgressLine(bool wanted)
+    : wanted_(wanted), on_terminal_(wanted && StderrIsSeen()) {}
 
 void ProgressLine::Show(const std::string& line) {
   if (!on_terminal_) return;
@@ -53,6 +54,10 @@ void ProgressLine::Clear() {
   std::fputs("\r\x1b[K", stderr);
   std::fflush(stderr);
   shown_ = false;
+}
+
+void ProgressLine::Announce(const std::string& line) {
+  if (wanted_) Notice(line);
 }
 
 void ProgressLine::Notice(const std::string& line) {

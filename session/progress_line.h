@@ -18,11 +18,14 @@ class ProgressLine {
   void Show(const std::string& line);
   void ShowIfDue(const std::string& line);  // at most ten times a second
   void Clear();
+  // A line that stays, unless nobody wants to see progress.
+  void Announce(const std::string& line);
   // What a person should know at once, whether anyone looks or not: a line that stays.
   void Notice(const std::string& line);
 
  private:
   bool shown_ = false;
+  bool wanted_;
   bool on_terminal_;
   std::int64_t last_ns_ = 0;
 };

@@ -48,7 +48,9 @@ void AddMeasureOptions(ArgumentParser& parser, const measure::Kind& kind, RawOpt
            "Half width added for drift slower than a sweep (see scripts/check_coverage)")
       .ShowDefault();
   parser.Add("--time-budget", raw.budget,
-             "Time for the whole sweep, e.g. 20s (default: 6 s, more for large models)");
+             "Time for the whole sweep, e.g. 20s; also ends -n (default: 6 to 50 s, by the cases; "
+             "none for "
+             "-n)");
   parser.Add("-c,--check", raw.check,
              "0 or off: none; rotate (default): compare every element, rewrite a rotating "
              "window; 1 or full: rewrite and poison every element too");
@@ -60,8 +62,9 @@ void AddMeasureOptions(ArgumentParser& parser, const measure::Kind& kind, RawOpt
   parser.Flag("!--no-gpu-samples", options.gpu_samples,
               "Do not ask the GPUs' driver once a second for utilization, clocks, power …");
   parser.Add("--output", options.output, "The result file (default: below results/runs)");
-  parser.Add("--format", raw.format, "table, nccl-tests, gbench or jsonl").ShowDefault();
-  parser.Flag("!--no-progress", options.progress, "No progress line on a terminal");
+  parser.Add("--format", raw.format, "table, nccl-tests, gbench, jsonl or csv").ShowDefault();
+  parser.Flag("--wide", options.wide, "All columns in the table");
+  parser.Flag("!--no-progress", options.progress, "No plan and no progress line");
 }
 
 Status ReadCheck(const RawOptions& raw, plan::BenchSpec& spec) {
@@ -102,11 +105,12 @@ Status ReadFormat(const std::string& word, measure::ReportFormat& format) {
   const std::map<std::string, measure::ReportFormat> formats = {{"table", kTable},
                                                                 {"nccl-tests", kNcclTests},
                                                                 {"gbench", kGoogleBenchmark},
-                                                                {"jsonl", kJsonLines}};
+                                                                {"jsonl", kJsonLines},
+                                                                {"csv", kCsv}};
   const auto found = formats.find(word);
   if (found == formats.end()) {
     return InvalidInput(
-        fmt::format("--format: '{}' is none of table, nccl-tests, gbench, jsonl", word));
+        fmt::format("--format: '{}' is none of table, nccl-tests, gbench, jsonl, csv", word));
   }
   format = found->second;
   return OkStatus();
@@ -159,6 +163,10 @@ Result<CommandLine> ParseCommandLine(measure::Kind& kind, int argc, const char* 
   LOCKSTEP_ASSIGN_OR_RETURN(const std::optional<std::string> text, parser.Parse(arguments));
   if (text) return CommandLine{std::nullopt, *text};
   LOCKSTEP_RETURN_IF_ERROR(ReadFormat(raw.format, options.format));
+  if (options.wide && options.format != measure::ReportFormat::kTable) {
+    return InvalidInput(fmt::format(
+        "--wide is about the table, and --format={} is asked for; leave one out", raw.format));
+  }
   LOCKSTEP_RETURN_IF_ERROR(ReadMeasure(raw, options.spec));
   LOCKSTEP_RETURN_IF_ERROR(kind.ReadOptions(parser, options.format, options.spec));
   LOCKSTEP_RETURN_IF_ERROR(CheckGraphs(kind, options.spec));

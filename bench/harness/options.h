@@ -16,6 +16,7 @@ struct BenchOptions {
   plan::BenchSpec spec;
   std::string output;  // "": a new file below results/runs
   measure::ReportFormat format = measure::ReportFormat::kTable;
+  bool wide = false;  // the table has all columns
   bool progress = true;
   bool gpu_samples = true;
   std::vector<std::string> benchmark_flags;  // --benchmark_…: Google Benchmark's own

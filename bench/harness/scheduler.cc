@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <limits>
 
@@ -97,6 +98,7 @@ Result<measure::Measurement> Scheduler::Run(int repetitions) {
 
 Status Scheduler::RunRepetition() {
   began_ns_ = NowNs();
+  countdown_ = {};
   while (!rounds_.finished()) {
     Step step = alive_ ? Step::kDone : StartLifetime();
     if (step == Step::kDone) step = RunRounds();
@@ -151,7 +153,7 @@ Scheduler::Step Scheduler::RunRounds() {
     const double elapsed = static_cast<double>(NowNs() - began_ns_) * 1e-9;
     const measure::Round round = rounds_.Next(elapsed);
     if (round.batches.empty()) {
-      rounds_.StopAll("time_budget");
+      rounds_.StopForTime();
       return Step::kDone;
     }
     coordinator_.MeasureClocks(/*thoroughly=*/false);  // the workers sleep
@@ -163,19 +165,20 @@ Scheduler::Step Scheduler::RunRounds() {
     rounds_.Close();
     SaveIfWarned();
     save_pace_.Call([this] { SaveSamples(); });  // the workers sleep
-    TellProgress(elapsed);
+    TellProgress();
   }
   return Step::kDone;
 }
 
-void Scheduler::TellProgress(double elapsed_seconds) {
+void Scheduler::TellProgress() {
+  const double elapsed = static_cast<double>(NowNs() - began_ns_) * 1e-9;
   const std::string repetition =
       repetition_ > 0 ? fmt::format("repetition {}, ", repetition_ + 1) : "";
-  const std::size_t cases = plan_.cases.size();
-  const double to_go =
-      std::min(rounds_.SecondsToGo(), std::max(rounds_.BudgetSeconds() - elapsed_seconds, 0.0));
-  progress_.ShowIfDue(fmt::format("{}{} of {} cases measured, about {:.0f} s left", repetition,
-                                  cases - rounds_.running(), cases, to_go));
+  const double to_go = countdown_.Say(rounds_.SecondsToGo(elapsed));
+  const std::string left = std::isfinite(to_go) ? fmt::format(", about {:.0f} s left", to_go) : "";
+  progress_.ShowIfDue(fmt::format("{}{} of {} cases visited, {} done{}", repetition,
+                                  rounds_.visited(), plan_.cases.size(),
+                                  plan_.cases.size() - rounds_.running(), left));
 }
 
 Scheduler::Step Scheduler::AwaitAll(measure::MessageType type, double seconds) {
@@ -187,6 +190,7 @@ Scheduler::Step Scheduler::AwaitAll(measure::MessageType type, double seconds) {
     if (event.kind == coordinator::EventKind::kTimeout && !deadline.Passed()) {
       SaveIfWarned();
       if (type == measure::kRoundDoneMessage) {
+        TellProgress();
         stalls_.Look(coordinator_.Collect(Deadline::AfterSeconds(kCollectSeconds)), repetition_);
       }
       continue;

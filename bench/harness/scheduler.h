@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/measure/countdown.h"
 #include "bench/measure/measurement.h"
 #include "bench/measure/rounds.h"
 #include "bench/measure/sample_book.h"
@@ -60,7 +61,7 @@ class Scheduler {
   std::optional<Step> Handle(const coordinator::Event& event);
   void Interrupt();
   void OnTerminated();
-  void TellProgress(double elapsed_seconds);
+  void TellProgress();
   // A rank was stopped or continued: whoever waits for the run should know at once.
   void TellOfStop(const coordinator::Event& event);
   // `even_none`: also before there are any, so that the file says what the run was to be.
@@ -87,6 +88,7 @@ class Scheduler {
   results::store::SavePace save_pace_{
       0.01};  // also without a warning: on a busy machine it comes too late
   measure::Measurement measurement_;
+  measure::Countdown countdown_;  // of the repetition
   int repetition_ = 0;
   std::int64_t began_ns_ = 0;     // the repetition
   bool alive_ = false;            // a lifetime runs

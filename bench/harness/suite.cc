@@ -12,6 +12,7 @@
 #include "bench/harness/bench_main.h"
 #include "bench/harness/failover.h"
 #include "bench/harness/worker.h"
+#include "bench/measure/rounds.h"
 #include "bench/measure/run_record.h"
 #include "core/base/units.h"
 #include "core/comm/backends.h"
@@ -79,6 +80,17 @@ Status CheckMemory(const plan::Plan& plan, const coordinator::Coordinator& coord
         FormatBytes(static_cast<std::int64_t>(share))));
   }
   return OkStatus();
+}
+
+// "190 cases on 2 ranks, at most 50 s".
+std::string PlanText(const plan::Plan& plan, int repetitions) {
+  const auto cases = std::ranges::count(plan.cases, false, &plan::PlannedCase::rests);
+  std::string text = fmt::format("{} case{} on {} rank{}", cases, cases == 1 ? "" : "s",
+                                 plan.world_size, plan.world_size == 1 ? "" : "s");
+  if (plan.iterations) text += fmt::format(", {} iterations each", *plan.iterations);
+  const double most = measure::MostSeconds(plan);
+  if (std::isfinite(most)) text += fmt::format(", at most {:.3g} s", most);
+  return repetitions > 1 ? fmt::format("{} times {}", repetitions, text) : text;
 }
 
 // A backend that moves data on a thread of its own needs a second processor for each rank.
@@ -228,7 +240,9 @@ results::store::Run BenchSuite::SoFar(const coordinator::Coordinator& coordinato
 void BenchSuite::PrintTable(const results::store::Run& run,
                             const results::store::RunFile& file) const {
   if (options_.format != measure::ReportFormat::kTable) return;
-  fmt::print("{}", results::report::FormatTable(run));
+  fmt::print("{}",
+             results::report::FormatTable(run, options_.wide ? results::report::Columns::kAll
+                                                             : results::report::Columns::kFew));
   if (file.saved()) fmt::print("\nresult file: {}\n", file.path());
 }
 
@@ -238,6 +252,8 @@ Status BenchSuite::Report(const results::store::Run& run, const results::store::
     fmt::print("{}", results::report::FormatNcclTests(run));
   } else if (options_.format == measure::ReportFormat::kJsonLines) {
     fmt::print("{}", results::report::FormatJsonLines(run));
+  } else if (options_.format == measure::ReportFormat::kCsv) {
+    fmt::print("{}", results::report::FormatCsv(run));
   }
   if (display || selection_.writes_file) {
     ReportWithGoogleBenchmark(run, options_.benchmark_flags, display);
@@ -257,16 +273,20 @@ Status BenchSuite::Conduct(coordinator::Coordinator& coordinator, results::store
   LOCKSTEP_RETURN_IF_ERROR(PlanOnHosts(run));
   LOCKSTEP_RETURN_IF_ERROR(CheckMemory(plan_, coordinator));
   if (plan_.backend == "gloo") WarnOfBinding(name(), coordinator);
+  session::ProgressLine progress(options_.progress);
+  const std::string announced =
+      fmt::format("{}: {}", name(), PlanText(plan_, selection_.repetitions));
+  progress.Show(announced);
   floors_ = MeasureHostFloors(coordinator);
   book_.emplace(plan_.world_size, plan_.cases.size(), CalibrateTicks());
   run.origin_ticks = book_->scale().origin_ticks;
   run.ns_per_tick = book_->scale().ns_per_tick;
   book_->SetRates(RatesOf(coordinator, book_->scale()));
-  session::ProgressLine progress(options_.progress);
   Scheduler scheduler(coordinator, agents(), plan_, *book_, progress);
   // Now, because a launcher that ends us passes nothing on any more.
+  // An error before that is the only line.
   scheduler.SetBegun([&] {
-    progress.Clear();
+    progress.Announce(announced);
     output.Announce();
   });
   scheduler.SetSave([&](const measure::Measurement& so_far) {

@@ -46,7 +46,7 @@ void Links::AddOptions(ArgumentParser& parser) {
 Status Links::ReadOptions(const ArgumentParser&, measure::ReportFormat format, plan::BenchSpec&) {
   if (format == measure::ReportFormat::kNcclTests) {
     return InvalidInput(
-        "--format: nccl-tests has no columns for pairs of ranks; use table, jsonl or gbench");
+        "--format: nccl-tests has no columns for pairs of ranks; use table, jsonl, csv or gbench");
   }
   LOCKSTEP_ASSIGN_OR_RETURN(axes_.bytes, ParseBytes("--bytes", raw_.bytes));
   if (raw_.per != "rank" && raw_.per != "host") {

@@ -33,7 +33,7 @@ RoundTimes TimesOf(const results::store::CaseRecord& record, bool calibrates) {
     }
     if (complete) rounds[samples.round[row]].push_back(static_cast<double>(longest));
   }
-  if (calibrates && !rounds.empty()) rounds.erase(rounds.begin());
+  if (calibrates && rounds.size() > 1) rounds.erase(rounds.begin());
   RoundTimes times;
   for (const auto& [round, values] : rounds) times[round] = stats::Median(values);
   return times;
@@ -140,18 +140,21 @@ std::string NothingGained(const std::vector<const results::store::OptionEffect*>
   std::int64_t rounds = 0;
   bool known = false;
   std::string slower;
+  const results::store::OptionEffect* best = effects.front();
   for (const results::store::OptionEffect* effect : effects) {
     rounds = std::max(rounds, effect->rounds);
     known = known || effect->interval_high < kTooWide * effect->interval_low;
+    if (effect->ratio > best->ratio) best = effect;
     if (Slower(*effect)) slower += "; " + TextOf(*effect);
   }
-  if (known) {
+  if (known || std::ranges::all_of(effects, [](const auto* one) { return Slower(*one); })) {
     return fmt::format(
         "nothing is to be gained: no option makes a step faster by 1 % or more, as far as {} "
         "rounds tell; keep the defaults{}",
         rounds, slower);
   }
-  return fmt::format("too few rounds to compare options ({}): give a longer --time-budget", rounds);
+  return fmt::format("undecided after {} round{}; best is {}; a longer --time-budget narrows it{}",
+                     rounds, rounds == 1 ? "" : "s", TextOf(*best), slower);
 }
 
 // The sentence about one context: effects whose baseline is the case with all defaults.

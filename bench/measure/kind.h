@@ -21,7 +21,7 @@
 
 namespace lockstep::bench::measure {
 
-enum class ReportFormat { kTable, kNcclTests, kGoogleBenchmark, kJsonLines };
+enum class ReportFormat { kTable, kNcclTests, kGoogleBenchmark, kJsonLines, kCsv };
 
 // A repetition whose cases were measured.
 struct Survey {

@@ -45,23 +45,25 @@ std::int64_t RoundedUp(double seconds) {
 
 std::string PrecisionClause(const results::store::Run& run, double precision, double drift) {
   constexpr double kLongestSeconds = 3600;
-  int measured = 0, precise = 0;
+  int measured = 0, precise = 0, repetitions = 1;
   double spent = 0, needed = 0;
   for (const CaseRecord& record : run.cases) {
     const Summary& summary = record.summary;
     if (summary.rounds == 0 || !(summary.median_ns > 0)) continue;
-    const double ratio = HalfWidth(summary, drift) / precision;
+    const bool enough = summary.stopped_by == "precision";
+    const double ratio = enough ? 1 : std::max(1.0, HalfWidth(summary, drift) / precision);
     const double cost = static_cast<double>(summary.iterations) * summary.median_ns;
     ++measured;
-    if (ratio <= 1) ++precise;
+    precise += enough;
+    repetitions = std::max(repetitions, record.repetition + 1);
     spent += cost;
-    needed += cost * std::max(1.0, ratio * ratio);
+    needed += cost * ratio * ratio;
   }
   if (measured == 0) return "";
   const std::string text = precise == measured ? fmt::format("; all to {:.3g} %", 100 * precision)
                                                : fmt::format("; {} of {} to {:.3g} %", precise,
                                                              measured, 100 * precision);
-  const double seconds = MeasuredSeconds(run) * needed / spent;
+  const double seconds = MeasuredSeconds(run) / repetitions * needed / spent;
   if (precise == measured || !(seconds > 0 && seconds < kLongestSeconds)) return text;
   return text + fmt::format(", all with --time-budget={}s", RoundedUp(seconds));
 }

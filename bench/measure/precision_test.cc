@@ -1,6 +1,7 @@
 // What the first line says of literal runs' intervals.
 #include "bench/measure/precision.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,6 +14,7 @@ results::store::CaseRecord Case(double half_width, double drift = 0) {
   results::store::CaseRecord record;
   record.summary.iterations = record.summary.rounds = 10;
   record.summary.median_ns = 1e8;
+  record.summary.stopped_by = half_width <= 0.05 ? "precision" : "time_budget";
   const double stated = std::hypot(half_width, drift);
   record.summary.interval_low_ns = 1e8 * (1 - stated / 2);
   record.summary.interval_high_ns = 1e8 * (1 + stated);
@@ -43,6 +45,23 @@ TEST(Precision, OfHoursNothingIsPromised) { EXPECT_EQ(ClauseOf({Case(3.1)}), "; 
 
 // The drift of the machine does not go away with more rounds.
 TEST(Precision, WithoutTheDrift) { EXPECT_EQ(ClauseOf({Case(0.049, 0.08)}, 0.08), "; all to 5 %"); }
+
+// The table says `precise` of the same cases: both ask why a case stopped, not how wide it is.
+TEST(Precision, CountsWhatTheTableCallsPrecise) {
+  results::store::CaseRecord narrow = Case(0.04);
+  narrow.summary.stopped_by = "time_budget";
+  EXPECT_THAT(ClauseOf({narrow, Case(0.04)}), testing::StartsWith("; 1 of 2 to 5 %"));
+}
+
+// 2 s in two repetitions: each has a second, and needs four.
+TEST(Precision, ABudgetIsThatOfOneRepetition) {
+  results::store::CaseRecord again = Case(0.0999);
+  again.repetition = 1;
+  for (auto* times : {&again.samples.entry_ns, &again.samples.exit_ns}) {
+    for (std::int64_t& ns : *times) ns += 1'000'000'000;
+  }
+  EXPECT_EQ(ClauseOf({Case(0.0999), again}), "; 0 of 2 to 5 %, all with --time-budget=4s");
+}
 
 TEST(Precision, OfNoRoundNothing) {
   results::store::CaseRecord lost = Case(0.1);

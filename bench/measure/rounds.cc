@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "core/stats/stats.h"
 
@@ -31,10 +32,23 @@ constexpr double kGiantNs = 15'000'000;
 constexpr double kLightSeconds = 0.004;
 // What a sweep may take when the user does not say.
 constexpr double kLeastBudgetSeconds = 6;
+constexpr double kMostBudgetSeconds = 50;  // a minute, with what precedes and follows the rounds
 constexpr double kVisits = 25;
 constexpr double kShareOfGiants = 0.4;
 // What an interval usually needs (see EstimateMedian): a guess for the progress line.
 constexpr double kUsualRounds = 14;
+// With fewer an interval is mostly a guess itself, and so says nothing of what is to come.
+constexpr std::size_t kTellingRounds = 8;
+// What is ordered at once takes about this long at most, unless it is a single batch.
+constexpr double kOrderSeconds = 0.5;
+// … of cases that were not visited yet, by their bytes: two iterations in memory that is touched
+// for the first time.
+constexpr double kFirstNsPerByte = 3;
+// What a batch takes with its comparisons, over its iterations alone.
+constexpr double kOfChecks = 2;
+// Of fixed iterations that a budget may end, a batch: cases take turns.
+constexpr double kTurnNs = 20'000'000;
+constexpr std::int64_t kFirstTurn = 10;
 // Of a step that was another's neighbour: it touches more memory than the caches hold, so that one
 // iteration brings back what the processors remember at all.
 constexpr std::uint32_t kWarmupOfSteps = 1;
@@ -43,6 +57,16 @@ constexpr std::int64_t kFewestSteps = 4;
 constexpr double kMostTimesTheBudget = 5;
 
 }  // namespace
+
+double MostSeconds(const plan::Plan& plan) {
+  if (plan.iterations && !plan.time_budget_seconds) return std::numeric_limits<double>::infinity();
+  const auto any = [&plan](const auto& is_so) { return std::ranges::any_of(plan.cases, is_so); };
+  const bool patient =
+      any([](const plan::PlannedCase& one) { return one.visits.fewest_rounds > 0; });
+  const bool twice = any([](const plan::PlannedCase& one) { return one.rests; });
+  const double budget = plan.time_budget_seconds.value_or(kMostBudgetSeconds);
+  return (patient ? kMostTimesTheBudget : 1) * (twice ? 2 : 1) * budget;
+}
 
 Rounds::Rounds(const plan::Plan& plan, SampleBook& book, std::size_t outbox_records)
     : plan_(plan),
@@ -58,6 +82,8 @@ void Rounds::BeginRepetition() {
     if (stopped_[i] == "lost") continue;
     stopped_[i] = plan_.cases[i].rests ? "not_needed" : "";
   }
+  waiting_.clear();
+  calibrated_.reset();
 }
 
 void Rounds::Wake(const std::vector<std::size_t>& cases) {
@@ -72,8 +98,13 @@ Batch Rounds::PlanBatch(std::size_t case_index) const {
   batch.case_index = static_cast<std::uint32_t>(case_index);
   if (plan_.iterations) {
     // Paired cases take turns, so that drift meets all of them.
-    const auto most = plan_.paired ? std::int64_t{1} : static_cast<std::int64_t>(outbox_records_);
     const CaseBook& book = book_.Current(case_index);
+    auto most = plan_.paired ? std::int64_t{1} : static_cast<std::int64_t>(outbox_records_);
+    if (plan_.time_budget_seconds) {
+      const std::int64_t turn =
+          Known(case_index) ? std::llround(kTurnNs / IterationNs(case_index)) : kFirstTurn;
+      most = std::min(most, std::max<std::int64_t>(turn, 1));
+    }
     batch.iterations =
         static_cast<std::uint32_t>(std::min(*plan_.iterations - book.complete_rows(), most));
     batch.warmup = book.complete_rows() == 0 ? static_cast<std::uint32_t>(plan_.warmup) : 0;
@@ -115,6 +146,10 @@ bool Rounds::Known(std::size_t case_index) const {
   return book_.Current(case_index).first_visit_ns > 0;
 }
 
+bool Rounds::AllKnown() const {
+  return std::ranges::all_of(Running(), [this](std::size_t i) { return Known(i); });
+}
+
 double Rounds::IterationNs(std::size_t case_index) const {
   const CaseBook& book = book_.Current(case_index);
   return book.round_medians_ns.empty() ? book.first_visit_ns : stats::Median(book.round_medians_ns);
@@ -128,7 +163,7 @@ bool Rounds::IsGiant(std::size_t case_index) const {
 // The cases of the next round: all for calibration, then giants until their share of the time is
 // spent, then the others, then the rest of the giants.
 std::vector<std::size_t> Rounds::Visitors(double seconds_left) const {
-  if (plan_.paired) return Running();
+  if (plan_.paired || plan_.iterations) return Running();
   std::vector<std::size_t> unknown, giants, others;
   for (std::size_t i = 0; i < stopped_.size(); ++i) {
     if (!stopped_[i].empty()) continue;
@@ -136,12 +171,12 @@ std::vector<std::size_t> Rounds::Visitors(double seconds_left) const {
   }
   if (!unknown.empty()) return unknown;
   // Every other round is for the light cases only: it costs little and they get twice the rounds.
-  const bool heavy_too = next_number_ % 2 == 0;
+  const bool heavy_too = begun_ % 2 == 0;
   std::vector<std::size_t> light;
   for (const std::size_t i : others) {
     if (CostSeconds(i) < kLightSeconds) light.push_back(i);
   }
-  const bool early = seconds_left > BudgetSeconds() * (1 - kShareOfGiants);
+  const bool early = seconds_left > calibrated_.value_or(seconds_left) * (1 - kShareOfGiants);
   if (!giants.empty() && (early || others.empty())) return giants;
   return heavy_too || light.empty() ? others : light;
 }
@@ -158,19 +193,37 @@ std::size_t Rounds::RecordsOf(std::size_t case_index) const {
 
 double Rounds::RoundSeconds() const {
   double seconds = 0;
-  for (const std::size_t i : Running()) seconds += book_.Current(i).least_wall_ns * 1e-9;
+  for (const std::size_t i : Running()) {
+    const CaseBook& book = book_.Current(i);
+    // A first visit also makes what the others use, such as a model.
+    const Batch batch = PlanBatch(i);
+    const double guess = kOfChecks * book.first_visit_ns * (batch.warmup + batch.iterations);
+    const bool first = book.round_medians_ns.empty();
+    seconds += (first ? std::min(guess, book.least_wall_ns) : book.least_wall_ns) * 1e-9;
+  }
   return seconds;
 }
 
 void Rounds::StopWhatDoesNotFit(double seconds_left) {
-  if (plan_.paired) {  // half a round would compare nothing
-    if (seconds_left <= 0 || RoundSeconds() > seconds_left) StopAll("time_budget");
+  if (plan_.paired) {  // half a round would compare nothing; but each case is visited once
+    if (seconds_left <= 0 || (AllKnown() && RoundSeconds() > seconds_left)) StopForTime();
     return;
   }
-  for (std::size_t i = 0; i < stopped_.size(); ++i) {
-    if (!stopped_[i].empty()) continue;
-    if (seconds_left <= 0 || CostSeconds(i) > seconds_left) stopped_[i] = "time_budget";
+  for (const std::size_t i : Running()) {
+    if (seconds_left <= 0 || CostSeconds(i) > seconds_left) StopForTime(i);
   }
+}
+
+void Rounds::StopForTime(std::size_t case_index) {
+  const bool any = book_.Current(case_index).complete_rows() > 0;
+  const char* reason = any && plan_.iterations      ? "cut_short"
+                       : any && Precise(case_index) ? "precision"
+                                                    : "time_budget";
+  stopped_[case_index] = reason;
+}
+
+void Rounds::StopForTime() {
+  for (const std::size_t i : Running()) StopForTime(i);
 }
 
 double Rounds::BudgetSeconds() const {
@@ -181,33 +234,73 @@ double Rounds::BudgetSeconds() const {
     });
     return (few ? kMostTimesTheBudget : 1) * *plan_.time_budget_seconds;
   }
+  if (plan_.iterations) return std::numeric_limits<double>::infinity();
   double round_seconds = 0;
   for (std::size_t i = 0; i < stopped_.size(); ++i) {
     if (stopped_[i] == "lost" || stopped_[i] == "not_needed") continue;
-    if (!Known(i)) return std::numeric_limits<double>::infinity();
+    if (!Known(i)) return kMostBudgetSeconds;
     // The first visit of a giant finds cold memory; that of others has fewer iterations.
     const double cost =
         plan_.paired || IsGiant(i) ? book_.Current(i).least_wall_ns * 1e-9 : CostSeconds(i);
     if (plan_.paired || cost >= kLightSeconds) round_seconds += cost;
   }
-  return std::max(kLeastBudgetSeconds, kVisits * round_seconds);
+  return std::clamp(kVisits * round_seconds, kLeastBudgetSeconds, kMostBudgetSeconds);
+}
+
+// Of the next batch.
+double Rounds::BatchSeconds(std::size_t case_index) const {
+  if (!book_.Current(case_index).round_medians_ns.empty()) return CostSeconds(case_index);
+  if (Known(case_index)) {  // the first visit has a warm-up iteration, and only a few others
+    const Batch batch = PlanBatch(case_index);
+    const double first =
+        1 + std::max(1.0, static_cast<double>(plan_.cases[case_index].visits.multiple));
+    return CostSeconds(case_index) * (batch.warmup + batch.iterations) / first;
+  }
+  const std::int64_t bytes = plan::BytesOf(plan_.cases[case_index], plan_.world_size);
+  return static_cast<double>(bytes) * kFirstNsPerByte * 1e-9;
+}
+
+void Rounds::BeginRound(double seconds_left) {
+  if (AllKnown() && !calibrated_) calibrated_ = seconds_left;
+  std::vector<std::size_t> order = Visitors(seconds_left);
+  if (!plan_.iterations) random_.Shuffle(order);
+  if (!plan_.iterations &&
+      !AllKnown()) {  // small ones tell of progress soon, and cost the others little
+    std::ranges::sort(order, {}, [this](std::size_t i) {
+      return std::pair(plan::BytesOf(plan_.cases[i], plan_.world_size), i);
+    });
+  }
+  double seconds = 0;
+  for (const std::size_t i : order) seconds += BatchSeconds(i);
+  if (!plan_.paired && seconds > seconds_left) {
+    std::ranges::stable_sort(
+        order, {}, [this](std::size_t i) { return book_.Current(i).round_medians_ns.size(); });
+  }
+  waiting_.assign(order.begin(), order.end());
+  ++begun_;
 }
 
 Round Rounds::Next(double elapsed_seconds) {
   double seconds_left = BudgetSeconds() - elapsed_seconds;
-  if (!plan_.iterations) StopWhatDoesNotFit(seconds_left);
-  std::vector<std::size_t> order = plan_.iterations ? Running() : Visitors(seconds_left);
-  if (!plan_.iterations) random_.Shuffle(order);
+  StopWhatDoesNotFit(seconds_left);
+  std::erase_if(waiting_, [this](std::size_t i) { return !stopped_[i].empty(); });
+  if (waiting_.empty()) BeginRound(seconds_left);
+  // Cases that are compared are visited together, once each was visited alone.
+  const bool in_pieces = !plan_.iterations || plan_.time_budget_seconds;
   Round round;
-  round.number = next_number_++;
+  round.number = begun_ - 1;
+  double seconds = 0;
   std::size_t records = 0;
-  for (const std::size_t i : order) {
+  while (!waiting_.empty()) {
+    const std::size_t i = waiting_.front();
     const Batch batch = PlanBatch(i);
-    // The outbox is drained once a round: what does not fit waits for the next.
-    const std::size_t needs = batch.iterations * RecordsOf(i);
-    if (records + needs > outbox_records_ && !round.batches.empty()) continue;
-    if (!plan_.iterations && !plan_.paired && CostSeconds(i) > seconds_left) continue;
-    records += needs;
+    // The outbox is drained once an order: what does not fit waits for the next.
+    records += batch.iterations * RecordsOf(i);
+    seconds += plan_.paired && Known(i) ? 0 : BatchSeconds(i);
+    const bool full = records > outbox_records_ || (in_pieces && seconds > kOrderSeconds);
+    if (full && !round.batches.empty()) break;
+    waiting_.pop_front();
+    if (!plan_.paired && CostSeconds(i) > seconds_left) continue;
     seconds_left -= CostSeconds(i);
     round.batches.push_back(batch);
   }
@@ -249,6 +342,12 @@ bool Rounds::finished() const { return running() == 0; }
 
 std::size_t Rounds::running() const { return Running().size(); }
 
+std::size_t Rounds::visited() const {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < stopped_.size(); ++i) count += Known(i);
+  return count;
+}
+
 std::vector<std::size_t> Rounds::Running() const {
   std::vector<std::size_t> cases;
   for (std::size_t i = 0; i < stopped_.size(); ++i) {
@@ -266,12 +365,16 @@ double Rounds::RoundsToGo(std::size_t case_index) const {
   return std::isfinite(ratio) ? std::max(1.0, done * (ratio * ratio - 1)) : done;
 }
 
-double Rounds::SecondsToGo() const {
-  double seconds = 0;
-  for (std::size_t i = 0; i < stopped_.size(); ++i) {
-    if (stopped_[i].empty()) seconds += CostSeconds(i) * RoundsToGo(i);
+double Rounds::SecondsToGo(double elapsed_seconds) const {
+  const double left = std::max(BudgetSeconds() - elapsed_seconds, 0.0);
+  const std::vector<std::size_t> running = Running();
+  double seconds = 0, most_rounds = 0;
+  for (const std::size_t i : running) {
+    if (plan_.iterations || book_.Current(i).round_medians_ns.size() < kTellingRounds) return left;
+    seconds += CostSeconds(i) * RoundsToGo(i);
+    most_rounds = std::max(most_rounds, RoundsToGo(i));
   }
-  return seconds;
+  return std::min(left, plan_.paired ? most_rounds * RoundSeconds() : seconds);
 }
 
 }  // namespace lockstep::bench::measure

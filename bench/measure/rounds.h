@@ -3,11 +3,14 @@
 //
 // Why rounds: samples of one case taken in a row are autocorrelated over 10 to 150 iterations and
 // ride on the machine's drift. A round visits every case in shuffled order with a small batch; its
-// median is the unit of the statistics, and successive rounds are nearly independent.
+// median is the unit of the statistics, and successive rounds are nearly independent. A round that
+// takes long is ordered in pieces, so that a budget ends it in time and a person sees it move.
 #ifndef LOCKSTEP_BENCH_MEASURE_ROUNDS_H_
 #define LOCKSTEP_BENCH_MEASURE_ROUNDS_H_
 
 #include <cstdint>
+#include <deque>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +21,10 @@
 
 namespace lockstep::bench::measure {
 
+// The most that a sweep takes, with a second pass where there is one; infinite: -n says how much is
+// measured.
+double MostSeconds(const plan::Plan& plan);
+
 class Rounds {
  public:
   Rounds(const plan::Plan& plan, SampleBook& book, std::size_t outbox_records);
@@ -26,41 +33,53 @@ class Rounds {
   void BeginRepetition();
 
   // The time for a sweep: the plan's (five times that until each case has the rounds it needs), or
-  // enough for 25 visits of all cases that are not light, at least 6 s. In that time a quiet
-  // machine reaches 5 % at all sizes; one that drifts would not in a minute, and is told its
-  // wider intervals sooner. Unknown (infinite) until the first round is done.
+  // enough for 25 visits of all cases that are not light, at least 6 s and at most 50 s. In that
+  // time a quiet machine reaches 5 % at all sizes; one that drifts would not in a minute, and is
+  // told its wider intervals sooner. Until each case was visited once it is the most. Infinite for
+  // fixed iterations without a budget.
   double BudgetSeconds() const;
 
   // Cases that are measured again begin anew: those that rested until they were asked for.
   void Wake(const std::vector<std::size_t>& cases);
 
-  // The next round's batches, `elapsed_seconds` after the begin of the sweep; none when every case
-  // has stopped. Cases whose next batch would not fit into the budget are left out, and stop when
-  // not even one fits.
+  // The next batches, `elapsed_seconds` after the begin of the sweep: a round, or what of it can
+  // be done at once; none when every case has stopped. The first round begins with the smallest
+  // cases, the others are shuffled. Cases whose next batch would not fit into
+  // the budget are left out, and stop when not even one fits. Where a round does not fit, the cases
+  // with the fewest rounds are visited first.
   Round Next(double elapsed_seconds);
-  // The round is done: decides which cases are precise enough (paired ones: when all of them are).
+  // They are done: decides which cases are precise enough (paired ones: when all of them are).
   void Close();
 
   // The case was interrupted by a failure: it is visited no more.
   void Lose(std::size_t case_index);
   // All cases that still run stop for this reason.
   void StopAll(const std::string& reason);
+  // … because the budget is spent.
+  void StopForTime();
 
-  // "" while it runs; "precision", "time_budget", "iterations", "lost", "interrupted", "not_run",
-  // "not_needed".
+  // "" while it runs; "precision" (also of a case that is so when the budget is spent),
+  // "time_budget", "iterations", "cut_short" (fewer iterations than -n, by the budget), "lost",
+  // "interrupted", "not_run", "not_needed".
   const std::string& stopped_by(std::size_t case_index) const { return stopped_[case_index]; }
   bool finished() const;
   std::size_t running() const;
-  // A guess from the costs and intervals so far, for the progress line.
-  double SecondsToGo() const;
+  // Cases with a sample.
+  std::size_t visited() const;
+  // A guess from the costs and intervals so far, for the progress line; what the budget leaves as
+  // long as intervals tell nothing. Infinite: unknown.
+  double SecondsToGo(double elapsed_seconds) const;
 
  private:
   Batch PlanBatch(std::size_t case_index) const;
   bool Known(std::size_t case_index) const;
+  bool AllKnown() const;
   bool IsGiant(std::size_t case_index) const;
   double IterationNs(std::size_t case_index) const;
   std::vector<std::size_t> Running() const;
   std::vector<std::size_t> Visitors(double seconds_left) const;
+  void BeginRound(double seconds_left);
+  double BatchSeconds(std::size_t case_index) const;
   double CostSeconds(std::size_t case_index) const;
   double RoundsToGo(std::size_t case_index) const;
   // A whole round of the cases that still run, as the cheapest visits cost.
@@ -68,13 +87,16 @@ class Rounds {
   // In the outbox, for an iteration: a sample and what its parts take of another.
   std::size_t RecordsOf(std::size_t case_index) const;
   void StopWhatDoesNotFit(double seconds_left);
+  void StopForTime(std::size_t case_index);
   bool Precise(std::size_t case_index) const;
 
   const plan::Plan& plan_;
   SampleBook& book_;
   Random random_;
   std::size_t outbox_records_;
-  std::uint32_t next_number_ = 0;
+  std::uint32_t begun_ = 0;
+  std::deque<std::size_t> waiting_;   // for their visit in this round
+  std::optional<double> calibrated_;  // seconds that were left when each case was visited once
   std::vector<std::string> stopped_;
 };
 

@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
+#include <utility>
 
+#include "bench/measure/countdown.h"
 #include "bench/plan/testing/doubling.h"
 
 namespace lockstep::bench::measure {
@@ -20,11 +23,16 @@ plan::Plan SmallPlan() {
   return plan::Doubling(spec, 2, 4);
 }
 
-// Plays the workers of one round: every iteration of case c takes base[c] ns, with noise.
-void Play(const Round& round, const std::vector<double>& base, double noise, Random& random,
-          SampleBook& book) {
+// Plays the workers of one round: every iteration of case c takes base[c] ns, with noise. A batch
+// costs a millisecond, or what its iterations and as many for warm-up and checks take.
+double Play(const Round& round, const std::vector<double>& base, double noise, Random& random,
+            SampleBook& book, bool true_costs = false) {
   Ticks now = 1'000'000;
+  double seconds = 0;
   for (const Batch& batch : round.batches) {
+    const double took = 2 * base[batch.case_index] * (batch.warmup + batch.iterations);
+    const Ticks cost = true_costs ? static_cast<Ticks>(took) : 1'000'000;
+    seconds += static_cast<double>(cost) * 1e-9;
     for (int rank = 0; rank < 2; ++rank) {
       std::string bytes;
       for (std::uint32_t i = 0; i < batch.iterations; ++i) {
@@ -33,10 +41,11 @@ void Play(const Round& round, const std::vector<double>& base, double noise, Ran
         AppendTo(bytes, SampleRecord{batch.case_index, round.number, entry,
                                      entry + static_cast<Ticks>(ns)});
       }
-      AppendTo(bytes, BatchRecord{batch.case_index, round.number, 1'000'000, 4, 0});
+      AppendTo(bytes, BatchRecord{batch.case_index, round.number, cost, 4, 0});
       book.Add(rank, bytes);
     }
   }
+  return seconds;
 }
 
 TEST(RoundsTest, QuietCasesStopEarlyAndNoisyOnesGoOn) {
@@ -66,10 +75,17 @@ TEST(RoundsTest, EveryRoundVisitsAllCasesInAnotherOrder) {
   const plan::Plan plan = SmallPlan();
   SampleBook book(2, plan.cases.size(), TickScale{});
   Rounds rounds(plan, book, kOutboxRecords);
+  Random random(1);
   std::set<std::vector<std::uint32_t>> orders;
   for (int i = 0; i < 10; ++i) {
     std::vector<std::uint32_t> order;
-    for (const Batch& batch : rounds.Next(0).batches) order.push_back(batch.case_index);
+    const Round round = rounds.Next(0);
+    for (const Batch& batch : round.batches) order.push_back(batch.case_index);
+    Play(round, std::vector<double>(plan.cases.size(), 10'000), 3, random, book);
+    rounds.Close();
+    if (i == 0) {  // by size
+      EXPECT_EQ(order, (std::vector<std::uint32_t>{0, 1, 2, 3}));
+    }
     EXPECT_EQ(std::set<std::uint32_t>(order.begin(), order.end()).size(), plan.cases.size());
     orders.insert(order);
   }
@@ -100,6 +116,25 @@ TEST(RoundsTest, FixedCountsAreExactAndInOrder) {
   EXPECT_EQ(rounds.stopped_by(1), "iterations");
 }
 
+// Every batch costs 1 ms. 250 iterations of 10 us each are two turns.
+TEST(RoundsTest, ABudgetEndsFixedCounts) {
+  plan::BenchSpec spec;
+  spec.iterations = 250;
+  spec.time_budget_seconds = 10;
+  const plan::Plan plan = plan::Doubling(spec, 2, 2);
+  SampleBook book(2, plan.cases.size(), TickScale{});
+  Rounds rounds(plan, book, kOutboxRecords);
+  Random random(1);
+  const Round first = rounds.Next(0);
+  ASSERT_EQ(first.batches.size(), 2u);  // cases take turns
+  EXPECT_EQ(first.batches[0].iterations, 10u);
+  Play(first, {10'000, 10'000}, 0.1, random, book);
+  rounds.Close();
+  EXPECT_EQ(rounds.Next(9.9).batches[1].iterations, 240u);
+  EXPECT_TRUE(rounds.Next(9.9999).batches.empty());
+  EXPECT_EQ(rounds.stopped_by(0), "cut_short");
+}
+
 TEST(RoundsTest, ABudgetStopsWhatDoesNotFit) {
   const plan::Plan plan = SmallPlan();
   SampleBook book(2, plan.cases.size(), TickScale{});
@@ -111,6 +146,115 @@ TEST(RoundsTest, ABudgetStopsWhatDoesNotFit) {
   EXPECT_EQ(rounds.Next(10 - 0.0025).batches.size(), 2u);
   EXPECT_TRUE(rounds.Next(10 - 0.0005).batches.empty());
   EXPECT_EQ(rounds.stopped_by(0), "time_budget");
+}
+
+// A sweep in virtual time, of which the batches are all that takes any.
+struct Sweep {
+  double seconds = 0;
+  double first_order = 0;
+  double longest_order = 0;
+  std::vector<std::pair<double, double>> told;  // when, and how much is left
+  std::vector<std::size_t> rounds;              // of each case
+};
+
+Sweep PlaySweep(const plan::Plan& plan, const std::vector<double>& base, double noise,
+                std::uint64_t seed = 1) {
+  SampleBook book(2, plan.cases.size(), TickScale{});
+  Rounds rounds(plan, book, kOutboxRecords);
+  Countdown countdown;
+  Random random(seed);
+  Sweep sweep;
+  for (;;) {
+    const Round round = rounds.Next(sweep.seconds);
+    if (round.batches.empty()) break;
+    const double seconds = Play(round, base, noise, random, book, /*true_costs=*/true);
+    if (sweep.seconds == 0) sweep.first_order = seconds;
+    sweep.seconds += seconds;
+    sweep.longest_order = std::max(sweep.longest_order, seconds);
+    rounds.Close();
+    sweep.told.emplace_back(sweep.seconds, countdown.Say(rounds.SecondsToGo(sweep.seconds)));
+  }
+  rounds.StopForTime();
+  for (std::size_t i = 0; i < plan.cases.size(); ++i) {
+    sweep.rounds.push_back(book.Current(i).round_medians_ns.size());
+    EXPECT_GT(book.Current(i).complete_rows(), 0) << i;
+  }
+  return sweep;
+}
+
+// 190 buckets and sequences, from 0.3 to 150 ms: 25 visits would take minutes.
+plan::Plan LongPlan(std::vector<double>& base) {
+  plan::Plan plan = plan::Doubling({}, 2, 1);
+  plan.cases.resize(190, plan.cases[0]);
+  for (std::size_t i = 0; i < plan.cases.size(); ++i) {
+    base.push_back(i % 24 == 23 ? 150e6 : 3e5 * (1 + static_cast<double>(i % 24)));
+    plan.cases[i].operations[0].count = static_cast<std::int64_t>(base.back() * 2.8 / 4);
+  }
+  return plan;
+}
+
+TEST(RoundsTest, ManyLargeCasesShareAMinuteAtMost) {
+  std::vector<double> base;
+  const plan::Plan plan = LongPlan(base);
+  const Sweep sweep = PlaySweep(plan, base, 0.3);
+  EXPECT_GT(sweep.seconds, 40);
+  EXPECT_LT(sweep.seconds, 51);
+  EXPECT_LT(sweep.first_order, 2);
+  EXPECT_LT(sweep.longest_order, 2);
+  EXPECT_GE(*std::min_element(sweep.rounds.begin(), sweep.rounds.end()), 1u);
+}
+
+// Not even one round fits behind the first visits: nobody has two visits while another has one.
+TEST(RoundsTest, WhoHasTheFewestRoundsComesFirst) {
+  std::vector<double> base;
+  plan::Plan plan = LongPlan(base);
+  plan.time_budget_seconds = 14;
+  // Neither giants nor light ones, which have rounds of their own.
+  std::erase_if(plan.cases, [](const auto& one) {
+    return one.operations[0].count < 2'000'000 || one.operations[0].count > 50'000'000;
+  });
+  std::erase_if(base, [](double ns) { return ns < 2.9e6 || ns > 1e8; });
+  ASSERT_EQ(base.size(), plan.cases.size());
+  const Sweep sweep = PlaySweep(plan, base, 0);
+  const auto [least, most] = std::minmax_element(sweep.rounds.begin(), sweep.rounds.end());
+  EXPECT_LE(*most, *least + 1);
+}
+
+// What is told may be wrong, but never grows by more than a fifth, and is over when the sweep is.
+TEST(RoundsTest, WhatIsLeftIsToldMonotonously) {
+  std::vector<double> many;
+  const plan::Plan large = LongPlan(many);
+  plan::Plan four = SmallPlan();
+  four.time_budget_seconds.reset();
+  plan::Plan paired = four;
+  paired.paired = true;
+  const std::vector<double> few = {10'000, 2e5, 3e6, 40e6};
+  for (const double noise : {0.01, 0.3, 3.0}) {
+    for (const Sweep& sweep : {PlaySweep(four, few, noise), PlaySweep(paired, few, noise),
+                               PlaySweep(large, many, noise)}) {
+      double least = std::numeric_limits<double>::infinity();
+      for (const auto& [when, left] : sweep.told) {
+        EXPECT_LE(left, 1.2 * least + 1e-9) << noise << " at " << when;
+        least = std::min(least, left);
+      }
+      EXPECT_LE(sweep.told.front().second, 50);
+      EXPECT_LT(sweep.told.back().second, 0.1 * sweep.seconds + 2) << noise;
+    }
+  }
+}
+
+TEST(RoundsTest, TheMostASweepTakesIsKnownBefore) {
+  plan::Plan plan = SmallPlan();
+  EXPECT_EQ(MostSeconds(plan), 10);
+  plan.cases[0].rests = true;  // a second pass
+  EXPECT_EQ(MostSeconds(plan), 20);
+  plan.cases[0].visits.fewest_rounds = 7;
+  EXPECT_EQ(MostSeconds(plan), 100);
+  plan.cases[0] = plan.cases[1];
+  plan.time_budget_seconds.reset();
+  EXPECT_EQ(MostSeconds(plan), 50);
+  plan.iterations = 3;
+  EXPECT_TRUE(std::isinf(MostSeconds(plan)));
 }
 
 // A plan whose cases are compared; each visit is said to cost 1 ms.
@@ -142,11 +286,30 @@ TEST(RoundsTest, PairedCasesBeginNoRoundThatDoesNotFitWhole) {
   SampleBook book(2, plan.cases.size(), TickScale{});
   Rounds rounds(plan, book, kOutboxRecords);
   Random random(1);
-  Play(rounds.Next(0), std::vector<double>(plan.cases.size(), 1000), 0.1, random, book);
-  rounds.Close();
+  for (int i = 0; i < 2; ++i) {
+    Play(rounds.Next(0), std::vector<double>(plan.cases.size(), 1000), 0.1, random, book);
+    rounds.Close();
+  }
   EXPECT_EQ(rounds.Next(10 - 0.0041).batches.size(), 4u);
   EXPECT_TRUE(rounds.Next(10 - 0.0039).batches.empty());
   EXPECT_EQ(rounds.stopped_by(0), "time_budget");
+}
+
+// A first visit of 4 s makes a model; the iterations themselves take microseconds.
+TEST(RoundsTest, AFirstVisitIsNoMeasureOfARound) {
+  plan::Plan plan = SmallPlan();
+  plan.paired = true;
+  SampleBook book(2, plan.cases.size(), TickScale{});
+  Rounds rounds(plan, book, kOutboxRecords);
+  Random random(1);
+  const Round first = rounds.Next(0);
+  Play(first, std::vector<double>(plan.cases.size(), 1000), 0.1, random, book);
+  for (const Batch& batch : first.batches) {
+    CaseBook& known = book.Current(batch.case_index);
+    known.last_wall_ns = known.least_wall_ns = 4e9;
+  }
+  rounds.Close();
+  EXPECT_EQ(rounds.Next(9).batches.size(), 4u);
 }
 
 TEST(RoundsTest, PairedFixedCountsTakeTurns) {
@@ -170,6 +333,7 @@ TEST(RoundsTest, PairedFixedCountsTakeTurns) {
 TEST(RoundsTest, PartsTakeTheirShareOfTheOutbox) {
   plan::Plan plan = SmallPlan();
   plan.iterations = 100;
+  plan.time_budget_seconds.reset();
   for (plan::PlannedCase& planned : plan.cases)
     planned.parts.resize(7);  // 68 bytes: three more records
   SampleBook book(2, plan.cases.size(), TickScale{});

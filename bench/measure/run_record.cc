@@ -116,6 +116,16 @@ void Merge(const verdict::Judgement& from, verdict::Judgement& into) {
   into.findings.insert(into.findings.end(), from.findings.begin(), from.findings.end());
 }
 
+// "; 3 of 6 cut short of -n 1000 by --time-budget"; "" where none is.
+std::string CutClause(const results::store::Run& run, std::int64_t iterations) {
+  const auto cut = std::ranges::count_if(run.cases, [](const results::store::CaseRecord& record) {
+    return record.summary.stopped_by == "cut_short";
+  });
+  if (cut == 0) return "";
+  return fmt::format("; {} of {} cut short of -n {} by --time-budget", cut, run.cases.size(),
+                     iterations);
+}
+
 }  // namespace
 
 results::store::Run NewRun(const std::string& name, const plan::Plan& plan) {
@@ -214,7 +224,8 @@ std::string SummaryLine(const results::store::Run& run, const plan::Plan& plan) 
   if (run.verdict == verdict::Verdict::kPass) {
     return fmt::format("{} of {} cases measured, no wrong element, no rank hung or failed{}",
                        measured, run.cases.size(),
-                       plan.iterations ? "" : PrecisionClause(run, plan.precision, plan.drift));
+                       plan.iterations ? CutClause(run, *plan.iterations)
+                                       : PrecisionClause(run, plan.precision, plan.drift));
   }
   const bool too_short = std::any_of(run.cases.begin(), run.cases.end(), [](const auto& record) {
     return record.summary.iterations == 0 && record.summary.stopped_by == "time_budget";

@@ -20,7 +20,7 @@ COMMANDS = [
     ["sampler", "--n=99999", "--world=2", "--rank=0"],
     ["trace-ddp", "datasets/testdata/programs/join.toml"],
 ] + [["export", path, "--format=" + name] for path in (FAILING, TRIED)
-     for name in ("chrome-trace", "prometheus", "openmetrics", "junit", "jsonl", "gbench")]
+     for name in ("chrome-trace", "prometheus", "openmetrics", "junit", "jsonl", "csv", "gbench")]
 
 
 class FullOutputTest(unittest.TestCase):

@@ -35,7 +35,7 @@ def readers_of(path):
             ["export", path, "--format=flight-recorder", "-o", DUMPS]] + [
                 ["export", path, "--format=" + name]
                 for name in ("chrome-trace", "prometheus", "openmetrics", "junit", "jsonl",
-                             "gbench")]
+                             "csv", "gbench")]
 
 
 class MutatedFilesTest(unittest.TestCase):

@@ -7,12 +7,32 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/base/units.h"
 
 namespace lockstep::results::report {
 
 std::string DurationText(double ns) { return std::isfinite(ns) ? FormatDuration(ns) : "-"; }
+
+TimeUnit TimeUnitOf(const store::Run& run) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const store::CaseRecord& record : run.cases) {
+    const store::Summary& summary = record.summary;
+    if (summary.iterations > 0 && summary.median_ns > 0) least = std::min(least, summary.median_ns);
+  }
+  if (!std::isfinite(least)) return {"us", 1e3};
+  return least >= 1e9   ? TimeUnit{"s", 1e9}
+         : least >= 1e5 ? TimeUnit{"ms", 1e6}
+                        : TimeUnit{"us", 1e3};
+}
+
+std::string TimeText(double ns, const TimeUnit& unit) {
+  if (!std::isfinite(ns)) return "-";
+  const double value = ns / unit.ns;
+  const int decimals = value >= 99.95 ? 0 : value >= 9.995 ? 1 : value >= 0.9995 ? 2 : 3;
+  return fmt::format("{:.{}f}", value, decimals);
+}
 
 std::string BandwidthText(double gbps) {
   if (!std::isfinite(gbps) || gbps <= 0) return "-";
@@ -25,9 +45,9 @@ std::string PercentText(double percent) {
   return fmt::format("{:.{}f}", percent, percent >= 9.95 ? 0 : 1);
 }
 
-std::string PartText(double value, const std::string& units) {
+std::string PartText(double value, const std::string& units, const TimeUnit& unit) {
   if (!std::isfinite(value)) return "-";
-  if (units == "ns") return FormatDuration(value);
+  if (units == "ns") return TimeText(value, unit);
   if (units.empty()) return fmt::format("{:.2f}", value);
   return fmt::format("{:.4g} {}", value, units);
 }
@@ -35,6 +55,11 @@ std::string PartText(double value, const std::string& units) {
 std::string PrecisionText(const store::Summary& summary) {
   if (!(summary.median_ns > 0)) return "-";
   return PercentText(50 * (summary.interval_high_ns - summary.interval_low_ns) / summary.median_ns);
+}
+
+std::string WrongText(const store::Summary& summary) {
+  const bool compared = summary.checked_elements > 0 || summary.wrong_elements > 0;
+  return compared ? std::to_string(summary.wrong_elements) : "-";
 }
 
 std::string TypeText(const store::CaseRecord& record) {

@@ -3,18 +3,30 @@
 #define LOCKSTEP_RESULTS_REPORT_FIGURES_H_
 
 #include <string>
+#include <vector>
 
 #include "results/store/run.h"
 
 namespace lockstep::results::report {
 
-std::string DurationText(double ns);      // "12.3 us"
+std::string DurationText(double ns);  // "12.3 us"
+
+// The unit of a column of times.
+struct TimeUnit {
+  std::string name;  // "us"
+  double ns = 1e3;
+};
+// By the least median of a case: s from 1 s on, ms from 0.1 ms on, else us.
+TimeUnit TimeUnitOf(const store::Run& run);
+std::string TimeText(double ns, const TimeUnit& unit);  // "0.270", "5.22", "36100"; "-" for none
 std::string BandwidthText(double gbps);   // "0.008", "1.23", "12.3", "123"; "-" for none
 std::string PercentText(double percent);  // "87", "4.2"
-// "12.3 us", "0.87" for a ratio, "1.2e+03 1/s" for other units.
-std::string PartText(double value, const std::string& units);
+// "12.3" of a time in `unit`, "0.87" for a ratio, "1.2e+03 1/s" for other units.
+std::string PartText(double value, const std::string& units, const TimeUnit& unit);
 // Half the 95 % confidence interval in percent of the median.
 std::string PrecisionText(const store::Summary& summary);
+// Wrong elements; "-" when nothing was compared.
+std::string WrongText(const store::Summary& summary);
 // "f32", "f32 f16" when the operations differ, "-" without data.
 std::string TypeText(const store::CaseRecord& record);
 // One line: control characters become spaces.

@@ -115,6 +115,8 @@ const verdict::RankOutcome* WorstOutcome(const verdict::Judgement& judgement) {
 // Whether the interval is as narrow as was asked; else why the case was left.
 std::string MeasuringText(const store::Summary& summary) {
   if (summary.stopped_by == "precision") return "precise";
+  if (summary.stopped_by == "iterations") return "";
+  if (summary.stopped_by == "cut_short") return "cut short";
   if (summary.stopped_by == "time_budget" && summary.iterations > 0) return "imprecise";
   return summary.stopped_by;
 }

@@ -64,7 +64,10 @@ store::Run PassingRun() {
   run.verdict = verdict::Verdict::kPass;
   run.summary_line = "5 cases measured on 2 ranks";
   run.environment = {{"host/0/cpu_model", "Some CPU"}, {"host/0/kernel", "6.1"}, {"mpi", "4.1.4"}};
-  run.floors = {{"cache_line_round_trip_ns", 212.5}, {"copy_gbps_alone", 9.8125}};
+  run.floors = {{"copy_gbps_alone", 9.8125},
+                {"copy_gbps_together", 8.5},
+                {"reduce_gbps_together", 6.25},
+                {"line_round_trip_ns", 212.5}};
   run.plan_text = "{}";
   run.seed = 42;
   run.plan_hash = "0123456789abcdef";

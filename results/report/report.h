@@ -14,10 +14,17 @@ namespace lockstep::results::report {
 // or else that of the first finding.
 std::string Headline(const store::Run& run);
 
+// Which columns the console table has.
+enum class Columns {
+  kFew,  // those that are read at a glance, within kNarrow characters
+  kAll,
+};
+inline constexpr std::size_t kNarrow = 80;
+
 // The console table: the headline first, then a row a case, then what the options do and what to
 // choose, then findings with their remedies, then what the columns mean: the formulas of busbw and
-// of `% limit`, and the floors.
-std::string FormatTable(const store::Run& run);
+// of the limit, and what the limit is made of, or why there is none.
+std::string FormatTable(const store::Run& run, Columns columns = Columns::kFew);
 // nccl-tests' columns: size count type redop root, then time algbw busbw #wrong for out of place
 // and in place.
 std::string FormatNcclTests(const store::Run& run);
@@ -25,6 +32,11 @@ std::string FormatNcclTests(const store::Run& run);
 // then one for the run; what is not a number is
 // null.
 std::string FormatJsonLines(const store::Run& run);
+
+// Comma-separated values with a head, quoted as RFC 4180 says: a row a case, or of a run of links a
+// row a pair. Settings and parts have columns of their own ("setting:comm_hook", "part:forward_ns",
+// a median). What is not a number is an empty cell.
+std::string FormatCsv(const store::Run& run);
 
 // The facts of machine and software, one a line below the heading of its group.
 std::string FormatEnvironment(const store::Run& run);

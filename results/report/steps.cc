@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/stats/skew.h"
@@ -18,45 +19,65 @@
 namespace lockstep::results::report {
 namespace {
 
-// All parts that cases of the run have, in order of first appearance.
-std::vector<const store::Part*> PartsOf(const store::Run& run) {
+// Parts that are read at a glance, and their titles. What they leave of a step is its computation.
+constexpr std::pair<const char*, const char*> kAtAGlance[] = {
+    {"exposed_communication_ns", "exposed"},
+    {"overlap", "overlap"},
+    {"launch_ns", "launch"},
+    {"completion_ns", "completion"},
+    {"load_ns", "load"},
+    {"waited_ns", "waited"},
+    {"copies_ns", "copies"}};
+
+// "" of a part that is not read at a glance.
+std::string TitleOf(const std::string& name, Columns columns) {
+  if (columns == Columns::kFew) {
+    for (const auto& [part, title] : kAtAGlance) {
+      if (name == part) return title;
+    }
+    return "";
+  }
+  std::string title = name.ends_with("_ns") ? name.substr(0, name.size() - 3) : name;
+  std::replace(title.begin(), title.end(), '_', ' ');
+  return title;
+}
+
+// All parts that cases of the run have and that are shown, in order of first appearance.
+std::vector<const store::Part*> PartsOf(const store::Run& run, Columns columns) {
   std::vector<const store::Part*> parts;
   for (const store::CaseRecord& record : run.cases) {
     for (const store::Part& part : record.parts) {
       const bool known = std::any_of(parts.begin(), parts.end(), [&](const store::Part* other) {
         return other->name == part.name;
       });
-      if (!known) parts.push_back(&part);
+      if (!known && !TitleOf(part.name, columns).empty()) parts.push_back(&part);
     }
   }
   return parts;
 }
 
-// The unit is in the cell.
-std::string TitleOf(const std::string& name) {
-  std::string title = name.ends_with("_ns") ? name.substr(0, name.size() - 3) : name;
-  std::replace(title.begin(), title.end(), '_', ' ');
-  return title;
-}
-
-std::string CellOf(const store::CaseRecord& record, const std::string& name) {
+std::string CellOf(const store::CaseRecord& record, const std::string& name, const TimeUnit& unit) {
   for (const store::Part& part : record.parts) {
     if (part.name != name) continue;
-    return record.summary.iterations == 0 ? "-" : PartText(part.median, part.units);
+    return record.summary.iterations == 0 ? "-" : PartText(part.median, part.units, unit);
   }
   return "-";
 }
 
 std::vector<std::string> RowOf(const store::CaseRecord& record,
-                               const std::vector<const store::Part*>& parts, std::size_t skip) {
+                               const std::vector<const store::Part*>& parts, const TimeUnit& unit,
+                               Columns columns) {
   const store::Summary& s = record.summary;
   const bool any = s.iterations > 0;
-  std::vector<std::string> row = {record.name.substr(skip), any ? DurationText(s.median_ns) : "-",
-                                  any ? PrecisionText(s) : "-", any ? DurationText(s.max_ns) : "-"};
-  for (const store::Part* part : parts) row.push_back(CellOf(record, part->name));
-  row.push_back(fmt::format("{}/{}", s.iterations, s.rounds));
-  row.push_back(s.checked_elements > 0 || s.wrong_elements > 0 ? std::to_string(s.wrong_elements)
-                                                               : "-");
+  const bool all = columns == Columns::kAll;
+  std::vector<std::string> row = {any ? TimeText(s.median_ns, unit) : "-",
+                                  any ? PrecisionText(s) : "-"};
+  if (all) row.push_back(any ? TimeText(s.max_ns, unit) : "-");
+  for (const store::Part* part : parts) row.push_back(CellOf(record, part->name, unit));
+  if (all) {
+    row.push_back(fmt::format("{}/{}", s.iterations, s.rounds));
+    row.push_back(WrongText(s));
+  }
   row.push_back(OutcomeText(record));
   return row;
 }
@@ -97,34 +118,48 @@ double SamplesPerSecond(const store::CaseRecord& record, std::size_t rank) {
   return samples / (ns * 1e-9);
 }
 
+std::string RateText(double per_second) {
+  return std::isfinite(per_second) ? fmt::format("{:.0f}", per_second) : "-";
+}
+
 }  // namespace
 
-Grid StepGrid(const store::Run& run, std::size_t skip) {
+Grid StepGrid(const store::Run& run, NameStyle names, Columns columns) {
   using enum Grid::Align;
-  const std::vector<const store::Part*> parts = PartsOf(run);
+  const std::vector<const store::Part*> parts = PartsOf(run, columns);
+  const TimeUnit unit = TimeUnitOf(run);
+  const bool all = columns == Columns::kAll;
   Grid grid;
   grid.AddColumn("case", kLeft);
-  for (const char* title : {"step", "+-%", "max"}) grid.AddColumn(title, kRight);
-  for (const store::Part* part : parts) grid.AddColumn(TitleOf(part->name), kRight);
-  for (const char* title : {"iter/rounds", "wrong"}) grid.AddColumn(title, kRight);
+  grid.AddColumn("step", kRight, unit.name);
+  grid.AddColumn("+-", kRight, "%");
+  if (all) grid.AddColumn("max", kRight, unit.name);
+  for (const store::Part* part : parts) {
+    grid.AddColumn(TitleOf(part->name, columns), kRight, part->units == "ns" ? unit.name : "");
+  }
+  if (all) {
+    for (const char* title : {"iter/rounds", "wrong"}) grid.AddColumn(title, kRight);
+  }
   grid.AddColumn("outcome", kLeft);
+  CaseRows rows(names, grid);
   for (const store::CaseRecord& record : run.cases) {
-    if (!record.parts.empty()) grid.AddRow(RowOf(record, parts, skip));
+    if (!record.parts.empty()) rows.Add(record.name, RowOf(record, parts, unit, columns));
   }
   return grid;
 }
 
-std::string StepLegend(const store::Run& run) {
+std::string StepLegend(const store::Run& run, Columns columns) {
   std::map<std::string, std::string> over;
-  for (const store::Part* part : PartsOf(run)) {
+  for (const store::Part* part : PartsOf(run, columns)) {
     std::string& names = over[part->over];
-    names += (names.empty() ? "" : ", ") + TitleOf(part->name);
+    names += (names.empty() ? "" : ", ") + TitleOf(part->name, columns);
   }
   std::string text;
   for (const auto& [how, names] : over) {
-    const std::string of = how == "slowest" ? "of the rank whose step was the longest"
+    const std::string of = how == "slowest" ? "of the rank with the longest step"
                                             : fmt::format("the {} over ranks", how);
     text += fmt::format("{}: {}, median over iterations\n", names, of);
+    if (names.find("exposed") == 0) text += "exposed: communication that no computation hides\n";
   }
   return text;
 }
@@ -134,9 +169,10 @@ std::string FormatSkew(const store::Run& run) {
   Grid grid;
   grid.AddColumn("case", kLeft);
   for (const char* title :
-       {"rank", "samples/s", "load p50", "load p99", "waited/iter", "imbalance", "waiting"}) {
+       {"rank", "samples/s", "load p50", "load p99", "waited/iter", "imbalance"}) {
     grid.AddColumn(title, kRight);
   }
+  grid.AddColumn("waiting", kRight, "%");
   for (const store::CaseRecord& record : run.cases) {
     const std::optional<stats::Skew> skew = SkewOf(record);
     if (!skew) continue;
@@ -145,33 +181,44 @@ std::string FormatSkew(const store::Run& run) {
       const stats::RankSkew& one = skew->ranks[rank];
       const bool first = rank == 0;
       grid.AddRow({first ? record.name : "", std::to_string(rank),
-                   fmt::format("{:.0f}", SamplesPerSecond(record, rank)), DurationText(one.p50),
+                   RateText(SamplesPerSecond(record, rank)), DurationText(one.p50),
                    DurationText(one.p99), DurationText(one.waited / iterations),
-                   first ? fmt::format("{:.2f}", skew->imbalance) : "",
-                   first ? PercentText(100 * skew->waiting_fraction) + " %" : ""});
+                   first ? PartText(skew->imbalance, "", {}) : "",
+                   first ? PercentText(100 * skew->waiting_fraction) : ""});
     }
   }
   if (grid.empty()) return "";
-  return "\nLoading, rank by rank (imbalance: largest mean over average; waiting: part of the "
-         "ranks' "
+  return "\nLoading, rank by rank (imbalance: largest mean over average; waiting: of ranks' "
          "time)\n" +
-         grid.Format();
+         grid.Format(kNarrow);
 }
 
-std::string FormatEffects(const store::Run& run) {
-  std::string text;
-  if (!run.effects.empty()) {
-    text += "\nWhat the options do, in rounds that visited both\n";
-  }
+Grid EffectGrid(const store::Run& run, NameStyle names) {
+  using enum Grid::Align;
+  Grid grid;
+  grid.AddColumn("case", kLeft);
+  grid.AddColumn("option", kLeft);
+  grid.AddColumn("beside", kLeft);
+  for (const char* title : {"times", "95 %", "rounds"}) grid.AddColumn(title, kRight);
+  CaseRows rows(names, grid);
   for (const store::OptionEffect& e : run.effects) {
-    const std::string interval =
-        std::isfinite(e.interval_low) && std::isfinite(e.interval_high)
-            ? fmt::format("95 %: {:.3f} to {:.3f}, {} rounds", 1 / e.interval_high,
-                          1 / e.interval_low, e.rounds)
-            : fmt::format("{} rounds, too few for an interval", e.rounds);
-    text += fmt::format("  {}={} instead of {}: takes {:.3f} times as long ({}), {}\n", e.option,
-                        e.value, e.baseline_value, 1 / e.ratio, interval,
-                        OneLine(run.cases[static_cast<std::size_t>(e.case_index)].name));
+    const bool known = std::isfinite(e.interval_low) && std::isfinite(e.interval_high);
+    rows.Add(run.cases[static_cast<std::size_t>(e.case_index)].name,
+             {OneLine(e.option + "=" + e.value), OneLine(e.baseline_value),
+              std::isfinite(e.ratio) ? fmt::format("{:.3f}", 1 / e.ratio) : "-",
+              known ? fmt::format("{:.3f} to {:.3f}", 1 / e.interval_high, 1 / e.interval_low)
+                    : "unknown",
+              std::to_string(e.rounds)});
+  }
+  return grid;
+}
+
+std::string FormatEffects(const store::Run& run, NameStyle names, Columns columns) {
+  const Grid grid = EffectGrid(run, names);
+  std::string text;
+  if (!grid.empty()) {
+    text += "\nWhat the options do: so many times as long, in rounds that visited both\n" +
+            grid.Format(columns == Columns::kFew ? kNarrow : Grid::kAny);
   }
   if (run.recommendation.empty()) return text;
   return text + "\nRecommendation: " + OneLine(run.recommendation) + "\n";

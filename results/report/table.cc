@@ -1,6 +1,5 @@
-// The console report, put together from headline, tables, findings and legend. The legend explains
-// only what the tables show. Long names lose their common beginning, which stands above the table
-// once.
+// The console report, put together from headline, tables, findings and legend. Names become shorter
+// where the table would be too wide for a terminal.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -8,9 +7,11 @@
 #include <set>
 
 #include "core/base/units.h"
+#include "results/report/case_names.h"
 #include "results/report/figures.h"
 #include "results/report/findings.h"
 #include "results/report/grid.h"
+#include "results/report/legend.h"
 #include "results/report/links.h"
 #include "results/report/report.h"
 #include "results/report/steps.h"
@@ -19,151 +20,127 @@
 namespace lockstep::results::report {
 namespace {
 
-// Beyond this width the common beginning of the names goes to a line of its own.
+// A table with all columns is wider than a terminal anyway.
 constexpr std::size_t kWide = 120;
 
 constexpr const char* kLinkLegend =
-    "\nMedians over rounds. GB/s: 1e9 bytes a second, until the receiver's answer came. *: slow in "
-    "both\npasses. Pairs within a host are not judged, unless they are GPUs.\n";
+    "\nMedians over rounds. GB/s: 1e9 bytes a second, until the receiver's answer came.\n"
+    "*: slow in both passes. Pairs within a host are not judged, unless they are GPUs.\n";
 
-std::string MaxText(const store::Summary& summary) {
-  if (!std::isfinite(summary.max_ns) || summary.max_rank < 0) return DurationText(summary.max_ns);
-  return fmt::format("{} ({})", DurationText(summary.max_ns), summary.max_rank);
+std::string MaxText(const store::Summary& summary, const TimeUnit& unit) {
+  const std::string text = TimeText(summary.max_ns, unit);
+  if (text == "-" || summary.max_rank < 0) return text;
+  return fmt::format("{} ({})", text, summary.max_rank);
 }
 
-// Figures of a case without a single whole sample are not zero but absent.
-std::vector<std::string> RowOf(const store::CaseRecord& record, std::size_t skip) {
-  const store::Summary& s = record.summary;
-  std::vector<std::string> row = {record.name.substr(skip),
-                                  FormatBytes(record.bytes),
-                                  TypeText(record),
-                                  DurationText(s.median_ns),
-                                  PrecisionText(s),
-                                  DurationText(s.p99_ns),
-                                  MaxText(s),
-                                  BandwidthText(s.algorithm_gbps),
-                                  BandwidthText(s.bus_gbps),
-                                  s.floor_ns > 0 ? PercentText(s.percent_of_limit) : "-"};
-  if (s.iterations == 0) std::fill(row.begin() + 3, row.end(), "-");
-  row.push_back(fmt::format("{}/{}", s.iterations, s.rounds));
-  row.push_back(s.checked_elements > 0 || s.wrong_elements > 0 ? std::to_string(s.wrong_elements)
-                                                               : "-");
-  row.push_back(OutcomeText(record));
-  return row;
-}
+// A column of the table of collectives.
+struct Column {
+  const char* title;
+  Grid::Align align;
+  const char* unit;   // "time": the run's
+  bool at_a_glance;   // also where few columns are shown
+  bool needs_sample;  // figures of a case without a single whole sample are not zero but absent
+  std::string (*cell)(const store::CaseRecord& record, const TimeUnit& unit);
+};
 
-Grid MakeGrid(const store::Run& run, std::size_t skip) {
-  using enum Grid::Align;
+using Record = store::CaseRecord;
+using enum Grid::Align;
+
+constexpr Column kColumns[] = {
+    {"bytes", kRight, "", true, false,
+     [](const Record& r, const TimeUnit&) { return FormatBytes(r.bytes); }},
+    {"type", kLeft, "", false, false, [](const Record& r, const TimeUnit&) { return TypeText(r); }},
+    {"median", kRight, "time", true, true,
+     [](const Record& r, const TimeUnit& unit) { return TimeText(r.summary.median_ns, unit); }},
+    {"+-", kRight, "%", true, true,
+     [](const Record& r, const TimeUnit&) { return PrecisionText(r.summary); }},
+    {"p99", kRight, "time", false, true,
+     [](const Record& r, const TimeUnit& unit) { return TimeText(r.summary.p99_ns, unit); }},
+    {"max (rank)", kRight, "time", false, true,
+     [](const Record& r, const TimeUnit& unit) { return MaxText(r.summary, unit); }},
+    {"algbw", kRight, "GB/s", false, true,
+     [](const Record& r, const TimeUnit&) { return BandwidthText(r.summary.algorithm_gbps); }},
+    {"busbw", kRight, "GB/s", true, true,
+     [](const Record& r, const TimeUnit&) { return BandwidthText(r.summary.bus_gbps); }},
+    {"limit", kRight, "%", true, true,
+     [](const Record& r, const TimeUnit&) -> std::string {
+       return r.summary.floor_ns > 0 ? PercentText(r.summary.percent_of_limit) : "-";
+     }},
+    {"iter/rounds", kRight, "", false, false,
+     [](const Record& r, const TimeUnit&) {
+       return fmt::format("{}/{}", r.summary.iterations, r.summary.rounds);
+     }},
+    {"wrong", kRight, "", false, false,
+     [](const Record& r, const TimeUnit&) { return WrongText(r.summary); }},
+    {"outcome", kLeft, "", true, false,
+     [](const Record& r, const TimeUnit&) { return OutcomeText(r); }},
+};
+
+Grid CollectiveGrid(const store::Run& run, NameStyle names, Columns columns) {
+  const TimeUnit unit = TimeUnitOf(run);
   Grid grid;
   grid.AddColumn("case", kLeft);
-  grid.AddColumn("bytes", kRight);
-  grid.AddColumn("type", kLeft);
-  for (const char* title : {"median", "+-%", "p99", "max (rank)", "algbw", "busbw", "% limit",
-                            "iter/rounds", "wrong"}) {
-    grid.AddColumn(title, kRight);
+  for (const Column& column : kColumns) {
+    if (columns == Columns::kFew && !column.at_a_glance) continue;
+    const std::string text = column.unit;
+    grid.AddColumn(column.title, column.align, text == "time" ? unit.name : text);
   }
-  grid.AddColumn("outcome", kLeft);
+  CaseRows rows(names, grid);
   for (const store::CaseRecord& record : run.cases) {
-    if (record.parts.empty()) grid.AddRow(RowOf(record, skip));
+    if (!record.parts.empty()) continue;
+    std::vector<std::string> cells;
+    for (const Column& column : kColumns) {
+      if (columns == Columns::kFew && !column.at_a_glance) continue;
+      const bool absent = column.needs_sample && record.summary.iterations == 0;
+      cells.push_back(absent ? "-" : column.cell(record, unit));
+    }
+    rows.Add(record.name, std::move(cells));
   }
   return grid;
 }
 
-// Characters that all names begin with, up to and with a slash.
-std::size_t CommonPrefix(const store::Run& run) {
-  const std::string& first = run.cases.front().name;
-  std::size_t common = run.cases.size() < 2 ? 0 : first.size();
-  for (const store::CaseRecord& record : run.cases) {
-    while (record.name.compare(0, common, first, 0, common) != 0) --common;
-  }
-  const std::size_t slash = common == 0 ? std::string::npos : first.rfind('/', common - 1);
-  return slash == std::string::npos ? 0 : slash + 1;
-}
-
-bool AnyCollectives(const store::Run& run) {
-  return std::any_of(run.cases.begin(), run.cases.end(),
-                     [](const store::CaseRecord& record) { return record.parts.empty(); });
-}
-
 // Collectives have bandwidths, steps have parts: a table each.
-std::string Tables(const store::Run& run, std::size_t skip) {
-  std::string text = AnyCollectives(run) ? MakeGrid(run, skip).Format() : "";
-  if (const Grid steps = StepGrid(run, skip); !steps.empty()) {
-    text += (text.empty() ? "" : "\n") + steps.Format();
+std::vector<Grid> GridsOf(const store::Run& run, NameStyle names, Columns columns) {
+  std::vector<Grid> grids;
+  for (Grid grid : {CollectiveGrid(run, names, columns), StepGrid(run, names, columns)}) {
+    if (!grid.empty()) grids.push_back(std::move(grid));
   }
-  return text;
+  return grids;
 }
 
-std::string Cases(const store::Run& run) {
+std::size_t WidthOf(const store::Run& run, NameStyle names, Columns columns) {
+  std::size_t width = 0;
+  for (const Grid& grid : GridsOf(run, names, columns)) width = std::max(width, grid.width());
+  return width;
+}
+
+// As little is done to names as lets the tables be read without a line that wraps.
+NameStyle StyleOf(const store::Run& run, Columns columns) {
+  const std::size_t most = columns == Columns::kFew ? kNarrow : kWide;
+  NameStyle style;
+  if (run.cases.empty()) return style;
+  const Grid effects = EffectGrid(run, style);
+  const std::size_t below = effects.empty() ? 0 : effects.width();
+  if (std::max(WidthOf(run, style, columns), below) <= most) return style;
+  style.skip = CommonPrefix(run.cases);
+  if (columns == Columns::kAll || WidthOf(run, style, columns) <= most) return style;
+  style.grouped = GroupsWell(run.cases, style.skip);
+  return style;
+}
+
+std::string Cases(const store::Run& run, NameStyle style, Columns columns) {
   if (run.cases.empty()) return "No case was run.\n";
-  const std::size_t width =
-      std::max(AnyCollectives(run) ? MakeGrid(run, 0).width() : 0, StepGrid(run, 0).width());
-  const std::size_t skip = width <= kWide ? 0 : CommonPrefix(run);
-  if (skip == 0) return Tables(run, 0);
-  return fmt::format("All names begin with {}\n{}", run.cases.front().name.substr(0, skip),
-                     Tables(run, skip));
-}
-
-// The factors of the collectives that the run has, with their formulas.
-// Source: NVIDIA/nccl-tests doc/PERFORMANCE.md.
-std::string BusFactors(const store::Run& run) {
-  std::set<std::string> factors;
-  for (const store::CaseRecord& record : run.cases) {
-    if (!record.parts.empty()) continue;
-    for (const collective::Operation& operation : record.operations) {
-      const std::string name(collective::NameOf(operation.collective));
-      switch (operation.collective) {
-        case collective::Collective::kAllReduce:
-          factors.insert("2(n-1)/n (" + name + ")");
-          break;
-        case collective::Collective::kAllGather:
-        case collective::Collective::kReduceScatter:
-          factors.insert("(n-1)/n (" + name + ")");
-          break;
-        case collective::Collective::kBarrier:
-          break;
-        default:
-          factors.insert("1 (" + name + ")");
-      }
-    }
-  }
   std::string text;
-  for (const std::string& factor : factors) text += (text.empty() ? "" : ", ") + factor;
-  return text;
-}
-
-std::string Legend(const store::Run& run) {
-  std::string text =
-      "\nmedian +-%: of the slowest rank's time in each iteration, with half its 95 % confidence "
-      "interval\n"
-      "precise: the rounds agree to --precision; +-% adds what the machine drifts (--drift)\n";
-  if (const std::string factors = BusFactors(run); !factors.empty()) {
-    text += "algbw = bytes / median in GB/s (1e9 bytes); busbw = algbw x f for n ranks, f = " +
-            factors + "\n";
+  if (style.skip > 0) {
+    text = fmt::format("All names begin with {}\n",
+                       OneLine(run.cases.front().name.substr(0, style.skip)));
   }
-  text += StepLegend(run);
-  if (!AnyCollectives(run)) return text;
-  text +=
-      "% limit = 100 x floor / median; floor: the least time that this host's measured rates "
-      "allow for the case\n";
-  return text;
-}
-
-std::string Floors(const store::Run& run) {
-  if (run.floors.empty()) return "";
-  std::string text = "Floors and clock, measured in this run:";
-  std::size_t column = text.size();
-  for (const auto& [name, value] : run.floors) {
-    const std::string item =
-        fmt::format(" {} {:.4g}{}", name, value, &name == &run.floors.back().first ? "" : ",");
-    if (column + item.size() > 100) {
-      text += "\n ";
-      column = 1;
-    }
-    text += item;
-    column += item.size();
+  bool first = true;
+  for (const Grid& grid : GridsOf(run, style, columns)) {
+    text += (first ? "" : "\n") + grid.Format(columns == Columns::kFew ? kNarrow : Grid::kAny);
+    first = false;
   }
-  return text + "\n";
+  return text;
 }
 
 std::string About(const store::Run& run) {
@@ -179,7 +156,7 @@ std::string About(const store::Run& run) {
 
 }  // namespace
 
-std::string FormatTable(const store::Run& run) {
+std::string FormatTable(const store::Run& run, Columns columns) {
   if (const std::string trials = FormatTrials(run.cases); !trials.empty()) {
     std::string text = Headline(run) + "\n" + About(run) + trials;
     for (const store::CaseRecord& record : run.cases) {
@@ -190,10 +167,11 @@ std::string FormatTable(const store::Run& run) {
   if (run.links) {
     return Headline(run) + "\n" + About(run) + FormatLinks(run) + FormatFindings(run) + kLinkLegend;
   }
-  std::string text = Headline(run) + "\n" + About(run) + Cases(run) + FormatSkew(run) +
-                     FormatEffects(run) + FormatFindings(run);
-  if (!run.cases.empty()) text += Legend(run);
-  return text + Floors(run) + FormatClocks(run);
+  const NameStyle style = StyleOf(run, columns);
+  std::string text = Headline(run) + "\n" + About(run) + Cases(run, style, columns) +
+                     FormatSkew(run) + FormatEffects(run, style, columns) + FormatFindings(run);
+  if (!run.cases.empty()) text += FormatLegend(run, columns);
+  return text + FormatClocks(run);
 }
 
 std::string FormatLine(const store::Run& run) {

@@ -1,0 +1,160 @@
+// The lines below a table. They explain only what the table shows. A floor that could not be
+// measured has its reason here: the figures of the host, and where its ranks ran, are in the run.
+#include "results/report/legend.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <string_view>
+
+#include "results/report/figures.h"
+#include "results/report/steps.h"
+
+namespace lockstep::results::report {
+namespace {
+
+bool IsCollective(const store::CaseRecord& record) { return record.parts.empty(); }
+
+// The factors of the collectives that the run has, with their formulas.
+// Source: NVIDIA/nccl-tests doc/PERFORMANCE.md.
+std::string BusFactors(const store::Run& run) {
+  std::set<std::string> factors;
+  for (const store::CaseRecord& record : run.cases) {
+    if (!IsCollective(record)) continue;
+    for (const collective::Operation& operation : record.operations) {
+      const std::string name(collective::NameOf(operation.collective));
+      switch (operation.collective) {
+        case collective::Collective::kAllReduce:
+          factors.insert("2(n-1)/n (" + name + ")");
+          break;
+        case collective::Collective::kAllGather:
+        case collective::Collective::kReduceScatter:
+          factors.insert("(n-1)/n (" + name + ")");
+          break;
+        case collective::Collective::kBarrier:
+          break;
+        default:
+          factors.insert("1 (" + name + ")");
+      }
+    }
+  }
+  std::string text;
+  for (const std::string& factor : factors) text += (text.empty() ? "" : ", ") + factor;
+  return text;
+}
+
+double FloorFigure(const store::Run& run, std::string_view name) {
+  for (const auto& [figure, value] : run.floors) {
+    if (figure == name) return value;
+  }
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+std::string FactOf(const store::Run& run, const std::string& name) {
+  for (const auto& [fact, value] : run.environment) {
+    if (fact == name) return value;
+  }
+  return "";
+}
+
+// "4 ranks on 2 processors" of the first rank's host, when some share one; else "".
+std::string Crowd(const store::Run& run) {
+  const std::string host = FactOf(run, "ranks/0/boot_id");
+  std::set<std::string> processors;
+  std::size_t ranks = 0;
+  for (int rank = 0;; ++rank) {
+    const std::string boot = FactOf(run, fmt::format("ranks/{}/boot_id", rank));
+    if (boot.empty()) break;
+    if (boot != host) continue;
+    ++ranks;
+    const std::string cpus = FactOf(run, fmt::format("ranks/{}/cpus", rank)) + ",";
+    for (std::size_t begin = 0, end; (end = cpus.find(',', begin)) != std::string::npos;
+         begin = end + 1) {
+      if (end > begin) processors.insert(cpus.substr(begin, end - begin));
+    }
+  }
+  if (processors.empty() || processors.size() >= ranks) return "";
+  return fmt::format("{} ranks on {} processor{}", ranks, processors.size(),
+                     processors.size() == 1 ? "" : "s");
+}
+
+// Why no case has a limit.
+std::string NoLimit(const store::Run& run) {
+  const store::CaseRecord& first = run.cases.front();
+  if (first.device != "host") return "the data is not in the host's memory";
+  if (first.backend == "null") return "the backend null moves no data";
+  if (first.ranks < 2) return "one rank has nobody to wait for";
+  const std::string crowd = Crowd(run);
+  return crowd.empty() ? "this host's rates were not measured" : crowd + ", so no floors";
+}
+
+std::string Limit(const store::Run& run) {
+  const bool any = std::any_of(run.cases.begin(), run.cases.end(), [](const auto& record) {
+    return IsCollective(record) && record.summary.floor_ns > 0;
+  });
+  if (!any) return fmt::format("limit: floor / median; none: {}\n", NoLimit(run));
+  std::string rates, missing;
+  const auto add = [&](const std::string& what, double value, const std::string& text) {
+    std::string& list = std::isfinite(value) ? rates : missing;
+    list += (list.empty() ? "" : ", ") + what + (std::isfinite(value) ? " " + text : "");
+  };
+  const double copy = FloorFigure(run, "copy_gbps_together");
+  const double sum = FloorFigure(run, "reduce_gbps_together");
+  const double trip = FloorFigure(run, "line_round_trip_ns");
+  add("copy", copy, BandwidthText(copy) + " GB/s");
+  add("sum", sum, BandwidthText(sum) + " GB/s");
+  add("cache line", trip, DurationText(trip));
+  std::string text =
+      fmt::format("limit: floor / median; floor: {}\n", rates.empty() ? "of smaller data" : rates);
+  if (!missing.empty()) {
+    const std::string crowd = Crowd(run);
+    text += fmt::format("  (not measured: {}: {})\n", missing,
+                        crowd.empty() ? "the host was too busy" : crowd);
+  }
+  if (FloorFigure(run, "placement_changed") > 0) {
+    text += "  (ranks moved to other processors while the run lasted: limits are rough)\n";
+  }
+  return text;
+}
+
+std::string HostFigures(const store::Run& run) {
+  if (run.floors.empty()) return "";
+  std::string text = "Floors and clock, measured in this run:";
+  std::size_t column = text.size();
+  for (const auto& [name, value] : run.floors) {
+    const bool last = &name == &run.floors.back().first;
+    const std::string item =
+        fmt::format(" {} {}{}", name, std::isfinite(value) ? fmt::format("{:.4g}", value) : "-",
+                    last ? "" : ",");
+    if (column + item.size() > kNarrow) {
+      text += "\n ";
+      column = 1;
+    }
+    text += item;
+    column += item.size();
+  }
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string FormatLegend(const store::Run& run, Columns columns) {
+  const bool all = columns == Columns::kAll;
+  const bool collectives = std::any_of(run.cases.begin(), run.cases.end(), IsCollective);
+  std::string text = fmt::format(
+      "\n{}: of the slowest rank, over iterations; +-: half its 95 % interval\n"
+      "precise: the rounds agree to --precision; +- adds the machine's drift (--drift)\n",
+      collectives ? "median" : "step");
+  if (const std::string factors = BusFactors(run); !factors.empty()) {
+    text += fmt::format("{}busbw: bytes / median x f for n ranks, f = {}\n",
+                        all ? "algbw: bytes / median; " : "", factors);
+  }
+  text += StepLegend(run, columns);
+  if (collectives) text += Limit(run);
+  return all ? text + HostFigures(run) : text + "All columns: --wide\n";
+}
+
+}  // namespace lockstep::results::report
