@@ -116,7 +116,10 @@ void Watcher::FindSegments() {
       ++it;
       continue;
     }
-    auto& job = jobs_[header.job];
+    // A rank that is there already belongs to an earlier launch of the same name.
+    std::string name = header.job;
+    while (jobs_.count(name) > 0 && jobs_[name]->Has(rank)) name += '+';
+    auto& job = jobs_[name];
     if (!job) job = std::make_unique<Job>(size, lines_, judge::Options{options_.races});
     job->Add(rank, std::move(it->second));
     it = waiting_.erase(it);
@@ -129,7 +132,7 @@ void Watcher::Print(const judge::Finding& finding) {
   const std::string details = headline == finding.text ? "" : "  " + finding.text + "\n";
   fmt::print(stderr, "lockstep watch: {}{} ({}): {}\n{}  -> {}\n", finding.hangs ? "HUNG, " : "",
              judge::NameOf(finding.cause), finding.proved ? "proved" : "suspected", headline,
-             details, judge::RemedyOf(finding.cause));
+             details, judge::RemedyOf(finding.cause, finding.in_group));
   if (options_.findings.empty()) return;
   std::ofstream file(options_.findings, std::ios::app);
   file << judge::NameOf(finding.cause) << '\t' << (finding.proved ? "proved" : "suspected") << '\t'
@@ -173,7 +176,7 @@ void Watcher::Summarize() const {
     complete = complete && job->complete();
   }
   if (ranks == 0) {
-    fmt::print(stderr, "lockstep watch: no MPI program was seen\n");
+    fmt::print(stderr, "lockstep watch: no program of MPI or gloo was seen\n");
   } else if (findings_ == 0) {
     fmt::print(stderr, "lockstep watch: {} ranks, {} events, no finding{}\n", ranks, events,
                complete ? "" : "; not all was watched");
