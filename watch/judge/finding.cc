@@ -1,3 +1,5 @@
+// The table of causes: their names, and what to do. PyTorch's users do something else here and
+// there.
 #include "watch/judge/finding.h"
 
 #include <cstddef>

@@ -116,6 +116,7 @@ struct History {
   std::map<ChannelKey, Channel> channels;
   std::uint64_t last_message = 0;
   std::uint64_t last_order = 0;
+  bool smaller_groups = false;  // of which no name is known that all members share
 
   // The member's rank in the world, -1 where it is not known.
   int WorldRank(std::uint64_t comm, int member) const;

@@ -76,6 +76,8 @@ void Judge::Enter(int rank, const Event& event) {
   Rank& mine = history_.ranks[Index(rank)];
   mine.threads[event.thread] = true;
   if (events::OfGroup(event.call)) mine.open[event.thread].event = mine.last = event;
+  const bool named = !events::OfGroup(event.call) || event.comm != events::kUnknownComm;
+  history_.smaller_groups = history_.smaller_groups || !named;
   OpenCall open;
   open.event = event;
   open.parts.swap(mine.parts[event.thread]);

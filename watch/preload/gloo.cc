@@ -74,7 +74,8 @@ Event Entering(Call call, const OptionsLayout& layout, const void* options) {
   event.call = call;
   const auto context = Read<std::uint64_t>(options, 0);
   Known group;
-  event.comm = groups.Find(context, &group) ? group.value : events::kUnknownComm;
+  const bool known = groups.Find(context, &group) || groups.Find(context - kContextBase, &group);
+  event.comm = known ? group.value : events::kUnknownComm;
   event.peer = layout.root == kNowhere ? events::kNoRoot : Read<std::int32_t>(options, layout.root);
   event.tag = events::kNoOp;
   if (layout.elements != kNowhere) {

@@ -1,6 +1,6 @@
 // Where gloo keeps what is written down, in bytes from the start of its objects. These places have
-// been the same since 2022, in Debian's library and in what PyPI's PyTorch brings. gloo_layout_test
-// holds them against the installed headers. The library itself needs none.
+// been the same from 2022 to 2026, in Debian's library and in what PyPI's PyTorch brings.
+// gloo_layout_test holds them against the installed headers. The library itself needs none.
 #ifndef LOCKSTEP_WATCH_PRELOAD_GLOO_LAYOUT_H_
 #define LOCKSTEP_WATCH_PRELOAD_GLOO_LAYOUT_H_
 
@@ -8,9 +8,11 @@ namespace lockstep::watch::preload {
 
 inline constexpr int kNowhere = -1;
 
-// gloo::Context
+// gloo::rendezvous::Context, behind its table of virtual functions
 inline constexpr int kContextRank = 8;
 inline constexpr int kContextSize = 12;
+// Options point to its base: the whole, or (since the end of 2024) what is behind the table.
+inline constexpr int kContextBase = 8;
 
 // The options of a collective begin with a pointer to their context.
 struct OptionsLayout {

@@ -32,7 +32,7 @@ class Job {
   std::vector<pid_t> Processes() const;
   std::uint64_t events() const { return events_; }
   int size() const { return size_; }
-  bool complete() const { return complete_; }
+  bool complete() const { return complete_ && !judge_.history().smaller_groups; }
 
  private:
   struct Look {

@@ -75,8 +75,8 @@ def use_groups(rank, everybody, alone):
     dist.gather(torch.ones(4), parts if rank == 0 else None, dst=0)
     dist.scatter(torch.ones(4), parts if rank == 0 else None, src=0)
     dist.all_to_all_single(torch.zeros(4), torch.ones(4))
-    sparse = torch.sparse_coo_tensor([[rank]], [1.0], (4,))
     for _ in range(3):
+        sparse = torch.sparse_coo_tensor([[rank]], [1.0], (4,))
         begun.append(dist.all_reduce(sparse, async_op=True))
     for each in begun:
         each.wait()
