@@ -63,9 +63,6 @@ class WrongScripts(unittest.TestCase):
     def told(self, stderr):
         found = VERDICT.findall(stderr)
         self.assertEqual(len(found), 1, stderr)
-        self.assertEqual("py-spy is not installed" in stderr,
-                         not WITH_LINES and " at " not in found[0][3] and
-                         found[0][1] not in ("stopped_rank",), stderr)
         return found[0]
 
     def hangs(self, case):
@@ -78,6 +75,8 @@ class WrongScripts(unittest.TestCase):
                 if line.startswith("  -> "):
                     watcher.send_signal(signal.SIGTERM)
             watcher.wait(250)
+        if case != "stopped":  # its main thread is in no call
+            self.assertEqual("py-spy is not installed" in said, not WITH_LINES, said)
         return self.told(said)
 
     def test_evaluation_on_rank_0_alone(self):
@@ -85,7 +84,7 @@ class WrongScripts(unittest.TestCase):
         self.assertEqual((cause, proof), ("call_mismatch", "proved"))
         self.assertRegex(text, r"rank 0 (calls|is in) (broadcast|all_reduce) \d+")
         self.assertRegex(text, r"rank 1 (calls|is in) (broadcast|all_reduce) \d+")
-        self.assertRegex(text, r" at train\.py:\d+" if WITH_LINES else "")
+        self.assertEqual(re.search(r" at train\.py:\d+", text) is not None, WITH_LINES, text)
 
     def test_a_barrier_inside_join(self):
         _, cause, proof, text = self.hangs("join_barrier")
