@@ -24,10 +24,11 @@ PROGRAMS = [[path] for path in sorted(glob.glob("bench/bench_*"))] + [["stress/s
                                                                       ["stress/fuzz/fuzz"]]
 SCRIPTS = ["nightly", "compat_matrix", "test_hosts", "test_slurm", "test_mpich", "scoreboard",
            "node_deaths", "random_kills", "soak", "sanitize"]
-# Of mpirun, bazel, docker, pip, git and of test programs.
+# Of mpirun, torchrun, bazel, docker, pip, git and of test programs.
 FOREIGN = {"--allow-run-as-root", "--bind-to", "--oversubscribe", "--mca", "--hostfile", "--host",
            "--config", "--repo_env", "--gpus", "--with-ft", "--enable-recovery", "--mpi",
-           "--test_env", "--prefix", "--write", "--ntasks-per-node", "--signal", "--export"}
+           "--test_env", "--prefix", "--write", "--ntasks-per-node", "--signal", "--export",
+           "--nproc-per-node"}
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9_-]*")
 
 

@@ -56,6 +56,7 @@ class Watcher {
   void Look(bool over);
   void Print(const judge::Finding& finding);
   void Kill();
+  void KillRanks();
   void Summarize() const;
 
   const WatchOptions& options_;
@@ -143,10 +144,14 @@ void Watcher::Print(const judge::Finding& finding) {
 void Watcher::Kill() {
   if (kill_looks_ == 0) kill(launcher_, SIGTERM);
   if (++kill_looks_ < kKillLooks) return;
+  KillRanks();
+  kill(launcher_, SIGKILL);
+}
+
+void Watcher::KillRanks() {
   for (const auto& [name, job] : jobs_) {
     for (const pid_t process : job->Processes()) kill(process, SIGKILL);
   }
-  kill(launcher_, SIGKILL);
 }
 
 void Watcher::Look(bool over) {
@@ -204,7 +209,10 @@ Result<int> Watcher::Run() {
   waitpid(launcher_, &status, 0);
   Look(true);
   Summarize();
-  if (killed_) return 1;
+  if (killed_) {
+    KillRanks();  // a launcher that is no mpirun may leave them
+    return 1;
+  }
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
