@@ -26,11 +26,11 @@ PROGRAMS = [[path] for path in sorted(glob.glob("bench/bench_*"))] + [["stress/s
                                                                       ["stress/fuzz/fuzz"]]
 SCRIPTS = ["test_slurm", "test_mpich", "node_deaths", "random_kills", "soak", "sanitize",
            "package"]
-# Of mpirun, bazel, docker, pip, git and of test programs.
+# Of mpirun, torchrun, bazel, docker, pip, git and of test programs.
 FOREIGN = {"--allow-run-as-root", "--bind-to", "--oversubscribe", "--mca", "--hostfile", "--host",
            "--config", "--repo_env", "--gpus", "--with-ft", "--enable-recovery", "--mpi",
            "--test_env", "--prefix", "--write", "--ntasks-per-node", "--signal", "--export",
-           "--shm-size"}
+           "--shm-size", "--nproc-per-node"}
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9_-]*")
 
 

@@ -10,7 +10,7 @@ _VENDORS = [
                                "watch/preload/")),
     (r"(hdf5|hdf5_hl|H5\w+)\.h", "system_hdf5",
      ("core/hdf5/", "datasets/shards/", "results/store/")),
-    (r"gloo/.*", "system_gloo", ("core/comm/gloo/",)),
+    (r"gloo/.*", "system_gloo", ("core/comm/gloo/", "watch/preload/")),
     (r"benchmark/.*", "system_benchmark", ("bench/",)),
     (r"(elfutils/.*|(dwarf|libelf|gelf)\.h)", "system_libdw", ("core/agent/", "watch/run/")),
     (r"openssl/.*", "system_libcrypto", ("core/control/rendezvous/",)),

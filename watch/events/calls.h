@@ -1,4 +1,4 @@
-// Every MPI call that is watched, once: its name and what it means to the judge.
+// Every call that is watched, once: its name and what it means to the judge.
 #ifndef LOCKSTEP_WATCH_EVENTS_CALLS_H_
 #define LOCKSTEP_WATCH_EVENTS_CALLS_H_
 
@@ -163,11 +163,27 @@ enum class Sync : std::uint8_t {
   X(File_read_at_all, kCollective, kAll)           \
   X(File_set_view, kCollective, kAll)
 
+// Process groups, as PyTorch's users know them. A rank may call them in any thread.
+// X(name, what users call it, class, sync)
+#define LOCKSTEP_WATCH_GROUP_CALLS(X)                     \
+  X(GroupInit, "init_process_group", kLocal, kNone)       \
+  X(GroupAllReduce, "all_reduce", kCollective, kAll)      \
+  X(GroupBroadcast, "broadcast", kCollective, kRoot)      \
+  X(GroupBarrier, "barrier", kCollective, kAll)           \
+  X(GroupAllGather, "all_gather", kCollective, kAll)      \
+  X(GroupAllGatherSizes, "all_gather", kCollective, kAll) \
+  X(GroupGather, "gather", kCollective, kAtRoot)          \
+  X(GroupReduce, "reduce", kCollective, kAtRoot)          \
+  X(GroupScatter, "scatter", kCollective, kRoot)          \
+  X(GroupAllToAll, "all_to_all", kCollective, kAll)       \
+  X(GroupAllToAllSizes, "all_to_all", kCollective, kAll)
+
 enum class Call : std::uint16_t {
-#define LOCKSTEP_WATCH_ENUMERATOR(name, call_class, sync) k##name,
+#define LOCKSTEP_WATCH_ENUMERATOR(name, ...) k##name,
   LOCKSTEP_WATCH_CALLS(LOCKSTEP_WATCH_ENUMERATOR)
+      LOCKSTEP_WATCH_GROUP_CALLS(LOCKSTEP_WATCH_ENUMERATOR)
 #undef LOCKSTEP_WATCH_ENUMERATOR
-      kCount,
+          kCount,
 };
 
 struct CallFacts {
@@ -180,11 +196,17 @@ inline constexpr CallFacts kCallFacts[] = {
 #define LOCKSTEP_WATCH_FACTS(name, call_class, sync) {"MPI_" #name, Class::call_class, Sync::sync},
     LOCKSTEP_WATCH_CALLS(LOCKSTEP_WATCH_FACTS)
 #undef LOCKSTEP_WATCH_FACTS
+#define LOCKSTEP_WATCH_FACTS(name, text, call_class, sync) {text, Class::call_class, Sync::sync},
+        LOCKSTEP_WATCH_GROUP_CALLS(LOCKSTEP_WATCH_FACTS)
+#undef LOCKSTEP_WATCH_FACTS
 };
 
 inline constexpr const CallFacts& FactsOf(Call call) {
   return kCallFacts[static_cast<std::uint16_t>(call)];
 }
+
+// Of a process group, not of MPI.
+inline constexpr bool OfGroup(Call call) { return call >= Call::kGroupInit; }
 
 }  // namespace lockstep::watch::events
 

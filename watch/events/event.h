@@ -41,6 +41,7 @@ inline constexpr std::uint64_t kNullComm = 0;
 inline constexpr std::uint64_t kUnknownComm = 1;
 inline constexpr std::uint64_t kFreedComm = 2;
 inline constexpr std::uint64_t kWorldComm = 3;
+inline constexpr std::uint64_t kWorldGroups = 16;  // and above: process groups of all ranks
 
 // Datatypes: what the elements are (class and size), beside these.
 inline constexpr std::uint32_t kMixedType = 0;  // several, or not known
@@ -71,19 +72,24 @@ struct Event {
   Call call = Call::kNone;
   std::uint16_t thread = 0;
   Object object = Object::kCommunicator;
-  std::uint8_t unused = 0;
-  std::uint64_t site = 0;  // return address: where in the user's program
+  std::uint8_t part = 0;   // of a collective of several calls: which
+  std::uint64_t site = 0;  // return address: where in the user's program; 0: threads of a library
   std::uint64_t ticks = 0;
   std::uint64_t comm = kNullComm;
   std::int32_t peer = kProcNull;  // or the root, or the own rank in a new communicator
   std::int32_t tag = kAnyTag;     // or the operator
   std::uint32_t type = kMixedType;
-  std::uint32_t request = 0;         // or the number of an object
+  std::uint32_t request = 0;         // or the number of an object, or the order in a group
   std::int64_t count = 0;            // elements of `type`; bytes where it is mixed; or a size
   std::uint32_t type2 = kMixedType;  // a second buffer of a collective
-  std::int32_t count2 = 0;
+  std::int32_t count2 = 0;           // in a group: how many of its kind the rank has called
 };
 static_assert(sizeof(Event) == 64);
+
+// The place of a group's collective, where the call says it (threads enter in any order); else 0.
+inline std::uint64_t OrderOf(const Event& event) {
+  return !OfGroup(event.call) ? 0 : std::uint64_t{event.request} << 8 | event.part;
+}
 
 }  // namespace lockstep::watch::events
 

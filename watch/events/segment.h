@@ -33,9 +33,10 @@ struct Header {
   std::atomic<std::uint32_t> stopped;
   std::atomic<std::uint32_t> threads;  // more than one calls MPI at a time
   std::atomic<std::uint32_t> exited;   // the process ended by exit() or return
-  std::atomic<std::uint64_t> head;     // events begun
-  std::atomic<std::uint64_t> tail;     // events read
-  std::atomic<std::uint64_t> polls;    // tests that found nothing
+  std::atomic<std::int32_t> exit_code;
+  std::atomic<std::uint64_t> head;   // events begun
+  std::atomic<std::uint64_t> tail;   // events read
+  std::atomic<std::uint64_t> polls;  // tests that found nothing
   std::atomic<std::uint64_t> poll_site;
   char job[256];    // what the launcher calls this launch
   char maps[6144];  // file names too long for it are cut off

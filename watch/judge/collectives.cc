@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "watch/judge/judge.h"
 
@@ -27,43 +26,53 @@ bool SameData(std::uint32_t type, std::int64_t count, std::uint32_t type2, std::
   return count < 0 || count2 < 0 || count == count2;
 }
 
+// The low byte of an element's type is its size.
+std::int64_t Bytes(const Event& event) { return event.count * (event.type & 255); }
+
 }  // namespace
+
+const Position* Communicator::FirstMissed(int member) const {
+  for (const auto& [place, position] : positions) {
+    if (!position.came[static_cast<std::size_t>(member)]) return &position;
+  }
+  return nullptr;
+}
 
 void Judge::EnterCollective(int rank, const Event& event, std::uint64_t* position) {
   const int me = history_.RankIn(rank, event.comm);
   if (me < 0) return;
   Communicator& comm = history_.communicators[event.comm];
   if (comm.inter || comm.broken) return;
-  const std::uint64_t place = comm.called[Index(me)]++;
+  const std::uint64_t order = events::OrderOf(event);
+  const std::uint64_t place = order != 0 ? order : comm.called[Index(me)];
+  ++comm.called[Index(me)];
   *position = place + 1;
   if (FactsOf(event.call).call_class == Class::kCollective) comm.passed[Index(me)] = place + 1;
-  if (place == comm.base + comm.positions.size()) {
-    comm.positions.push_back({event, rank, 0, false, {}});
-    for (const int member : comm.ended) {
-      if (comm.called[Index(member)] <= place) {
-        TellMissing(comm.world[Index(member)], comm.positions.back());
-      }
-    }
+  const auto [found, fresh] = comm.positions.try_emplace(place);
+  Position& there = found->second;
+  if (fresh) {
+    there = {event, rank, 0, false, {}, std::vector<bool>(Index(comm.size))};
+    for (const int member : comm.ended) TellMissing(comm.world[Index(member)], there);
   }
-  Position& there = comm.positions[place - comm.base];
+  there.came[Index(me)] = true;
   ++there.entered;
   Compare(rank, event, there);
   if (there.mismatch) {
     comm.broken = true;
-    return;
-  }
-  while (!comm.positions.empty() && comm.positions.front().entered == comm.size) {
-    comm.positions.pop_front();
-    ++comm.base;
+  } else if (there.entered == comm.size) {
+    comm.positions.erase(found);
   }
 }
 
 void Judge::Compare(int rank, const Event& event, Position& position) {
   const Event& first = position.first;
   const int other = position.first_rank;
-  const std::string both = fmt::format("rank {} at {}, rank {} at {}", other, At(other, first.site),
-                                       rank, At(rank, event.site));
   const auto add = [&](Cause cause, const std::string& what) {
+    const std::string both = OfGroup(event.call)
+                                 ? fmt::format("rank {} in {}, rank {} in {}", other,
+                                               Named(other, first), rank, Named(rank, event))
+                                 : fmt::format("rank {} at {}, rank {} at {}", other,
+                                               At(other, first.site), rank, At(rank, event.site));
     Add(cause, {other, rank}, fmt::format("{}: {}", what, both), event.site);
   };
   const char* const name = FactsOf(event.call).name;
@@ -71,8 +80,8 @@ void Judge::Compare(int rank, const Event& event, Position& position) {
     position.mismatch = true;
     position.different.push_back(history_.RankIn(rank, event.comm));
     Add(Cause::kCallMismatch, {other, rank},
-        fmt::format("rank {} calls {} at {} where rank {} calls {} at {}", rank, name,
-                    At(rank, event.site), other, FactsOf(first.call).name, At(other, first.site)),
+        fmt::format("rank {} calls {} where rank {} calls {}", rank, Named(rank, event), other,
+                    Named(other, first)),
         event.site);
     return;
   }
@@ -83,7 +92,9 @@ void Judge::Compare(int rank, const Event& event, Position& position) {
              first.tag != events::kUserOp) {
     add(Cause::kOperatorMismatch, fmt::format("{} with different operators", name));
   } else if (!SameData(first.type, first.count, event.type, event.count)) {
-    add(Cause::kDatatypeMismatch, fmt::format("{} with different datatypes or counts", name));
+    add(Cause::kDatatypeMismatch,
+        OfGroup(event.call) ? fmt::format("{} of {} and {} bytes", name, Bytes(first), Bytes(event))
+                            : fmt::format("{} with different datatypes or counts", name));
   } else if (!SameData(event.type, event.count, event.type2, event.count2)) {
     Add(Cause::kDatatypeMismatch, {rank},
         fmt::format("rank {} sends other data than it receives in {} at {}", rank, name,
@@ -96,9 +107,8 @@ void Judge::NothingMoreFrom(int rank) {
   for (const auto& [name, me] : history_.ranks[Index(rank)].in) {
     Communicator& comm = history_.communicators[name];
     comm.ended.push_back(me);
-    const std::uint64_t called = comm.called[Index(me)];
-    if (comm.broken || comm.inter || called >= comm.base + comm.positions.size()) continue;
-    TellMissing(rank, comm.positions[called - comm.base]);
+    const Position* const missed = comm.broken || comm.inter ? nullptr : comm.FirstMissed(me);
+    if (missed) TellMissing(rank, *missed);
   }
 }
 
@@ -107,17 +117,14 @@ bool Judge::CalledElsewhere(int rank, int other, Call call) const {
   for (const auto& [name, me] : history_.ranks[Index(rank)].in) {
     const Communicator& comm = history_.communicators.at(name);
     const int there = history_.RankIn(other, name);
-    if (there < 0 || comm.called[Index(there)] < comm.base) continue;
-    const std::uint64_t place = comm.called[Index(there)] - comm.base;
-    if (place < comm.positions.size() && comm.positions[place].first_rank == rank &&
-        comm.positions[place].first.call == call) {
-      return true;
-    }
+    const Position* const missed = there < 0 ? nullptr : comm.FirstMissed(there);
+    if (missed && missed->first_rank == rank && missed->first.call == call) return true;
   }
   return false;
 }
 
 void Judge::TellMissing(int rank, const Position& position) {
+  if (OfGroup(position.first.call)) return TellGone(rank, &position);
   const int other = position.first_rank;
   const char* const name = FactsOf(position.first.call).name;
   const std::string where = At(other, position.first.site);

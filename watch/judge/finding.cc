@@ -1,3 +1,5 @@
+// The table of causes: their names, and what to do. PyTorch's users do something else here and
+// there.
 #include "watch/judge/finding.h"
 
 #include <cstddef>
@@ -8,6 +10,7 @@ namespace {
 struct Row {
   const char* name;
   const char* remedy;
+  const char* in_group = nullptr;  // where PyTorch's users would do something else
 };
 
 // In the order of Cause.
@@ -16,11 +19,15 @@ constexpr Row kRows[] = {
     {"unsafe_order", "Make the collective before the message in both ranks, or after it in both."},
     {"tag_mismatch", "Give the send and its receive the same tag."},
     {"communicator_mismatch", "Use the same communicator in all ranks of the call."},
-    {"call_mismatch", "All ranks must call the same collectives of a communicator in one order."},
-    {"missing_call", "All ranks of the communicator must make this call."},
+    {"call_mismatch", "All ranks must call the same collectives of a communicator in one order.",
+     "Call the same collectives in one order in all ranks. Evaluate with ddp.module. Call none of "
+     "your own inside join()."},
+    {"missing_call", "All ranks of the communicator must make this call.",
+     "All ranks must make this call. Give all as many inputs, or train inside join()."},
     {"root_mismatch", "Give all ranks the same root."},
     {"operator_mismatch", "Give all ranks the same operator."},
-    {"datatype_mismatch", "Give both sides the same datatype and count."},
+    {"datatype_mismatch", "Give both sides the same datatype and count.",
+     "Give all ranks tensors of one size and type. Ranks with uneven inputs meet in other steps."},
     {"truncation", "Give the receive room for the whole message."},
     {"lost_message", "Receive the message, or do not send it."},
     {"lost_rank", "Look at what this rank printed last; the others wait for it."},
@@ -51,6 +58,9 @@ static_assert(sizeof kRows / sizeof *kRows == static_cast<std::size_t>(Cause::kM
 }  // namespace
 
 const char* NameOf(Cause cause) { return kRows[static_cast<std::size_t>(cause)].name; }
-const char* RemedyOf(Cause cause) { return kRows[static_cast<std::size_t>(cause)].remedy; }
+const char* RemedyOf(Cause cause, bool in_group) {
+  const Row& row = kRows[static_cast<std::size_t>(cause)];
+  return in_group && row.in_group ? row.in_group : row.remedy;
+}
 
 }  // namespace lockstep::watch::judge

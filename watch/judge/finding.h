@@ -46,13 +46,15 @@ enum class Cause {
 };
 
 const char* NameOf(Cause cause);
-const char* RemedyOf(Cause cause);
+// `in_group`: of a process group of PyTorch.
+const char* RemedyOf(Cause cause, bool in_group = false);
 
 struct Finding {
   Cause cause = Cause::kDeadlock;
   std::vector<int> culprits;  // ranks of the world
   bool proved = true;
   bool hangs = false;  // the program goes no further
+  bool in_group = false;
   std::string text;
   verdict::Headline headline = verdict::Headline::Of(text);  // what a person reads first
 };

@@ -27,6 +27,7 @@ struct Position {
   int entered = 0;
   bool mismatch = false;       // members called different things here
   std::vector<int> different;  // ranks of the communicator that differ from the first in kind
+  std::vector<bool> came;      // by rank of the communicator
 };
 
 struct Communicator {
@@ -36,10 +37,12 @@ struct Communicator {
   std::vector<int> world;             // of each member, -1: not known yet
   std::vector<std::uint64_t> called;  // collectives of each member
   std::vector<std::uint64_t> passed;  // of these, how many when the last blocking one was entered
-  std::uint64_t base = 0;             // the number of positions.front()
-  std::deque<Position> positions;
-  std::vector<int> ended;  // members that call nothing any more
-  bool broken = false;     // its order is lost: nothing more is compared
+  std::map<std::uint64_t, Position> positions;  // those that members miss, by place
+  std::vector<int> ended;                       // members that call nothing any more
+  bool broken = false;                          // its order is lost: nothing more is compared
+
+  // The first position that others came to and `member` did not; null: none.
+  const Position* FirstMissed(int member) const;
 };
 
 struct Message {
@@ -97,6 +100,10 @@ struct Rank {
   bool aborted = false;
   bool misused = false;  // an argument of it was wrong: what follows is a consequence
   bool any_thread = false;
+  bool in_group = false;  // process groups: its threads call, and it needs no Finalize
+  bool failed = false;    // a collective of a group ended with an error
+  Event last;             // the group's call that was entered last
+  std::string gone;       // of a rank in groups that ended: "died", "exited with code 1"
 };
 
 // Where in the user's program: "solver.c:31".
@@ -109,6 +116,7 @@ struct History {
   std::map<ChannelKey, Channel> channels;
   std::uint64_t last_message = 0;
   std::uint64_t last_order = 0;
+  bool smaller_groups = false;  // of which no name is known that all members share
 
   // The member's rank in the world, -1 where it is not known.
   int WorldRank(std::uint64_t comm, int member) const;

@@ -75,6 +75,9 @@ void Judge::Take(int rank, const Event& event) {
 void Judge::Enter(int rank, const Event& event) {
   Rank& mine = history_.ranks[Index(rank)];
   mine.threads[event.thread] = true;
+  if (events::OfGroup(event.call)) mine.open[event.thread].event = mine.last = event;
+  const bool named = !events::OfGroup(event.call) || event.comm != events::kUnknownComm;
+  history_.smaller_groups = history_.smaller_groups || !named;
   OpenCall open;
   open.event = event;
   open.parts.swap(mine.parts[event.thread]);
@@ -94,6 +97,22 @@ void Judge::Enter(int rank, const Event& event) {
     for (const Event& part : open.parts) Release(rank, part.request, event.call);
   }
   mine.open[event.thread] = std::move(open);
+}
+
+std::string Judge::Named(int rank, const Event& call) const {
+  const char* const name = FactsOf(call.call).name;
+  if (!events::OfGroup(call.call)) return fmt::format("{} at {}", name, At(rank, call.site));
+  return fmt::format("{} {}{}", name, call.count2, WhereNow(rank, call));
+}
+
+// Where the program is now is where it called this, while it is in the call.
+std::string Judge::WhereNow(int rank, const Event& group_call) const {
+  for (const auto& [thread, open] : history_.ranks[Index(rank)].open) {
+    if (open.event.call != group_call.call || open.event.count2 != group_call.count2) continue;
+    const std::string where = At(rank, group_call.site);
+    return where.empty() ? where : " at " + where;
+  }
+  return {};
 }
 
 // What a call with right arguments begins: messages, requests, collectives, the end.
@@ -213,6 +232,7 @@ void Judge::Done(int rank, const Event& event) {
 void Judge::Leave(int rank, const Event& event) {
   Rank& mine = history_.ranks[Index(rank)];
   mine.open.erase(event.thread);
+  if (events::OfGroup(event.call) && event.peer != 0) mine.failed = true;
   if (event.call != Call::kFinalize) return;
   mine.finalized = true;
   TellLeaks(rank);
@@ -221,6 +241,7 @@ void Judge::Leave(int rank, const Event& event) {
 void Judge::MadeObject(int rank, const Event& event) {
   Rank& mine = history_.ranks[Index(rank)];
   if (event.request != 0) mine.objects[event.request] = event;
+  mine.in_group = mine.in_group || event.call == Call::kGroupInit;
   if (event.comm <= events::kFreedComm) return;
   Communicator& comm = history_.communicators[event.comm];
   if (comm.size == 0) {
@@ -309,10 +330,11 @@ void Judge::CheckRace(int rank, const Event& receive, int source) {
       receive.site, false);
 }
 
-void Judge::Ended(int rank, End how) {
+void Judge::Ended(int rank, End how, int code) {
   Rank& mine = history_.ranks[Index(rank)];
   if (mine.finalized || mine.lost) return;
   if (how != End::kStopped) mine.lost = true;
+  if (mine.in_group && how != End::kStopped) return EndedInGroup(rank, how, code);
   const bool consequence =
       std::any_of(history_.ranks.begin(), history_.ranks.end(),
                   [](const Rank& each) { return each.misused || each.aborted; });
@@ -326,7 +348,15 @@ void Judge::Ended(int rank, End how) {
   findings_.back().hangs = true;
 }
 
-void Judge::AllEnded() { TellLostMessages(); }
+void Judge::AllEnded() {
+  TellLostMessages();
+  // Where each rank that failed blames another, the first tells what all of them know.
+  for (int rank = 0; rank < history_.size && told_.empty() && !rank_lost_; ++rank) {
+    if (history_.ranks[Index(rank)].failed && !history_.ranks[Index(rank)].gone.empty()) {
+      TellGone(rank, nullptr);
+    }
+  }
+}
 
 std::vector<Finding> Judge::Tell() { return std::exchange(findings_, {}); }
 
@@ -338,7 +368,8 @@ void Judge::Add(Cause cause, std::vector<int> culprits, std::string text, std::u
   explained_ = explained_ || MayHang(cause);
   std::sort(culprits.begin(), culprits.end());
   culprits.erase(std::unique(culprits.begin(), culprits.end()), culprits.end());
-  findings_.push_back({cause, std::move(culprits), proved, false, std::move(text)});
+  const bool in_group = history_.ranks[Index(culprits.front())].in_group;
+  findings_.push_back({cause, std::move(culprits), proved, false, in_group, std::move(text)});
 }
 
 }  // namespace lockstep::watch::judge

@@ -32,7 +32,8 @@ class Judge {
   Judge(int size, Locate locate, Options options = {});
 
   void Take(int rank, const Event& event);
-  void Ended(int rank, End how);
+  // `code`: of a rank that exited.
+  void Ended(int rank, End how, int code = 0);
   void ThreadsMayCall(int rank) { history_.ranks[Index(rank)].any_thread = true; }
   // Whatever ends from now on was ended by somebody else.
   void EndsAreNoNews() { rank_lost_ = true; }
@@ -59,6 +60,8 @@ class Judge {
   void EnterCollective(int rank, const Event& event, std::uint64_t* position);
   void Compare(int rank, const Event& event, Position& position);
   void NothingMoreFrom(int rank);
+  void EndedInGroup(int rank, End how, int code);
+  void TellGone(int rank, const Position* missed);
   bool CalledElsewhere(int rank, int other, Call call) const;
   void TellMissing(int rank, const Position& position);
   std::uint64_t Send(int rank, const Event& event);
@@ -75,6 +78,9 @@ class Judge {
   void Add(Cause cause, std::vector<int> culprits, std::string text, std::uint64_t site,
            bool proved = true);
   std::string At(int rank, std::uint64_t site) const { return locate_(rank, site); }
+  // "MPI_Bcast at solver.c:31"; of a group "broadcast 4 at train.py:31", as far as that is known.
+  std::string Named(int rank, const Event& call) const;
+  std::string WhereNow(int rank, const Event& group_call) const;  // " at train.py:31", or nothing
 
   History history_;
   Locate locate_;

@@ -35,6 +35,11 @@ bool Receives(const Event& event) {
 
 std::string Judge::Describe(int rank) const {
   const Rank& mine = history_.ranks[Index(rank)];
+  if (mine.in_group) {
+    if (!mine.open.empty()) return "in " + Named(rank, mine.open.begin()->second.event);
+    return mine.last.count2 == 0 ? "before its first collective"
+                                 : "after " + Named(rank, mine.last);
+  }
   if (mine.open.empty()) return mine.begun ? "outside MPI" : "before MPI_Init";
   const Event& open = mine.open.begin()->second.event;
   const Event& event = *Subject(mine);

@@ -39,6 +39,7 @@ class Graph {
   // What blocks the rank; none where nothing does, as far as is known.
   std::optional<Wait> WaitOf(int rank) const;
   std::vector<Need> NeedsOfMessages(int rank, const OpenCall& open) const;
+  std::optional<Wait> WaitOfThreads(int rank) const;
   std::optional<Wait> WaitForRequests(int rank, const OpenCall& open) const;
   std::optional<Need> NeedOfReceive(int rank, const Event& receive) const;
   std::optional<Need> NeedOfSend(const Event& sent, std::uint64_t message) const;
@@ -137,9 +138,8 @@ std::optional<Need> Graph::NeedOfSend(const Event& sent, std::uint64_t message) 
 // The position that a rank is in; nullptr where it is over or not known.
 const Position* PositionOf(const Communicator& comm, std::uint64_t position) {
   if (position == 0) return nullptr;
-  const std::uint64_t place = position - 1;
-  if (place < comm.base || place >= comm.base + comm.positions.size()) return nullptr;
-  return &comm.positions[place - comm.base];
+  const auto found = comm.positions.find(position - 1);
+  return found == comm.positions.end() ? nullptr : &found->second;
 }
 
 bool Differs(const Position& there, int member) {
@@ -165,7 +165,7 @@ std::vector<Need> Graph::NeedsOfCollective(int rank, const Event& event,
   Need others{{}, true};
   for (int member = 0; member < comm.size; ++member) {
     const bool entered =
-        comm.called[Index(member)] >= position && Differs(*there, member) == Differs(*there, me);
+        there->came[Index(member)] && Differs(*there, member) == Differs(*there, me);
     if (member == me || entered) continue;
     const int world = comm.world[Index(member)];
     if (world < 0) return {};
@@ -230,7 +230,23 @@ std::optional<Wait> Graph::WaitForRequests(int rank, const OpenCall& open) const
   return wait;
 }
 
+// A library's threads are in its collectives: any of these that ends may let the rank go on.
+std::optional<Wait> Graph::WaitOfThreads(int rank) const {
+  const Rank& mine = history_.ranks[Index(rank)];
+  Wait wait{rank, mine.open.size() == 1, {}};
+  for (const auto& [thread, open] : mine.open) {
+    const bool collective = FactsOf(open.event.call).call_class == Class::kCollective;
+    const std::vector<Need> needs =
+        collective ? NeedsOfCollective(rank, open.event, open.position) : std::vector<Need>();
+    if (needs.empty()) return std::nullopt;
+    wait.needs.insert(wait.needs.end(), needs.begin(), needs.end());
+  }
+  if (wait.needs.empty()) return std::nullopt;
+  return wait;
+}
+
 std::optional<Wait> Graph::WaitOf(int rank) const {
+  if (history_.ranks[Index(rank)].in_group) return WaitOfThreads(rank);
   const OpenCall* const open = OnlyCall(rank);
   if (open == nullptr) return std::nullopt;
   const Class kind = FactsOf(open->event.call).call_class;

@@ -32,13 +32,6 @@ Event* ring = nullptr;
 std::atomic<std::uint16_t> threads_seen{0};
 constinit thread_local std::uint16_t thread_number __attribute__((tls_model("initial-exec"))) = 0;
 
-void Say(const char* what) {
-  char line[256];
-  const int length = std::snprintf(
-      line, sizeof line, "lockstep watch: process %d is not watched: %s\n", getpid(), what);
-  if (write(STDERR_FILENO, line, static_cast<std::size_t>(length)) < 0) return;
-}
-
 bool AllocateChunk(std::uint64_t first_event) {
   const std::uint64_t at = first_event % events::kRingEvents;
   return fallocate(segment, 0, static_cast<off_t>(events::kHeaderBytes + at * sizeof(Event)),
@@ -78,11 +71,23 @@ void NoteJob(Header& to) {
   }
 }
 
+// The exit code is known to handlers of exit() only.
+void NoteExitCode(int code, void*) {
+  if (internal::header) internal::header->exit_code.store(code);
+}
+
 __attribute__((destructor)) void NoteExit() {
   if (internal::header) internal::header->exited.store(1, std::memory_order_release);
 }
 
 }  // namespace
+
+void Say(const char* what) {
+  char line[256];
+  const int length = std::snprintf(
+      line, sizeof line, "lockstep watch: process %d is not watched: %s\n", getpid(), what);
+  if (write(STDERR_FILENO, line, static_cast<std::size_t>(length)) < 0) return;
+}
 
 bool OpenSegment() {
   const char* const folder = std::getenv(events::kFolderVariable);
@@ -111,6 +116,7 @@ bool OpenSegment() {
   NoteJob(*header);
   CopyMaps(*header);
   pthread_atfork(nullptr, nullptr, InChild);
+  on_exit(NoteExitCode, nullptr);
   header->magic.store(events::kMagic, std::memory_order_release);
   internal::header = header;
   return true;

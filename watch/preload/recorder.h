@@ -19,6 +19,8 @@ inline bool Watching() { return internal::header != nullptr && internal::depth =
 
 // Makes the segment in the watcher's folder. False, with one line on stderr, where it can't.
 bool OpenSegment();
+// "process 12 is not watched: WHAT", in one line on stderr.
+void Say(const char* what);
 void SetRank(int rank, int size, bool threads);
 void Stop(events::Stopped why);
 void Write(const events::Event& event);

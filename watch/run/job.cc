@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "core/base/clock.h"
+#include "watch/run/python_stacks.h"
 
 namespace lockstep::watch::run {
 namespace {
@@ -21,6 +22,7 @@ constexpr std::int64_t kQuietNs = 5'000'000;
 constexpr std::int64_t kApartNs = 10'000'000;
 constexpr std::int64_t kSoftApartNs = 300'000'000;
 constexpr std::uint64_t kWorkedNs = 20'000'000;
+constexpr std::int64_t kBetweenStacksNs = 1'000'000'000;
 
 // The letter of /proc/PID/stat; 0: there is no such process.
 char StateOf(pid_t pid) {
@@ -49,6 +51,7 @@ Job::Job(int size, SourceLines& lines, judge::Options options)
 std::string Job::At(int rank, std::uint64_t site) {
   const auto found = readers_.find(rank);
   if (found == readers_.end()) return "?";
+  if (site == 0) return LookAtPython(found->second->pid()).line;
   std::string where = lines_.At(found->second->header().maps, site);
   if (where.compare(0, 2, "0x") != 0) return where;
   // In a library that was loaded later.
@@ -88,9 +91,11 @@ void Job::LookAtProcesses(bool over) {
     constexpr int kLooks = 3;
     if (!over && ++strange_[rank] < kLooks) continue;
     const bool exited = reader->header().exited.load() != 0;
-    judge_.Ended(rank, !gone    ? judge::End::kStopped
-                       : exited ? judge::End::kExited
-                                : judge::End::kDied);
+    judge_.Ended(rank,
+                 !gone    ? judge::End::kStopped
+                 : exited ? judge::End::kExited
+                          : judge::End::kDied,
+                 reader->header().exit_code.load());
   }
 }
 
@@ -117,6 +122,21 @@ bool Job::Confirms(const Look& second) const {
   return true;
 }
 
+bool Job::MainThreadsWait(const Look& second) {
+  if (MonotonicNs() < no_stacks_until_ns_) return false;
+  for (std::size_t each = 0; each < second.ranks.size(); ++each) {
+    const int rank = second.ranks[each];
+    if (!judge_.history().ranks[static_cast<std::size_t>(rank)].in_group) continue;
+    const pid_t process = readers_.at(rank)->pid();
+    const bool ran = second.ran_ns[each] != first_.ran_ns[each];
+    if (!ran && StateOf(process) == 'S' && LookAtPython(process).in_torch) continue;
+    no_stacks_until_ns_ = MonotonicNs() + kBetweenStacksNs;
+    first_ = Look();
+    return false;
+  }
+  return true;
+}
+
 bool Job::LookForStandstill() {
   if (hung_ || !complete_ || static_cast<int>(readers_.size()) < size_) return false;
   if (MonotonicNs() - last_event_ns_ < kQuietNs && first_.ranks.empty()) return false;
@@ -129,7 +149,8 @@ bool Job::LookForStandstill() {
   for (std::size_t each = 0; each < second.ranks.size(); ++each) {
     if (readers_.at(second.ranks[each])->read() != second.read[each]) return false;
   }
-  if (!Confirms(second)) return false;
+  if (!Confirms(second) || !MainThreadsWait(second)) return false;
+  if (LookNow(stuck).read != second.read) return false;
   judge_.Hangs(stuck, true);
   judge_.EndsAreNoNews();
   hung_ = true;

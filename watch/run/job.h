@@ -18,6 +18,7 @@ class Job {
  public:
   Job(int size, SourceLines& lines, judge::Options options);
 
+  bool Has(int rank) const { return readers_.count(rank) > 0; }
   void Add(int rank, std::unique_ptr<SegmentReader> reader);
   // Reads what is new; true when there was something.
   bool Drain();
@@ -31,7 +32,7 @@ class Job {
   std::vector<pid_t> Processes() const;
   std::uint64_t events() const { return events_; }
   int size() const { return size_; }
-  bool complete() const { return complete_; }
+  bool complete() const { return complete_ && !judge_.history().smaller_groups; }
 
  private:
   struct Look {
@@ -44,6 +45,8 @@ class Job {
   std::string At(int rank, std::uint64_t site);
   Look LookNow(const judge::StuckRanks& stuck) const;
   bool Confirms(const Look& second) const;
+  // Whether the main threads of stuck ranks, whose other threads call, are in the library, too.
+  bool MainThreadsWait(const Look& second);
 
   int size_;
   SourceLines& lines_;
@@ -53,6 +56,7 @@ class Job {
   Look first_;
   std::uint64_t events_ = 0;
   std::int64_t last_event_ns_ = 0;
+  std::int64_t no_stacks_until_ns_ = 0;
   bool hung_ = false;
   bool complete_ = true;
 };

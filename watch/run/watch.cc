@@ -56,6 +56,7 @@ class Watcher {
   void Look(bool over);
   void Print(const judge::Finding& finding);
   void Kill();
+  void KillRanks();
   void Summarize() const;
 
   const WatchOptions& options_;
@@ -116,7 +117,10 @@ void Watcher::FindSegments() {
       ++it;
       continue;
     }
-    auto& job = jobs_[header.job];
+    // A rank that is there already belongs to an earlier launch of the same name.
+    std::string name = header.job;
+    while (jobs_.count(name) > 0 && jobs_[name]->Has(rank)) name += '+';
+    auto& job = jobs_[name];
     if (!job) job = std::make_unique<Job>(size, lines_, judge::Options{options_.races});
     job->Add(rank, std::move(it->second));
     it = waiting_.erase(it);
@@ -129,7 +133,7 @@ void Watcher::Print(const judge::Finding& finding) {
   const std::string details = headline == finding.text ? "" : "  " + finding.text + "\n";
   fmt::print(stderr, "lockstep watch: {}{} ({}): {}\n{}  -> {}\n", finding.hangs ? "HUNG, " : "",
              judge::NameOf(finding.cause), finding.proved ? "proved" : "suspected", headline,
-             details, judge::RemedyOf(finding.cause));
+             details, judge::RemedyOf(finding.cause, finding.in_group));
   if (options_.findings.empty()) return;
   std::ofstream file(options_.findings, std::ios::app);
   file << judge::NameOf(finding.cause) << '\t' << (finding.proved ? "proved" : "suspected") << '\t'
@@ -140,10 +144,14 @@ void Watcher::Print(const judge::Finding& finding) {
 void Watcher::Kill() {
   if (kill_looks_ == 0) kill(launcher_, SIGTERM);
   if (++kill_looks_ < kKillLooks) return;
+  KillRanks();
+  kill(launcher_, SIGKILL);
+}
+
+void Watcher::KillRanks() {
   for (const auto& [name, job] : jobs_) {
     for (const pid_t process : job->Processes()) kill(process, SIGKILL);
   }
-  kill(launcher_, SIGKILL);
 }
 
 void Watcher::Look(bool over) {
@@ -173,7 +181,7 @@ void Watcher::Summarize() const {
     complete = complete && job->complete();
   }
   if (ranks == 0) {
-    fmt::print(stderr, "lockstep watch: no MPI program was seen\n");
+    fmt::print(stderr, "lockstep watch: no program of MPI or gloo was seen\n");
   } else if (findings_ == 0) {
     fmt::print(stderr, "lockstep watch: {} ranks, {} events, no finding{}\n", ranks, events,
                complete ? "" : "; not all was watched");
@@ -201,7 +209,10 @@ Result<int> Watcher::Run() {
   waitpid(launcher_, &status, 0);
   Look(true);
   Summarize();
-  if (killed_) return 1;
+  if (killed_) {
+    KillRanks();  // a launcher that is no mpirun may leave them
+    return 1;
+  }
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 

@@ -1,0 +1,180 @@
+// The collectives of gloo, under the names that PyTorch calls. Worker threads make these calls, in
+// any order; the tag that all ranks give a collective says its place. Watching begins when a
+// context of all ranks is connected. Smaller groups have no name that all members know, so their
+// calls are not compared. Python loads PyTorch in a scope of its own: the real function is looked
+// for from the caller's library.
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "watch/events/event.h"
+#include "watch/preload/forward.h"
+#include "watch/preload/gloo_layout.h"
+#include "watch/preload/handles.h"
+#include "watch/preload/recorder.h"
+
+namespace lockstep::watch::preload {
+namespace {
+
+using events::Call;
+using events::Event;
+using events::Phase;
+
+HandleTable<1024> groups;  // by the address of their context
+int world_size = 0;
+std::uint64_t world_groups = 0;
+std::atomic<std::int32_t> calls_of[static_cast<std::size_t>(Call::kCount)];
+
+// The last collective of this thread: several calls may make one.
+struct Last {
+  std::uint64_t context = 0;
+  std::uint32_t tag = 0;
+  std::uint8_t part = 0;
+};
+constinit thread_local Last last __attribute__((tls_model("initial-exec")));
+
+template <typename Value>
+Value Read(const void* object, int place) {
+  Value value;
+  std::memcpy(&value, static_cast<const char*>(object) + place, sizeof value);
+  return value;
+}
+
+LockstepFunction FindBehind(const char* symbol, void* caller) {
+  void* found = dlsym(RTLD_NEXT, symbol);
+  Dl_info facts;
+  if (!found && dladdr(caller, &facts) != 0) {
+    void* const library = dlopen(facts.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    if (library) found = dlsym(library, symbol);
+  }
+  if (found) return reinterpret_cast<LockstepFunction>(found);
+  Say("its gloo is not found, so the call can't be made");
+  std::abort();
+}
+
+Event Leaving(Call call, int threw) {
+  Event event;
+  event.phase = Phase::kLeave;
+  event.call = call;
+  event.peer = threw;
+  return event;
+}
+
+void LeftCollective(void* about, int threw) {
+  Write(Leaving(*static_cast<const Call*>(about), threw));
+  --internal::depth;
+}
+
+Event Entering(Call call, const OptionsLayout& layout, const void* options) {
+  Event event;
+  event.phase = Phase::kEnter;
+  event.call = call;
+  const auto context = Read<std::uint64_t>(options, 0);
+  Known group;
+  const bool known = groups.Find(context, &group) || groups.Find(context - kContextBase, &group);
+  event.comm = known ? group.value : events::kUnknownComm;
+  event.peer = layout.root == kNowhere ? events::kNoRoot : Read<std::int32_t>(options, layout.root);
+  event.tag = events::kNoOp;
+  if (layout.elements != kNowhere) {
+    constexpr std::uint32_t kOfAnyClass = 7 << 8;
+    event.count = Read<std::int64_t>(options, layout.elements);
+    event.type = kOfAnyClass | Read<std::uint8_t>(options, layout.element_size);
+  }
+  const auto tag = Read<std::uint32_t>(options, layout.tag);
+  const bool same = last.context == context && last.tag == tag;
+  last = {context, tag, static_cast<std::uint8_t>(same ? last.part + 1 : 0)};
+  event.request = tag + 1;
+  event.part = last.part;
+  event.count2 = ++calls_of[static_cast<std::size_t>(call)];
+  return event;
+}
+
+void Collective(LockstepFunction real, Call call, const OptionsLayout& layout, void* options) {
+  if (!Watching()) return real(options, nullptr, nullptr);
+  Write(Entering(call, layout, options));
+  ++internal::depth;
+  LockstepForward(real, options, nullptr, nullptr, LeftCollective, &call);
+}
+
+// Ranks that are started by hand or by torchrun meet at an address of their own.
+void NoteJob(int rank, int size) {
+  const char* const host = std::getenv("MASTER_ADDR");
+  const char* const port = std::getenv("MASTER_PORT");
+  std::snprintf(internal::header->job, sizeof internal::header->job, "%s:%s", host ? host : "",
+                port ? port : "");
+  SetRank(rank, size, false);
+}
+
+bool Begin(int rank, int size) {
+  if (internal::header) return world_size == 0 ? internal::header->size.load() == size : true;
+  const char* const world = std::getenv("WORLD_SIZE");
+  if (world && std::atoi(world) != size) {
+    Say("its first group over gloo is not of all ranks");
+    return false;
+  }
+  if (!OpenSegment()) return false;
+  NoteJob(rank, size);
+  return true;
+}
+
+void Connected(void* context, int threw) {
+  --internal::depth;
+  const int rank = Read<std::int32_t>(context, kContextRank);
+  const int size = Read<std::int32_t>(context, kContextSize);
+  const auto key = reinterpret_cast<std::uint64_t>(context);
+  Known known;
+  groups.Remove(key, &known);  // of a context that is gone
+  if (threw || !Begin(rank, size)) return;
+  if (world_size == 0) world_size = size;
+  if (size != world_size) return;
+  known = {key, events::kWorldGroups + world_groups++, 0, 0};
+  if (!groups.Insert(known)) return Stop(events::Stopped::kTooManyHandles);
+  Event event;
+  event.phase = Phase::kMade;
+  event.call = Call::kGroupInit;
+  event.comm = known.value;
+  event.peer = rank;
+  event.count = size;
+  Write(event);
+}
+
+void Connect(const char* symbol, void* caller, void* context, void* store, void* device) {
+  const LockstepFunction real = FindBehind(symbol, caller);
+  ++internal::depth;
+  LockstepForward(real, context, store, device, Connected, context);
+}
+
+}  // namespace
+}  // namespace lockstep::watch::preload
+
+#define LOCKSTEP_GLOO_VISIBLE extern "C" __attribute__((visibility("default")))
+
+#define LOCKSTEP_GLOO_COLLECTIVE(NAME, OPTIONS, SYMBOL, CALL, ...)                        \
+  LOCKSTEP_GLOO_VISIBLE void LockstepGloo_##NAME(void* options) __asm__(SYMBOL);          \
+  LOCKSTEP_GLOO_VISIBLE void LockstepGloo_##NAME(void* options) {                         \
+    using namespace lockstep::watch; /* NOLINT */                                         \
+    static LockstepFunction real = nullptr;                                               \
+    if (!real) real = preload::FindBehind(SYMBOL, __builtin_return_address(0));           \
+    preload::Collective(real, events::Call::k##CALL, preload::OptionsLayout{__VA_ARGS__}, \
+                        options);                                                         \
+  }
+namespace lockstep::watch::preload {
+LOCKSTEP_GLOO_COLLECTIVES(LOCKSTEP_GLOO_COLLECTIVE)
+}  // namespace lockstep::watch::preload
+
+// Newer ones take the store by shared_ptr: a pointer to it is what is passed, too.
+#define LOCKSTEP_GLOO_CONNECT(NAME, SYMBOL)                                                  \
+  LOCKSTEP_GLOO_VISIBLE void NAME(void* context, void* store, void* device) __asm__(SYMBOL); \
+  LOCKSTEP_GLOO_VISIBLE void NAME(void* context, void* store, void* device) {                \
+    lockstep::watch::preload::Connect(SYMBOL, __builtin_return_address(0), context, store,   \
+                                      device);                                               \
+  }
+LOCKSTEP_GLOO_CONNECT(LockstepGlooConnect,
+                      "_ZN4gloo10rendezvous7Context15connectFullMeshERNS0_5StoreERSt10shared_ptr"
+                      "INS_9transport6DeviceEE")
+LOCKSTEP_GLOO_CONNECT(LockstepGlooConnectShared,
+                      "_ZN4gloo10rendezvous7Context15connectFullMeshESt10shared_ptrINS0_5StoreEE"
+                      "RS2_INS_9transport6DeviceEE")

@@ -1,0 +1,116 @@
+// The innermost frame that belongs neither to Python's library nor to an installed package is the
+// user's. The innermost of all tells whether the main thread is inside PyTorch: in a collective, in
+// backward(), or in the forward pass of DistributedDataParallel.
+#include "watch/run/python_stacks.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <sstream>
+
+extern char** environ;
+
+namespace lockstep::watch::run {
+namespace {
+
+constexpr int kWaitMs = 10'000;
+
+bool Has(const std::string& text, const char* part) { return text.find(part) != text.npos; }
+
+bool OfALibrary(const std::string& path) {
+  return path.empty() || path.front() == '<' || Has(path, "/site-packages/") ||
+         Has(path, "/dist-packages/") || Has(path, "/lib/python3");
+}
+
+bool MayWaitForRanks(const std::string& path) {
+  return Has(path, "/torch/distributed/") || Has(path, "/torch/autograd/") ||
+         Has(path, "/torch/nn/parallel/");
+}
+
+// All that `words` print within kWaitMs; `code`: 127 where they can't be started.
+std::string OutputOf(const char* const* words, int* code) {
+  *code = 127;
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return {};
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
+  pid_t child = -1;
+  const int failed =
+      posix_spawnp(&child, words[0], &actions, nullptr, const_cast<char* const*>(words), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+  std::string text;
+  char some[4096];
+  pollfd readable = {ends[0], POLLIN, 0};
+  while (failed == 0) {
+    const ssize_t got = poll(&readable, 1, kWaitMs) > 0 ? read(ends[0], some, sizeof some) : -1;
+    if (got < 0) kill(child, SIGKILL);
+    if (got <= 0) break;
+    text.append(some, static_cast<std::size_t>(got));
+  }
+  close(ends[0]);
+  if (failed != 0) return {};
+  int status = 0;
+  waitpid(child, &status, 0);
+  *code = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+  return text;
+}
+
+void SayOnce(const std::string& why) {
+  static bool said = false;
+  if (!said) fmt::print(stderr, "lockstep watch: no lines of Python: {}\n", why);
+  said = true;
+}
+
+}  // namespace
+
+PythonStack ReadPythonStack(const std::string& dump) {
+  PythonStack stack;
+  std::istringstream lines(dump);
+  std::string line;
+  bool main = false;
+  bool innermost = true;
+  while (std::getline(lines, line)) {
+    if (line.compare(0, 7, "Thread ") == 0) main = Has(line, "\"MainThread\"");
+    const std::size_t open = line.rfind(" (");
+    const std::size_t colon = line.rfind(':');
+    if (!main || line.compare(0, 4, "    ") != 0 || open == line.npos || colon == line.npos ||
+        colon < open || line.back() != ')') {
+      continue;
+    }
+    const std::string path = line.substr(open + 2, colon - open - 2);
+    if (innermost) stack.in_torch = MayWaitForRanks(path);
+    innermost = false;
+    if (OfALibrary(path)) continue;
+    stack.line = std::filesystem::path(path).filename().string() +
+                 line.substr(colon, line.size() - colon - 1);
+    break;
+  }
+  return stack;
+}
+
+PythonStack LookAtPython(pid_t pid) {
+  const std::string number = std::to_string(pid);
+  const char* const words[] = {"py-spy", "dump",         "--full-filenames",
+                               "--pid",  number.c_str(), nullptr};
+  int code = 0;
+  const std::string text = OutputOf(words, &code);
+  if (code == 0) return ReadPythonStack(text);
+  if (code == 127) {
+    SayOnce("py-spy is not installed (pip install py-spy)");
+  } else if (kill(pid, 0) == 0) {
+    SayOnce(
+        fmt::format("py-spy can't look at process {}: {}", pid, text.substr(0, text.find('\n'))));
+  }
+  return {};
+}
+
+}  // namespace lockstep::watch::run

@@ -1,0 +1,24 @@
+// Where a Python program is: py-spy, where it is installed, looks at a process from outside.
+#ifndef LOCKSTEP_WATCH_RUN_PYTHON_STACKS_H_
+#define LOCKSTEP_WATCH_RUN_PYTHON_STACKS_H_
+
+#include <sys/types.h>
+
+#include <string>
+
+namespace lockstep::watch::run {
+
+struct PythonStack {
+  std::string line;       // of the user's own code, "train.py:24"; empty: not known
+  bool in_torch = false;  // the innermost frame is one of PyTorch that may wait for other ranks
+};
+
+// Of what `py-spy dump --full-filenames` printed: the main thread.
+PythonStack ReadPythonStack(const std::string& dump);
+
+// Says once, in one line on stderr, why there are no lines: no py-spy, or no permission.
+PythonStack LookAtPython(pid_t pid);
+
+}  // namespace lockstep::watch::run
+
+#endif  // LOCKSTEP_WATCH_RUN_PYTHON_STACKS_H_

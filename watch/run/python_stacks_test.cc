@@ -1,0 +1,50 @@
+#include "watch/run/python_stacks.h"
+
+#include <gtest/gtest.h>
+
+namespace lockstep::watch::run {
+namespace {
+
+constexpr const char* kInBarrier =
+    "Process 7: python3 train.py barrier\n"
+    "Python v3.11.2 (/usr/bin/python3.11)\n"
+    "\n"
+    "Thread 7 (idle): \"MainThread\"\n"
+    "    barrier (/usr/lib/python3/dist-packages/torch/distributed/distributed_c10d.py:2790)\n"
+    "    train (/home/me (old)/train.py:31)\n"
+    "    <module> (/home/me (old)/train.py:40)\n"
+    "Thread 9 (active): \"Thread-1\"\n"
+    "    run (/home/me/other.py:3)\n";
+
+TEST(PythonStack, TheUsersLineIsTheInnermostThatIsNoLibrarys) {
+  const PythonStack stack = ReadPythonStack(kInBarrier);
+  EXPECT_EQ(stack.line, "train.py:31");
+  EXPECT_TRUE(stack.in_torch);
+}
+
+TEST(PythonStack, WhoWaitsElsewhereIsNotInTorch) {
+  const PythonStack stack = ReadPythonStack(
+      "Thread 7 (idle): \"MainThread\"\n"
+      "    wait (/usr/lib/python3.11/threading.py:320)\n"
+      "    all_reduce (/usr/lib/python3/dist-packages/torch/distributed/c10d.py:1)\n"
+      "    <module> (train.py:5)\n");
+  EXPECT_FALSE(stack.in_torch);
+  EXPECT_EQ(stack.line, "train.py:5");
+  EXPECT_FALSE(ReadPythonStack("Thread 7 (idle): \"MainThread\"\n"
+                               "    read (/home/me/data.py:3)\n")
+                   .in_torch);
+}
+
+TEST(PythonStack, OtherThreadsDoNotCount) {
+  const PythonStack stack = ReadPythonStack(
+      "Thread 8 (idle): \"Thread-1\"\n"
+      "    load (/home/me/data.py:3)\n"
+      "Thread 7 (idle): \"MainThread\"\n"
+      "    <module> (<string>:1)\n");
+  EXPECT_EQ(stack.line, "");
+  EXPECT_FALSE(stack.in_torch);
+  EXPECT_EQ(ReadPythonStack("Error: no such process\n").line, "");
+}
+
+}  // namespace
+}  // namespace lockstep::watch::run
