@@ -155,7 +155,7 @@ class BareRootTest(unittest.TestCase):
 
     def test_tarball(self):
         package = packaged("tarball", self.folder)
-        root = self.root(["python3-h5py", "python3-jinja2"])
+        root = self.root(["python3-h5py", "python3-jinja2", "python3-pandas"])
         place = os.path.join(root.path, "srv/some where")
         os.mkdir(place)
         subprocess.run(["tar", "-xf", package, "-C", place, "--strip-components=1"], check=True)
