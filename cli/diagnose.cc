@@ -191,7 +191,7 @@ Work AddDiagnose(ArgumentParser& parser) {
   parser.Add("--flight-recorder", options->flight.directory,
              "Instead of run files: a directory of PyTorch's Flight Recorder dumps");
   parser.Add("--prefix", options->flight.prefix,
-             "Of the dumps' names, before the rank; needed only where there are several");
+             "A part of the dumps' names: chooses one of several jobs in the directory");
   parser.Add("--format", options->format, "text, or json: one line a case or lifetime")
       .OneOf({"text", "json"})
       .ShowDefault();
