@@ -101,7 +101,6 @@ def main():
         train(case, rank, ddp, torch.optim.SGD(ddp.parameters(), lr=0.1))
     if case != "no_join":
         dist.barrier()
-    dist.destroy_process_group()
 
 
 if __name__ == "__main__":
