@@ -63,6 +63,7 @@ using Record = store::CaseRecord;
 void AddIdentity(const store::Run& run, Cells<Record>& cells) {
   cells.emplace_back("run", [&](const Record&) { return run.id; });
   cells.emplace_back("program", [&](const Record&) { return run.name; });
+  cells.emplace_back("lockstep_version", [&](const Record&) { return run.lockstep.number; });
   cells.emplace_back("case", [](const Record& r) { return r.name; });
   cells.emplace_back("repetition",
                      [](const Record& r) { return Number(std::int64_t{r.repetition}); });
@@ -153,6 +154,7 @@ std::string LinkTable(const store::Run& run) {
   using store::LinkPair;
   Cells<LinkPair> cells = {
       {"run", [&](const LinkPair&) { return run.id; }},
+      {"lockstep_version", [&](const LinkPair&) { return run.lockstep.number; }},
       {"a", [](const LinkPair& p) { return Number(std::int64_t{p.a}); }},
       {"b", [](const LinkPair& p) { return Number(std::int64_t{p.b}); }},
       {"standing", [](const LinkPair& p) { return p.standing; }},

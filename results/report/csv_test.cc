@@ -23,13 +23,21 @@ std::vector<std::string> Lines(const std::string& text) {
   return lines;
 }
 
+store::Run OfAVersion(store::Run run) {
+  run.lockstep.number = "1.2.3";
+  return run;
+}
+
 TEST(Csv, ARowACaseWithAsManyCellsAsTheHead) {
-  const auto lines = Lines(FormatCsv(PassingRun()));
+  const auto lines = Lines(FormatCsv(OfAVersion(PassingRun())));
   ASSERT_EQ(lines.size(), 6u);
-  EXPECT_THAT(lines[0], StartsWith("run,program,case,repetition,backend,device,ranks,collective,"));
-  EXPECT_EQ(lines[4],
-            "1a2b3c4d,bench_allreduce,barrier,0,mpi,host,2,barrier,,,false,0,,,pass,precision,1200,"
-            "24,600,582,630,480,900,24000,1,540,,,300,,0,0");
+  EXPECT_THAT(
+      lines[0],
+      StartsWith("run,program,lockstep_version,case,repetition,backend,device,ranks,collective,"));
+  EXPECT_EQ(
+      lines[4],
+      "1a2b3c4d,bench_allreduce,1.2.3,barrier,0,mpi,host,2,barrier,,,false,0,,,pass,precision,1200,"
+      "24,600,582,630,480,900,24000,1,540,,,300,,0,0");
   for (const std::string& line : lines) {
     EXPECT_EQ(std::ranges::count(line, ','), std::ranges::count(lines[0], ',')) << line;
   }
@@ -45,10 +53,10 @@ TEST(Csv, TextsAreQuotedAndPartsHaveColumns) {
 }
 
 TEST(Csv, OfLinksARowAPair) {
-  const auto lines = Lines(FormatCsv(LinksRun()));
+  const auto lines = Lines(FormatCsv(OfAVersion(LinksRun())));
   ASSERT_EQ(lines.size(), 7u);
-  EXPECT_THAT(lines[0], StartsWith("run,a,b,standing,rounds,latency_ns,"));
-  EXPECT_EQ(lines[6], "1a2b3c4d,2,3,not_measured,0,,,,,,,,");
+  EXPECT_THAT(lines[0], StartsWith("run,lockstep_version,a,b,standing,rounds,latency_ns,"));
+  EXPECT_EQ(lines[6], "1a2b3c4d,1.2.3,2,3,not_measured,0,,,,,,,,");
 }
 
 }  // namespace
