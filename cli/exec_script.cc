@@ -9,11 +9,8 @@
 #include <system_error>
 
 namespace lockstep::cli {
-namespace {
 
 namespace fs = std::filesystem;
-
-}  // namespace
 
 Result<fs::path> ThisProgram() {
   std::error_code error;
@@ -22,32 +19,38 @@ Result<fs::path> ThisProgram() {
   return EnvironmentError(fmt::format("/proc/self/exe: {}; is /proc mounted?", error.message()));
 }
 
+Result<fs::path> FindData(const std::string& installed, const std::string& in_tree) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const fs::path binary, ThisProgram());
+  std::vector<fs::path> roots;
+  // A test's own are the newest: those of this program may be of an earlier build.
+  for (const char* variable : {"RUNFILES_DIR", "TEST_SRCDIR"}) {
+    if (const char* root = std::getenv(variable)) roots.emplace_back(root);
+  }
+  roots.emplace_back(binary.string() + ".runfiles");
+  const fs::path in_prefix = binary.parent_path().parent_path() / installed;
+  std::error_code error;
+  if (fs::exists(in_prefix, error)) return in_prefix;
+  for (const fs::path& root : roots) {
+    const fs::path candidate = root / "lockstep" / in_tree;
+    if (fs::exists(candidate, error)) return fs::absolute(candidate);
+  }
+  return EnvironmentError(
+      fmt::format("{}: not found; install Lockstep with scripts/install", in_prefix.string()));
+}
+
 Status ExecScript(const std::string& installed, const std::string& in_tree,
                   const std::vector<std::string>& arguments) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const fs::path binary, ThisProgram());
-  const fs::path in_runfiles = fs::path("lockstep") / in_tree;
-  std::vector<fs::path> candidates = {binary.parent_path().parent_path() / installed,
-                                      fs::path(binary.string() + ".runfiles") / in_runfiles};
-  for (const char* variable : {"RUNFILES_DIR", "TEST_SRCDIR"}) {
-    if (const char* root = std::getenv(variable))
-      candidates.push_back(fs::path(root) / in_runfiles);
-  }
-  std::error_code error;
-  for (const fs::path& candidate : candidates) {
-    if (!fs::exists(candidate, error)) continue;
-    std::vector<std::string> words = {candidate.string()};
-    // Of the wheel, whose Python has the packages that the script needs.
-    if (const char* python = std::getenv("LOCKSTEP_PYTHON")) words.insert(words.begin(), python);
-    words.insert(words.end(), arguments.begin(), arguments.end());
-    std::vector<char*> argv;
-    for (std::string& word : words) argv.push_back(word.data());
-    argv.push_back(nullptr);
-    execv(argv[0], argv.data());
-    return EnvironmentError(fmt::format("{}: cannot be run ({}); it needs /usr/bin/python3",
-                                        words.front(), std::strerror(errno)));
-  }
-  return EnvironmentError(fmt::format("{}: not found; install Lockstep with scripts/install",
-                                      candidates.front().string()));
+  LOCKSTEP_ASSIGN_OR_RETURN(const fs::path script, FindData(installed, in_tree));
+  std::vector<std::string> words = {script.string()};
+  // Of the wheel, whose Python has the packages that the script needs.
+  if (const char* python = std::getenv("LOCKSTEP_PYTHON")) words.insert(words.begin(), python);
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  execv(argv[0], argv.data());
+  return EnvironmentError(fmt::format("{}: cannot be run ({}); it needs /usr/bin/python3",
+                                      words.front(), std::strerror(errno)));
 }
 
 Result<fs::path> ProgramsFolder() {

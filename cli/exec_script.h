@@ -13,8 +13,11 @@ namespace lockstep::cli {
 // The path of the running `lockstep`.
 Result<std::filesystem::path> ThisProgram();
 
-// Leaves this process to a script: `installed` below the prefix of the installed program, or
-// `in_tree` among the data of its Bazel target. Returns only on an error.
+// What belongs to it: `installed` below the prefix of the installed program, or `in_tree` among the
+// data of its Bazel target.
+Result<std::filesystem::path> FindData(const std::string& installed, const std::string& in_tree);
+
+// Leaves this process to such a script. Returns only on an error.
 Status ExecScript(const std::string& installed, const std::string& in_tree,
                   const std::vector<std::string>& arguments);
 
