@@ -1,3 +1,5 @@
+// Data and scripts that belong to the command: in an installation below its prefix, in a build tree
+// among the run files of the target that runs. A script replaces this process.
 #include "cli/exec_script.h"
 
 #include <fmt/core.h>
