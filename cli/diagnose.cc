@@ -12,6 +12,7 @@
 #include "cli/diagnose/cases.h"
 #include "cli/diagnose/flight.h"
 #include "cli/diagnose/print.h"
+#include "cli/diagnose/ras.h"
 #include "cli/subcommand.h"
 #include "core/base/version.h"
 #include "core/verdict/finders/slow_rank.h"
@@ -27,6 +28,7 @@ using Json = nlohmann::ordered_json;
 struct Options {
   std::vector<std::string> paths;
   diagnose::FlightOptions flight;
+  diagnose::RasOptions ras;
   std::string format = "text";
   std::string backend;
   double deadline_seconds = 0;  // 0: the run's
@@ -169,9 +171,17 @@ Result<ExitCode> RunDiagnose(const Options& options) {
     flight.limits.columns = static_cast<std::size_t>(options.columns);
     return diagnose::DiagnoseFlightRecorder(flight);
   }
+  if (!options.ras.of.empty()) {
+    if (!options.paths.empty() || !options.backend.empty()) {
+      return InvalidInput("--ras goes without RUN files and without --backend");
+    }
+    diagnose::RasOptions ras = options.ras;
+    ras.json = options.format == "json";
+    return diagnose::DiagnoseRas(ras);
+  }
   if (options.paths.empty()) {
     return InvalidInput(
-        "diagnose: name RUN files (.h5), or --flight-recorder and a directory of dumps");
+        "diagnose: name RUN files (.h5), --flight-recorder and a directory of dumps, or --ras");
   }
   verdict::Verdict verdict = verdict::Verdict::kPass;
   for (const std::string& path : options.paths) {
@@ -192,6 +202,15 @@ Work AddDiagnose(ArgumentParser& parser) {
              "Instead of run files: a directory of PyTorch's Flight Recorder dumps");
   parser.Add("--prefix", options->flight.prefix,
              "A part of the dumps' names: chooses one of several jobs in the directory");
+  parser
+      .Add(
+          "--ras", options->ras.of,
+          "Instead of run files: HOST:PORT of NCCL's RAS service (usually localhost:28028), or two "
+          "files with its answers")
+      .OneWordEach();
+  parser.Add("--ras-seconds", options->ras.seconds, "Between two looks at that service")
+      .BetweenReals(0, 3600)
+      .ShowDefault();
   parser.Add("--format", options->format, "text, or json: one line a case or lifetime")
       .OneOf({"text", "json"})
       .ShowDefault();

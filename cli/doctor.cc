@@ -1,10 +1,8 @@
 // `lockstep doctor`: the facts of this machine, judged against the known causes of hanging jobs.
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <ctime>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -17,6 +15,7 @@
 #include "cli/subcommand.h"
 #include "core/base/clock.h"
 #include "core/base/random.h"
+#include "core/base/utc.h"
 #include "core/base/version.h"
 #include "core/environment/elf.h"
 #include "core/environment/facts.h"
@@ -38,6 +37,7 @@ struct Options {
   std::string nvml_library;
   std::string nccl_library;
   bool facts = false;
+  bool nagios = false;
 };
 
 struct Examination {
@@ -187,14 +187,32 @@ std::string JsonOf(const Examination& examination) {
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+// Monitoring Plugins Guidelines: one line, figures behind a bar, and these exit codes.
+enum class PluginState { kOk, kWarning, kCritical, kUnknown };
+
+ExitCode TellNagios(PluginState state, std::string sentence, const std::string& figures = "") {
+  constexpr const char* kWords[] = {"OK", "WARNING", "CRITICAL", "UNKNOWN"};
+  std::replace(sentence.begin(), sentence.end(), '|', '/');
+  fmt::print("LOCKSTEP DOCTOR {} - {}{}\n", kWords[static_cast<int>(state)], sentence,
+             figures.empty() ? "" : " | " + figures);
+  return static_cast<ExitCode>(state);
+}
+
+ExitCode TellNagios(const Examination& examination) {
+  const std::size_t problems = Count(examination.checkup, environment::Level::kProblem);
+  const std::size_t warnings = Count(examination.checkup, environment::Level::kWarning);
+  return TellNagios(problems > 0   ? PluginState::kCritical
+                    : warnings > 0 ? PluginState::kWarning
+                                   : PluginState::kOk,
+                    Headline(examination),
+                    fmt::format("problems={} warnings={}", problems, warnings));
+}
+
 // The same file as of any run, without cases: `show`, `compare` and reports read it.
 results::store::Run RunOf(const Examination& examination, double seconds) {
   results::store::Run run;
   run.name = "doctor";
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  run.started_at = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", utc);
+  run.started_at = UtcNow();
   const std::uint64_t unique = Mix64(static_cast<std::uint64_t>(MonotonicNs())) ^
                                (static_cast<std::uint64_t>(getpid()) << 32);
   run.id = fmt::format("{:08x}", static_cast<std::uint32_t>(Mix64(unique)));
@@ -236,9 +254,12 @@ Result<ExitCode> Doctor(const Options& options) {
   examination.nccl_rules = NcclRules(rules);
   results::store::Run run =
       RunOf(examination, static_cast<double>(MonotonicNs() - began_ns) * 1e-9);
-  fmt::print("{}",
-             options.format == "json" ? JsonOf(examination) : TextOf(examination, options.facts));
+  if (!options.nagios) {
+    fmt::print("{}",
+               options.format == "json" ? JsonOf(examination) : TextOf(examination, options.facts));
+  }
   if (!options.output.empty()) LOCKSTEP_RETURN_IF_ERROR(file.Store(run));
+  if (options.nagios) return TellNagios(examination);
   return verdict::ExitCodeOf(run.verdict);
 }
 
@@ -253,7 +274,13 @@ Work AddDoctor(ArgumentParser& parser) {
   parser.Add("--nvml-library", options->nvml_library, "Another libnvidia-ml.so than the driver's");
   parser.Add("--nccl-library", options->nccl_library,
              "Judge this libnccl.so.2 alone, instead of those that can be found");
-  return [options] { return Doctor(*options); };
+  parser.Flag("--nagios", options->nagios,
+              "One line and the exit codes of a monitoring plugin: 0 OK, 1 WARNING, 2 CRITICAL, 3");
+  return [options]() -> Result<ExitCode> {
+    Result<ExitCode> code = Doctor(*options);
+    if (code.ok() || !options->nagios) return code;
+    return TellNagios(PluginState::kUnknown, code.status().message());
+  };
 }
 
 }  // namespace lockstep::cli

@@ -37,6 +37,22 @@ class DoctorTest(unittest.TestCase):
         self.assertIn("Open MPI", facts["software/mpirun"])
         self.assertRegex(facts["software/gloo"], r"^\d|^unknown: ")
 
+    def test_a_monitoring_plugin_says_one_line(self):
+        rules = os.path.join(FOLDER, "plugin.toml")
+        for level, code, word in (("problem", 2, "CRITICAL"), ("warning", 1, "WARNING"),
+                                  (None, 0, "OK")):
+            with open(rules, "w", encoding="utf-8") as file:
+                file.write('[[rule]]\nid = "a"\nwhen = ["limits/open_files %s 1"]\nlevel = "%s"\n'
+                           'message = "m | n"\nremedy = "r"\n'
+                           % (">=" if level else "<", level or "problem"))
+            done = doctor("--nagios", f"--rules={rules}")
+            self.assertEqual((done.returncode, done.stderr), (code, ""))
+            self.assertRegex(done.stdout, r"\ALOCKSTEP DOCTOR %s - [^|\n]* \| problems=%d "
+                             r"warnings=%d\n\Z" % (word, code == 2, code == 1))
+        done = doctor("--nagios", "--rules=/nowhere.toml")
+        self.assertEqual((done.returncode, done.stderr), (3, ""))
+        self.assertRegex(done.stdout, r"\ALOCKSTEP DOCTOR UNKNOWN - --rules: '/nowhere.toml'.*\n\Z")
+
     def test_a_planted_limit_is_found_and_without_it_is_not(self):
         script = f"ulimit -n 256; exec {LOCKSTEP} doctor --format=json"
         done = subprocess.run(["sh", "-c", script], capture_output=True, text=True)

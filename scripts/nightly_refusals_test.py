@@ -2,7 +2,9 @@
 """When scripts/nightly runs nothing, or no more: in a folder that is finished, without a program,
 and when launches give no answer."""
 
+import contextlib
 import glob
+import io
 import json
 import os
 import subprocess
@@ -10,7 +12,7 @@ import tempfile
 import unittest
 
 from nightly_testing import LATENCY, Folder
-from qualification import journal, plan, verdict
+from qualification import journal, nightly, plan, verdict
 
 
 class Finished(Folder):
@@ -29,9 +31,25 @@ class Finished(Folder):
         done = subprocess.run(["scripts/nightly", self.plan(self.TEXT), "--output=" + self.output],
                               capture_output=True, text=True, check=False)
         self.assertEqual(3, done.returncode)
+        plugin = subprocess.run(["scripts/nightly", self.plan(self.TEXT), "--nagios",
+                                 "--output=" + self.output],
+                                capture_output=True, text=True, check=False)
+        self.assertEqual(3, plugin.returncode)
+        self.assertRegex(plugin.stdout, r"\ALOCKSTEP NIGHTLY UNKNOWN - NOT RUN: .*\n\Z")
         self.assertRegex(done.stdout, r"^NOT RUN: .*/out was finished on %s, \d+ s ago: "
                          r"QUALIFIED\. Nothing was run now; give another --output" %
                          answer["ended"])
+
+    def test_a_plugin_has_other_exit_codes(self):
+        for code, state, word in ((0, 0, "OK"), (1, 2, "CRITICAL"), (5, 1, "WARNING"),
+                                  (3, 3, "UNKNOWN"), (4, 3, "UNKNOWN")):
+            with contextlib.redirect_stdout(io.StringIO()) as said:
+                self.assertEqual(state, nightly.tell_nagios(code, "a | b\n  c"))
+            self.assertEqual("LOCKSTEP NIGHTLY %s - a / b c\n" % word, said.getvalue())
+        done = subprocess.run(["scripts/nightly", self.plan("ranks = true"), "--nagios"],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual((3, ""), (done.returncode, done.stderr))
+        self.assertRegex(done.stdout, r"\ALOCKSTEP NIGHTLY UNKNOWN - .*ranks.*\n\Z")
 
     def test_what_was_wrong_then_is_shown(self):
         state = journal.Journal(self.output)

@@ -10,7 +10,8 @@ that is finished nothing is run: it says NOT RUN, when that was and what was fou
 it runs in results/nightly/DATE, a folder of tonight; a night lasts from noon to noon.
 
 Exit codes: 0 QUALIFIED, 1 NOT QUALIFIED, 5 only slower than the baseline, 3 INCONCLUSIVE or NOT
-RUN, 2 usage, 4 environment: a program is not installed, no space.
+RUN, 2 usage, 4 environment: a program is not installed, no space. With --nagios they are those of a
+plugin, behind one line: 0 OK, 1 WARNING (slower), 2 CRITICAL (NOT QUALIFIED), 3 UNKNOWN (all else).
 """
 import fcntl
 import json
@@ -29,6 +30,8 @@ from qualification.runner import Runner
 BEGINNINGS = 3  # of a launch in which nightly itself was ended
 MUTE = 3  # launches of a soak one after the other without an answer: the rest would have none
 LEAVING_SECONDS = 60  # that a launch of an ended nightly may take to leave
+# Exit codes of ours -> those of monitoring plugins (Monitoring Plugins Guidelines), their words.
+NAGIOS = {0: (0, "OK"), 5: (1, "WARNING"), 1: (2, "CRITICAL")}
 
 
 class Stopped(Exception):
@@ -162,12 +165,27 @@ def read_options(arguments):
                         help="folder of the state, the launches and the verdict (one of tonight)")
     parser.add_argument("--programs", help="folder of the programs, instead of PATH")
     parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument("--nagios", action="store_true",
+                        help="one line and the exit codes of a monitoring plugin")
     options = parser.parse_args(arguments)
     if bool(options.plan) == bool(options.profile):
         parser.error("give a PLAN.toml or a --profile")
     if options.plan and (options.budget or options.baseline):
         parser.error("write budget and baseline into the plan; the options go with a --profile")
     return options
+
+
+def tell_nagios(code, sentence):
+    """A plugin's line; its exit code."""
+    state, word = NAGIOS.get(code, (3, "UNKNOWN"))
+    print("LOCKSTEP NIGHTLY %s - %s" % (word, " ".join(sentence.split()).replace("|", "/")))
+    return state
+
+
+def fail(options, code, message):
+    if options.nagios:
+        sys.exit(tell_nagios(code, str(message)))
+    launches.fail("nightly", code, message)
 
 
 def main(arguments):
@@ -185,11 +203,13 @@ def main(arguments):
             signal.signal(number, nightly.stop)
         answer = nightly.run()
     except (PlanError, JournalError) as error:
-        launches.fail("nightly", 2, error)
+        fail(options, 2, error)
     except OSError as error:
-        launches.fail("nightly", 4, error)
+        fail(options, 4, error)
     except Stopped:
-        launches.fail("nightly", 3, "stopped; the same command goes on")
+        fail(options, 3, "stopped; the same command goes on")
+    if options.nagios:
+        return tell_nagios(answer["exit_code"], verdict.format_answer(answer).splitlines()[0])
     print(json.dumps(answer, indent=1) if options.format == "json"
           else verdict.format_answer(answer), end="\n" if options.format == "json" else "")
     return answer["exit_code"]

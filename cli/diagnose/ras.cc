@@ -1,0 +1,104 @@
+// Takes two looks, hears the witness, and prints what it suspects. One look is never enough: ranks
+// of a job that is well are always a few launches apart.
+#include "cli/diagnose/ras.h"
+
+#include <fmt/core.h>
+#include <time.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "cli/diagnose/print.h"
+#include "core/base/version.h"
+#include "core/ras/ask.h"
+#include "core/ras/witness.h"
+#include "results/report/findings.h"
+
+namespace lockstep::cli::diagnose {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+bool IsFile(const std::string& name) {
+  std::error_code ignored;
+  return std::filesystem::exists(name, ignored);
+}
+
+Result<ras::JobStatus> Look(const std::string& name) {
+  if (!IsFile(name)) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::string answer, ras::Ask(name));
+    return ras::ParseStatus(answer, name);
+  }
+  std::ifstream file(name, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file) return EnvironmentError(fmt::format("--ras {}: cannot be read; check its mode", name));
+  return ras::ParseStatus(text, name);
+}
+
+Status Check(const RasOptions& options) {
+  if (options.of.size() > 2) {
+    return InvalidInput(fmt::format("--ras is given {} times; give HOST:PORT once, or two files",
+                                    options.of.size()));
+  }
+  if (options.of.size() == 1 && IsFile(options.of.front())) {
+    return InvalidInput(fmt::format(
+        "--ras {}: one look shows no progress; give a second file, taken some seconds later",
+        options.of.front()));
+  }
+  return OkStatus();
+}
+
+void Sleep(double seconds) {
+  const double whole = std::floor(seconds);
+  timespec left{static_cast<time_t>(whole), static_cast<long>((seconds - whole) * 1e9)};
+  nanosleep(&left, nullptr);
+}
+
+std::string FormatText(const ras::JobStatus& status, const ras::Testimony& testimony) {
+  const verdict::Judgement judgement{testimony.verdict, {}, testimony.findings};
+  std::string text = FormatFirstLine(judgement);
+  if (text.empty()) {
+    text = fmt::format("{}: {}\n", results::report::Shout(testimony.verdict), testimony.sentence);
+  }
+  text += fmt::format("two looks by the RAS of NCCL {}, {} communicator{}: a suspicion at most\n",
+                      status.version.empty() ? "?" : status.version, status.communicators.size(),
+                      status.communicators.size() == 1 ? "" : "s");
+  for (const verdict::Finding& finding : testimony.findings) text += FormatFinding(finding, "  ");
+  return text;
+}
+
+Json ToJson(const ras::JobStatus& status, const ras::Testimony& testimony) {
+  Json json = {{"lockstep", ThisVersionText()},
+               {"nccl_version", status.version},
+               {"verdict", verdict::NameOf(testimony.verdict)},
+               {"why", testimony.sentence},
+               {"findings", Json::array()}};
+  for (const verdict::Finding& finding : testimony.findings) {
+    json["findings"].push_back(diagnose::ToJson(finding));
+  }
+  return json;
+}
+
+}  // namespace
+
+Result<ExitCode> DiagnoseRas(const RasOptions& options) {
+  LOCKSTEP_RETURN_IF_ERROR(Check(options));
+  LOCKSTEP_ASSIGN_OR_RETURN(const ras::JobStatus first, Look(options.of.front()));
+  if (options.of.size() == 1) Sleep(options.seconds);
+  LOCKSTEP_ASSIGN_OR_RETURN(const ras::JobStatus second, Look(options.of.back()));
+  const ras::Testimony testimony = ras::Hear(first, second);
+  const ExitCode code = verdict::ExitCodeOf(testimony.verdict);
+  if (options.json) {
+    fmt::print("{}\n",
+               ToJson(second, testimony).dump(-1, ' ', false, Json::error_handler_t::replace));
+  } else {
+    fmt::print("{}exit code {}\n", FormatText(second, testimony), static_cast<int>(code));
+  }
+  return code;
+}
+
+}  // namespace lockstep::cli::diagnose

@@ -1,0 +1,25 @@
+// `lockstep diagnose --ras HOST:PORT`: what NCCL's own RAS service lets one suspect of a running
+// job.
+#ifndef LOCKSTEP_CLI_DIAGNOSE_RAS_H_
+#define LOCKSTEP_CLI_DIAGNOSE_RAS_H_
+
+#include <string>
+#include <vector>
+
+#include "core/base/status.h"
+
+namespace lockstep::cli::diagnose {
+
+struct RasOptions {
+  // HOST:PORT, which is asked twice; or two files with answers, in order of time. Empty: not asked
+  // for.
+  std::vector<std::string> of;
+  double seconds = 5;  // between the looks
+  bool json = false;
+};
+
+Result<ExitCode> DiagnoseRas(const RasOptions& options);
+
+}  // namespace lockstep::cli::diagnose
+
+#endif  // LOCKSTEP_CLI_DIAGNOSE_RAS_H_

@@ -1,0 +1,17 @@
+// The JSON form of a status, which holds all that RAS gathered.
+#ifndef LOCKSTEP_CORE_RAS_PARSE_JSON_H_
+#define LOCKSTEP_CORE_RAS_PARSE_JSON_H_
+
+#include <optional>
+#include <string_view>
+
+#include "core/ras/status.h"
+
+namespace lockstep::ras {
+
+// Nothing: not that form, or cut off.
+std::optional<JobStatus> ParseJson(std::string_view text);
+
+}  // namespace lockstep::ras
+
+#endif  // LOCKSTEP_CORE_RAS_PARSE_JSON_H_

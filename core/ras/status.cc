@@ -1,0 +1,171 @@
+// Either form. The text form has sections that begin with "#0-0 (HASH) MISMATCH". Below it stand
+// groups of ranks, each followed by those of its ranks that are few. Lines that say nothing of
+// these are passed over.
+#include "core/ras/status.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <sstream>
+#include <string>
+#include <tuple>
+
+#include "core/ras/parse_json.h"
+
+namespace lockstep::ras {
+namespace {
+
+constexpr std::size_t kMostWord = 63;
+
+// "Rank 5 … managed by process 483077 on node 172.16.64.210"
+Rank RankIn(const std::string& line) {
+  Rank rank;
+  std::sscanf(line.c_str(), "Rank %d", &rank.number);
+  constexpr std::string_view kProcess = "managed by process ";
+  const std::size_t at = line.find(kProcess);
+  int pid = 0;
+  char host[kMostWord + 1] = "";
+  if (at != line.npos &&
+      std::sscanf(line.c_str() + at + kProcess.size(), "%d on node %63s", &pid, host) == 2) {
+    rank.place = fmt::format("pid {} on {}", pid, host);
+  }
+  return rank;
+}
+
+class TextReader {
+ public:
+  explicit TextReader(JobStatus& status) : status_(status) {}
+
+  void Take(const std::string& line) {
+    char word[kMostWord + 1] = "";
+    if (std::sscanf(line.c_str(), "NCCL version %63s", word) == 1) {
+      status_.version = word;
+    } else if (line.starts_with('#')) {
+      Begin(line);
+    } else if (section_ != Section::kNone) {
+      Detail(line);
+    }
+  }
+
+ private:
+  enum class Section { kNone, kIncomplete, kError, kMismatch, kOther };
+
+  // "#0-0 (cf264af53edbe986) INCOMPLETE"
+  void Begin(const std::string& line) {
+    char hash[kMostWord + 1] = "", kind[kMostWord + 1] = "";
+    section_ = Section::kNone;
+    if (std::sscanf(line.c_str(), "#%*d-%*d (%63[0-9a-f]) %63s", hash, kind) != 2) return;
+    section_ = std::strcmp(kind, "INCOMPLETE") == 0 ? Section::kIncomplete
+               : std::strcmp(kind, "ERROR") == 0    ? Section::kError
+               : std::strcmp(kind, "MISMATCH") == 0 ? Section::kMismatch
+                                                    : Section::kOther;
+    operation_.clear();
+    what_.clear();
+    const std::string name = fmt::format("0x{}", hash);
+    const auto known =
+        std::find_if(status_.communicators.begin(), status_.communicators.end(),
+                     [&](const Communicator& communicator) { return communicator.name == name; });
+    at_ = static_cast<std::size_t>(known - status_.communicators.begin());
+    if (known == status_.communicators.end()) status_.communicators.emplace_back().name = name;
+  }
+
+  void Detail(const std::string& line) {
+    switch (section_) {
+      case Section::kIncomplete:
+        return Incomplete(line);
+      case Section::kError:
+        return Error(line);
+      case Section::kMismatch:
+        return Mismatch(line);
+      case Section::kNone:
+      case Section::kOther:
+        return;
+    }
+  }
+
+  void Incomplete(const std::string& line) {
+    std::vector<Rank>& missing = status_.communicators[at_].missing;
+    if (line.starts_with("Rank ")) return missing.push_back(RankIn(line));
+    if (!line.starts_with("The missing rank")) return;  // NCCL 2.24: "The missing ranks: 3,21"
+    std::istringstream numbers(line.substr(std::min(line.size(), line.find(':') + 1)));
+    for (std::string number; std::getline(numbers, number, ',');) {
+      Rank rank;
+      if (std::sscanf(number.c_str(), "%d", &rank.number) == 1) missing.push_back(rank);
+    }
+  }
+
+  // "2 ranks reported System error", "Rank 3 reported System error -- GPU …"
+  void Error(const std::string& line) {
+    constexpr std::string_view kReported = " reported ";
+    const std::size_t at = line.find(kReported);
+    if (at != line.npos) {
+      const std::size_t begin = at + kReported.size();
+      what_ = line.substr(begin, line.find(" --", begin) - begin);
+    }
+    if (line.starts_with("Rank ") && !what_.empty()) {
+      status_.communicators[at_].troubles.push_back({RankIn(line), what_});
+    }
+  }
+
+  void Mismatch(const std::string& line) {
+    char word[kMostWord + 1] = "";
+    if (std::sscanf(line.c_str(), "Communicator ranks have different %63s", word) == 1) {
+      operation_ = line.find("operation counts") == line.npos ? "" : word;
+      return;
+    }
+    if (operation_.empty()) return;  // of their states, which come and go
+    std::vector<CountGroup>& counts = status_.communicators[at_].counts;
+    unsigned long count = 0;
+    int ranks = 0;
+    const char* const text = line.c_str();
+    if (std::sscanf(text, "%d ranks have launched up to operation %lu", &ranks, &count) == 2 ||
+        (std::sscanf(text, "%d ranks have not", &ranks) == 1 && line.ends_with("any operations"))) {
+      counts.push_back({operation_, count, ranks, {}});
+    } else if (std::sscanf(text, "Rank %*d has launched up to operation %lu", &count) == 1 ||
+               line.find(" has not launched any operations") != line.npos) {
+      counts.push_back({operation_, count, 1, {RankIn(line)}});
+    } else if (line.starts_with("Rank ") && !counts.empty()) {
+      counts.back().named.push_back(RankIn(line));
+    }
+  }
+
+  JobStatus& status_;
+  Section section_ = Section::kNone;
+  std::size_t at_ = 0;     // of the communicator
+  std::string operation_;  // whose counts differ
+  std::string what_;       // was reported
+};
+
+}  // namespace
+
+Result<JobStatus> ParseStatus(std::string_view text, const std::string& origin) {
+  if (std::optional<JobStatus> status = ParseJson(text)) return *std::move(status);
+  JobStatus status;
+  TextReader reader(status);
+  std::istringstream lines{std::string(text)};
+  bool known = false;
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t begin = line.find_first_not_of(" \t");
+    const std::size_t end = line.find_last_not_of(" \t\r");
+    if (begin == line.npos) continue;
+    line = line.substr(begin, end + 1 - begin);
+    known = known || line.starts_with("NCCL version") || line.starts_with("Communicators...");
+    reader.Take(line);
+  }
+  if (!known) {
+    return InvalidInput(fmt::format(
+        "{}: no status of NCCL's RAS; name HOST:PORT, or a file with what `ncclras -v` printed",
+        origin));
+  }
+  for (Communicator& communicator : status.communicators) {
+    std::stable_sort(communicator.counts.begin(), communicator.counts.end(),
+                     [](const CountGroup& a, const CountGroup& b) {
+                       return std::tie(a.operation, a.count) < std::tie(b.operation, b.count);
+                     });
+  }
+  return status;
+}
+
+}  // namespace lockstep::ras

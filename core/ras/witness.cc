@@ -1,0 +1,162 @@
+// A difference counts only if both looks show it: collectives outpace the looks, and communicators
+// come and go. Who launched least is behind; whom RAS does not reach may be stopped, gone or cut
+// off.
+#include "core/ras/witness.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace lockstep::ras {
+namespace {
+
+using verdict::Cause;
+using verdict::Finding;
+
+constexpr const char* kNext =
+    "RAS alone proves nothing: take Flight Recorder dumps (lockstep diagnose --flight-recorder), "
+    "and "
+    "look at the process.";
+
+const Communicator* Find(const JobStatus& status, const std::string& name) {
+  for (const Communicator& communicator : status.communicators) {
+    if (communicator.name == name) return &communicator;
+  }
+  return nullptr;
+}
+
+bool Contains(const std::vector<Rank>& ranks, const Rank& rank) {
+  return std::any_of(ranks.begin(), ranks.end(),
+                     [&](const Rank& one) { return one.number == rank.number; });
+}
+
+std::string Named(const Rank& rank) {
+  return rank.place.empty() ? fmt::format("rank {}", rank.number)
+                            : fmt::format("rank {} ({})", rank.number, rank.place);
+}
+
+Finding Suspect(Cause cause, const std::vector<Rank>& ranks, const Communicator& communicator,
+                const std::string& headline) {
+  Finding finding;
+  finding.cause = cause;
+  for (const Rank& rank : ranks) finding.culprits.push_back(rank.number);
+  finding.message = fmt::format("{}; communicator {}", headline, communicator.name);
+  finding.headline = verdict::Headline(headline);
+  finding.remedy = kNext;
+  return finding;
+}
+
+void AddTroubles(const Communicator& now, std::vector<Finding>& findings) {
+  for (const Trouble& trouble : now.troubles) {
+    findings.push_back(Suspect(Cause::kRankFailed, {trouble.rank}, now,
+                               fmt::format("{} reports: {}", Named(trouble.rank), trouble.what)));
+  }
+}
+
+void AddMissing(const Communicator& before, const Communicator& now,
+                std::vector<Finding>& findings) {
+  for (const Rank& rank : now.missing) {
+    if (!Contains(before.missing, rank)) continue;
+    findings.push_back(
+        Suspect(Cause::kRankLost, {rank}, now,
+                Named(rank) + " does not answer NCCL's RAS: stopped, gone or cut off"));
+  }
+}
+
+void AddInitializing(const Communicator& before, const Communicator& now,
+                     std::vector<Finding>& findings) {
+  std::vector<Rank> still;
+  for (const Rank& rank : now.initializing) {
+    if (Contains(before.initializing, rank)) still.push_back(rank);
+  }
+  if (still.empty()) return;
+  findings.push_back(
+      Suspect(Cause::kInitFailure, still, now,
+              fmt::format("{}{} still initializes the communicator", Named(still.front()),
+                          still.size() == 1 ? "" : fmt::format(" and {} more", still.size() - 1))));
+}
+
+// Of one operation, the fewest launches first.
+using Groups = std::vector<CountGroup>;
+
+std::vector<Groups> ByOperation(const Communicator& communicator) {
+  std::vector<Groups> all;
+  for (const CountGroup& group : communicator.counts) {
+    if (all.empty() || all.back().front().operation != group.operation) all.emplace_back();
+    all.back().push_back(group);
+  }
+  return all;
+}
+
+// Ranks that are first in one operation and last in another took different ways.
+bool TookDifferentWays(const std::vector<Groups>& operations) {
+  for (const Groups& one : operations) {
+    for (const Groups& other : operations) {
+      for (const Rank& rank : one.front().named) {
+        if (Contains(other.back().named, rank)) return true;
+      }
+    }
+  }
+  return false;
+}
+
+std::string Counts(const Groups& groups) {
+  const CountGroup& few = groups.front();
+  const CountGroup& many = groups.back();
+  return fmt::format("launched {} {}, {} {}", few.count, few.operation,
+                     many.ranks == 1 && !many.named.empty()
+                         ? fmt::format("rank {}", many.named.front().number)
+                         : fmt::format("{} ranks", many.ranks),
+                     many.count);
+}
+
+void AddBehind(const Communicator& before, const Communicator& now,
+               std::vector<Finding>& findings) {
+  if (now.counts.empty() || now.counts != before.counts) return;
+  const std::vector<Groups> operations = ByOperation(now);
+  const bool differ = TookDifferentWays(operations);
+  for (const Groups& groups : operations) {
+    const CountGroup& few = groups.front();
+    const std::string who =
+        few.named.size() == 1 ? Named(few.named.front()) : fmt::format("{} ranks", few.ranks);
+    findings.push_back(
+        Suspect(differ ? Cause::kCollectiveMismatch : Cause::kRankBusy, few.named, now,
+                fmt::format("{} {}; no launch between the looks", who, Counts(groups))));
+  }
+}
+
+bool Moved(const JobStatus& first, const JobStatus& second) {
+  return std::any_of(
+      second.communicators.begin(), second.communicators.end(), [&](const Communicator& now) {
+        const Communicator* before = Find(first, now.name);
+        return before != nullptr && (now.total != before->total || now.counts != before->counts);
+      });
+}
+
+}  // namespace
+
+Testimony Hear(const JobStatus& first, const JobStatus& second) {
+  Testimony testimony;
+  for (const Communicator& now : second.communicators) {
+    AddTroubles(now, testimony.findings);
+    const Communicator* before = Find(first, now.name);
+    if (before == nullptr) continue;
+    AddMissing(*before, now, testimony.findings);
+    AddInitializing(*before, now, testimony.findings);
+    AddBehind(*before, now, testimony.findings);
+  }
+  if (!testimony.findings.empty()) return testimony;
+  if (Moved(first, second)) {
+    testimony.verdict = verdict::Verdict::kPass;
+    testimony.sentence = "NCCL goes on: ranks launched operations between the looks";
+  } else if (second.counts_all) {
+    testimony.sentence =
+        "all ranks launched the same and nothing since: idle, or all wait in one collective";
+  } else {
+    testimony.sentence =
+        "RAS names no rank; NCCL before 2.28.7 does not say whether the job goes on";
+  }
+  return testimony;
+}
+
+}  // namespace lockstep::ras
