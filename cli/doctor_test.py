@@ -42,9 +42,9 @@ class DoctorTest(unittest.TestCase):
         for level, code, word in (("problem", 2, "CRITICAL"), ("warning", 1, "WARNING"),
                                   (None, 0, "OK")):
             with open(rules, "w", encoding="utf-8") as file:
-                file.write('[[rule]]\nid = "a"\nwhen = ["limits/open_files %s 1"]\nlevel = "%s"\n'
+                file.write('[[rule]]\nid = "a"\nwhen = ["limits/open_files < %s"]\nlevel = "%s"\n'
                            'message = "m | n"\nremedy = "r"\n'
-                           % (">=" if level else "<", level or "problem"))
+                           % ("1000000000" if level else "1", level or "problem"))
             done = doctor("--nagios", f"--rules={rules}")
             self.assertEqual((done.returncode, done.stderr), (code, ""))
             self.assertRegex(done.stdout, r"\ALOCKSTEP DOCTOR %s - [^|\n]* \| problems=%d "

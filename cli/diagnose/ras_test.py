@@ -80,7 +80,7 @@ class RasTest(unittest.TestCase):
         self.assertEqual(lines[0], "UNKNOWN: rank 1 (pid 101 on 10.0.0.1) launched 411 AllReduce, "
                          "2 ranks 412; no launch between the looks")
         self.assertIn("NCCL 2.29.2, 1 communicator: a suspicion at most", lines[1])
-        self.assertIn("rank_busy (suspected, rank 1)", out)
+        self.assertIn("rank_busy (suspected, ranks 1)", out)
         self.assertEqual(lines[-1], "exit code 3")
         self.assertEqual(service.heard, ["CLIENT PROTOCOL 2", "SET FORMAT json",
                                          "VERBOSE STATUS"] * 2)
