@@ -6,7 +6,7 @@ SUBSTITUTIONS = [
     # Names that stand for a file of the reader's.
     (r"results/runs/FILE\.h5|\bFILE\.h5|\bRUN\.h5", "run.h5", "a run of bench_allreduce"),
     (r"lockstep score run\.h5", "lockstep score stress.h5", "a run of stress"),
-    (r"--flight-recorder DIR", "--flight-recorder dumps", "exported from run.h5"),
+    (r"--flight-recorder (DIR|/shared/dumps)", "--flight-recorder dumps", "exported from run.h5"),
     (r"flight-recorder -o DIR", "flight-recorder -o dumps_again", "a new folder"),
     (r"--output=DIR\b", "--output=of_a_budget", "a new folder"),
     (r"OLD/matrix\.json NEW/matrix\.json|before/matrix\.json after/matrix\.json",

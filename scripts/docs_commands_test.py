@@ -23,6 +23,13 @@ program = "bench_allreduce"
 arguments = ["-b", "8", "-e", "8", "-n", "40", "-w", "2"]
 seconds = 10
 """
+SOLVER = """#include <mpi.h>
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Barrier(MPI_COMM_WORLD);
+  return MPI_Finalize();
+}
+"""
 CONFIGURATIONS = """[[configuration]]
 name = "mpi"
 [[configuration]]
@@ -73,7 +80,7 @@ class CommandsTest(unittest.TestCase):
         for name in ("run.h5", "gloo.h5", "mpi.h5", "old/a.h5", "new/a.h5"):
             os.makedirs(os.path.dirname(os.path.join(cls.folder, name)), exist_ok=True)
             cls.must(run + name)
-        cls.must("mpirun -np 2 stress --backend=gloo --scenario=uneven_inputs/case1 "
+        cls.must("mpirun -np 2 lockstep-stress --backend=gloo --scenario=uneven_inputs/case1 "
                  "--output=stress.h5")
         cls.must("lockstep export run.h5 --format=flight-recorder -o dumps")
         cls.must("mkdir -p results/runs results/nightly/1/launches && cp run.h5 results/runs && "
@@ -86,10 +93,12 @@ class CommandsTest(unittest.TestCase):
         for name, text in (("my_program.toml", program),
                            ("my_scenario.toml",
                             scenario + '[expect.any]\nranks = "finished"\n'),
+                           ("solver.c", SOLVER),
                            ("small_night.toml", 'backends = ["gloo"]\n' + SMALL_STEP),
                            ("small_matrix.toml", SMALL_STEP + CONFIGURATIONS)):
             with open(os.path.join(cls.folder, name), "w", encoding="utf-8") as file:
                 file.write(text)
+        cls.must("mpicc -g solver.c -o solver")
 
     @classmethod
     def run_one(cls, command):
