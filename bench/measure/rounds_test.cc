@@ -150,7 +150,7 @@ TEST(RoundsTest, ABudgetStopsWhatDoesNotFit) {
 
 // A sweep in virtual time, of which the batches are all that takes any.
 struct Sweep {
-  double seconds = 0;
+  double elapsed = 0;  // virtual seconds
   double first_order = 0;
   double longest_order = 0;
   std::vector<std::pair<double, double>> told;  // when, and how much is left
@@ -165,14 +165,14 @@ Sweep PlaySweep(const plan::Plan& plan, const std::vector<double>& base, double 
   Random random(seed);
   Sweep sweep;
   for (;;) {
-    const Round round = rounds.Next(sweep.seconds);
+    const Round round = rounds.Next(sweep.elapsed);
     if (round.batches.empty()) break;
     const double seconds = Play(round, base, noise, random, book, /*true_costs=*/true);
-    if (sweep.seconds == 0) sweep.first_order = seconds;
-    sweep.seconds += seconds;
+    if (sweep.elapsed == 0) sweep.first_order = seconds;
+    sweep.elapsed += seconds;
     sweep.longest_order = std::max(sweep.longest_order, seconds);
     rounds.Close();
-    sweep.told.emplace_back(sweep.seconds, countdown.Say(rounds.SecondsToGo(sweep.seconds)));
+    sweep.told.emplace_back(sweep.elapsed, countdown.Say(rounds.SecondsToGo(sweep.elapsed)));
   }
   rounds.StopForTime();
   for (std::size_t i = 0; i < plan.cases.size(); ++i) {
@@ -197,8 +197,8 @@ TEST(RoundsTest, ManyLargeCasesShareAMinuteAtMost) {
   std::vector<double> base;
   const plan::Plan plan = LongPlan(base);
   const Sweep sweep = PlaySweep(plan, base, 0.3);
-  EXPECT_GT(sweep.seconds, 40);
-  EXPECT_LT(sweep.seconds, 51);
+  EXPECT_GT(sweep.elapsed, 40);
+  EXPECT_LT(sweep.elapsed, 51);
   EXPECT_LT(sweep.first_order, 2);
   EXPECT_LT(sweep.longest_order, 2);
   EXPECT_GE(*std::min_element(sweep.rounds.begin(), sweep.rounds.end()), 1u);
@@ -238,7 +238,7 @@ TEST(RoundsTest, WhatIsLeftIsToldMonotonously) {
         least = std::min(least, left);
       }
       EXPECT_LE(sweep.told.front().second, 50);
-      EXPECT_LT(sweep.told.back().second, 0.1 * sweep.seconds + 2) << noise;
+      EXPECT_LT(sweep.told.back().second, 0.1 * sweep.elapsed + 2) << noise;
     }
   }
 }
