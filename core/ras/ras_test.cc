@@ -69,6 +69,14 @@ TEST(RasTest, ADifferenceThatMovesIsNone) {
   EXPECT_THAT(testimony.findings, IsEmpty());
 }
 
+TEST(RasTest, WhoIsBehindInOneOperationWhileOthersAreLaunchedGoesOn) {
+  const JobStatus first = Json(RankJson(0, 412, 3) + "," + RankJson(1, 411, 3));
+  const JobStatus second = Json(RankJson(0, 412, 4) + "," + RankJson(1, 411, 4));
+  const Testimony testimony = Hear(first, second);
+  EXPECT_EQ(testimony.verdict, Verdict::kPass);
+  EXPECT_THAT(testimony.findings, IsEmpty());
+}
+
 TEST(RasTest, NoChangeIsNoPass) {
   const JobStatus look = Json(RankJson(0, 412, 3) + "," + RankJson(1, 412, 3));
   const Testimony testimony = Hear(look, look);

@@ -112,7 +112,8 @@ std::string Counts(const Groups& groups) {
 
 void AddBehind(const Communicator& before, const Communicator& now,
                std::vector<Finding>& findings) {
-  if (now.counts.empty() || now.counts != before.counts) return;
+  const bool moved = now.counts != before.counts || now.total != before.total;
+  if (now.counts.empty() || moved) return;
   const std::vector<Groups> operations = ByOperation(now);
   const bool differ = TookDifferentWays(operations);
   for (const Groups& groups : operations) {
