@@ -51,7 +51,7 @@ FIGURES = {
     "broadcast_mib": ("core/ddp/coalesced_broadcast.h",
                       r"kBroadcastBucketBytes = (\d+) \* 1024 \* 1024"),
     "bucket_cap_mib": ("core/ddp/buckets.h", r"kDefaultBucketCapBytes = (\d+) \* 1024 \* 1024"),
-    "least_budget_s": (_ROUNDS, r"kLeastBudgetSeconds = (\d+);"),
+    "least_budget_s": (_ROUNDS, r"kLeastBudgetSeconds = ([\d.]+);"),
     "most_budget_s": (_ROUNDS, r"kMostBudgetSeconds = (\d+);"),
     "giant_ms": ("bench/measure/rounds.cc", r"kGiantNs = (\d+)'000'000"),
     "link_pass_s": ("bench/links/cases.cc", r"kBudgetSeconds = (\d+);"),

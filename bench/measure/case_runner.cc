@@ -68,7 +68,7 @@ Status CaseRunner::RunBatch(const Batch& batch, std::uint32_t round) {
   }
   bytes_.clear();
   AppendTo(bytes_, BatchRecord{case_index_, round, NowTicks() - begin, comparison_.checked,
-                               comparison_.wrong});
+                               comparison_.wrong, batch.warmup + batch.iterations});
   Report(bytes_);
   return OkStatus();
 }

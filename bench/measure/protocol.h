@@ -57,6 +57,7 @@ struct BatchRecord {
   std::uint64_t wall_ticks = 0;  // preparation, warm-up, timed iterations and comparisons
   std::int64_t checked = 0;      // elements compared
   std::int64_t wrong = 0;        // of them, elements that differ
+  std::uint32_t iterations = 0;  // warm-up included
 };
 
 // A located wrong element: the first one of an operation of an iteration. A worker leaves a

@@ -17,10 +17,13 @@ namespace {
 // drifts.
 constexpr double kBatchNs = 1'500'000;
 constexpr std::int64_t kFewestIterations = 2;
-constexpr std::int64_t kMostIterations = 64;
-// Iterations before the timed ones of each visit. The rank was asleep between rounds and the caches
-// held another case: measured here, 256 KiB is back after two iterations, 4 MiB after four, 16 MiB
-// after nine.
+constexpr std::int64_t kMostIterations = 256;  // a median needs no more, and a file has room
+// Iterations before the timed ones of each visit take at least this long, with their barriers and
+// comparisons: a processor that was asleep, or added large vectors, is slow for a while. Measured
+// here, 8 bytes take the same time in the first iteration after it as in the thousandth.
+constexpr double kWarmupNs = 500'000;
+// … and are at least so many, because the caches held another case: measured here, 256 KiB is back
+// after two iterations, 4 MiB after four, 16 MiB after nine.
 constexpr std::int64_t kWarmup = 4;
 constexpr std::int64_t kWarmupOfLarge = 8;
 constexpr double kLargeNs = 700'000;
@@ -31,9 +34,9 @@ constexpr double kGiantNs = 15'000'000;
 // A visit that costs less is light.
 constexpr double kLightSeconds = 0.004;
 // What a sweep may take when the user does not say.
-constexpr double kLeastBudgetSeconds = 6;
+constexpr double kLeastBudgetSeconds = 2.2;
 constexpr double kMostBudgetSeconds = 50;  // a minute, with what precedes and follows the rounds
-constexpr double kVisits = 25;
+constexpr double kVisits = 20;
 constexpr double kShareOfGiants = 0.4;
 // What an interval usually needs (see EstimateMedian): a guess for the progress line.
 constexpr double kUsualRounds = 14;
@@ -136,10 +139,15 @@ Batch Rounds::PlanBatch(std::size_t case_index) const {
   const std::int64_t fewest = plan_.paired ? kFewestSteps : kFewestIterations;
   batch.iterations = static_cast<std::uint32_t>(std::clamp<std::int64_t>(
       std::llround(kBatchNs / IterationNs(case_index)), fewest, kMostIterations));
-  batch.warmup = plan_.paired                         ? kWarmupOfSteps
-                 : IterationNs(case_index) > kLargeNs ? kWarmupOfLarge
-                                                      : kWarmup;
+  batch.warmup = plan_.paired ? kWarmupOfSteps : WarmupOf(case_index);
   return batch;
+}
+
+std::uint32_t Rounds::WarmupOf(std::size_t case_index) const {
+  const std::int64_t least = IterationNs(case_index) > kLargeNs ? kWarmupOfLarge : kWarmup;
+  const double each_ns = std::max(book_.Current(case_index).iteration_wall_ns, 1.0);
+  return static_cast<std::uint32_t>(
+      std::max(least, std::int64_t{std::llround(kWarmupNs / each_ns)}));
 }
 
 bool Rounds::Known(std::size_t case_index) const {

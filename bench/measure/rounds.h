@@ -33,7 +33,7 @@ class Rounds {
   void BeginRepetition();
 
   // The time for a sweep: the plan's (five times that until each case has the rounds it needs), or
-  // enough for 25 visits of all cases that are not light, at least 6 s and at most 50 s. In that
+  // enough for 20 visits of all cases that are not light, at least 2.2 s and at most 50 s. In that
   // time a quiet machine reaches 5 % at all sizes; one that drifts would not in a minute, and is
   // told its wider intervals sooner. Until each case was visited once it is the most. Infinite for
   // fixed iterations without a budget.
@@ -76,6 +76,7 @@ class Rounds {
   bool AllKnown() const;
   bool IsGiant(std::size_t case_index) const;
   double IterationNs(std::size_t case_index) const;
+  std::uint32_t WarmupOf(std::size_t case_index) const;
   std::vector<std::size_t> Running() const;
   std::vector<std::size_t> Visitors(double seconds_left) const;
   void BeginRound(double seconds_left);

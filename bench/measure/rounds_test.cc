@@ -41,7 +41,8 @@ double Play(const Round& round, const std::vector<double>& base, double noise, R
         AppendTo(bytes, SampleRecord{batch.case_index, round.number, entry,
                                      entry + static_cast<Ticks>(ns)});
       }
-      AppendTo(bytes, BatchRecord{batch.case_index, round.number, cost, 4, 0});
+      AppendTo(bytes, BatchRecord{batch.case_index, round.number, cost, 4, 0,
+                                  batch.warmup + batch.iterations});
       book.Add(rank, bytes);
     }
   }
@@ -90,6 +91,24 @@ TEST(RoundsTest, EveryRoundVisitsAllCasesInAnotherOrder) {
     orders.insert(order);
   }
   EXPECT_GT(orders.size(), 3u);
+}
+
+// Each iteration takes with what surrounds it twice the time of the call.
+TEST(RoundsTest, WarmupTakesATimeAndIsNeverShort) {
+  const plan::Plan plan = SmallPlan();
+  SampleBook book(2, plan.cases.size(), TickScale{});
+  Rounds rounds(plan, book, kOutboxRecords);
+  Random random(1);
+  const std::vector<double> base = {250, 5'000, 1e5, 9e5};
+  Play(rounds.Next(0), base, 0, random, book, /*true_costs=*/true);
+  rounds.Close();
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> planned(plan.cases.size());
+  for (const Batch& batch : rounds.Next(0).batches) {
+    planned[batch.case_index] = {batch.warmup, batch.iterations};
+  }
+  // 0.5 ms of warm-up and 1.5 ms of calls, within bounds.
+  EXPECT_EQ(planned, (std::vector<std::pair<std::uint32_t, std::uint32_t>>{
+                         {1000, 256}, {50, 256}, {4, 15}, {8, 2}}));
 }
 
 TEST(RoundsTest, FixedCountsAreExactAndInOrder) {
@@ -182,7 +201,7 @@ Sweep PlaySweep(const plan::Plan& plan, const std::vector<double>& base, double 
   return sweep;
 }
 
-// 190 buckets and sequences, from 0.3 to 150 ms: 25 visits would take minutes.
+// 190 buckets and sequences, from 0.3 to 150 ms: 20 visits would take minutes.
 plan::Plan LongPlan(std::vector<double>& base) {
   plan::Plan plan = plan::Doubling({}, 2, 1);
   plan.cases.resize(190, plan.cases[0]);
@@ -355,45 +374,6 @@ TEST(RoundsTest, LostCasesStayLost) {
   rounds.StopAll("interrupted");
   EXPECT_EQ(rounds.stopped_by(1), "lost");
   EXPECT_EQ(rounds.stopped_by(0), "not_run");
-}
-
-TEST(SampleBookTest, RowsOfADeadRankAreMarkedAbsent) {
-  SampleBook book(2, 1, TickScale{});
-  std::string three;
-  for (Ticks t : {100u, 200u, 300u}) AppendTo(three, SampleRecord{0, 0, t, t + 10});
-  std::string one;
-  AppendTo(one, SampleRecord{0, 0, 105, 120});
-  AppendTo(one, WrongRecord{0, false, 0, 7, "1", "2"});
-  book.Add(0, three);
-  book.Add(1, one);
-  const results::store::Samples samples = SamplesOf(book.Book(0, 0), TickScale{});
-  ASSERT_EQ(samples.iterations(), 3);
-  EXPECT_EQ(samples.exit_ns[1], 120);
-  EXPECT_EQ(samples.entry_ns[3], results::store::Samples::kNoTime);
-  EXPECT_EQ(book.Book(0, 0).complete_rows(), 1);
-  ASSERT_EQ(book.Book(0, 0).wrong.size(), 1u);
-  EXPECT_EQ(book.Book(0, 0).wrong[0].iteration, 0);
-}
-
-TEST(SampleBookTest, PartsOfADeadRankAreMarkedAbsent) {
-  plan::Plan plan = SmallPlan();
-  plan.cases.resize(1);
-  plan.cases[0].parts = {{"a_ns", "ns"}, {"share", "", plan::RankReduction::kMean}};
-  SampleBook book(2, 1, TickScale{});
-  std::string two;
-  for (const double value : {1.0, 2.0}) {
-    AppendTo(two, SampleRecord{0, 0, 100, 110});
-    AppendTo(two, PartsRecord{0, {value, value / 10}});
-  }
-  book.Add(0, two);
-  book.Add(1, std::string_view(two).substr(0, two.size() / 2));
-  const std::vector<results::store::Part> parts = PartsOf(book.Book(0, 0), plan.cases[0]);
-  ASSERT_EQ(parts.size(), 2u);
-  EXPECT_EQ(parts[1].name, "share");
-  EXPECT_EQ(parts[1].over, "mean");
-  EXPECT_EQ(parts[0].values[2], 2.0);
-  EXPECT_EQ(parts[1].values[1], 0.1);
-  EXPECT_TRUE(std::isnan(parts[0].values[3]));
 }
 
 }  // namespace

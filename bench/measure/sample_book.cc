@@ -102,6 +102,7 @@ void SampleBook::Add(int rank, std::string_view bytes) {
     book.wrong_elements += record.wrong;
     book.last_wall_ns =
         static_cast<double>(record.wall_ticks) * ns_per_tick_[static_cast<std::size_t>(rank)];
+    book.iteration_wall_ns = book.last_wall_ns / std::max(record.iterations, 1u);
     const bool first = book.least_wall_ns == 0;
     book.least_wall_ns =
         first ? book.last_wall_ns : std::min(book.least_wall_ns, book.last_wall_ns);

@@ -33,6 +33,7 @@ struct CaseBook {
   std::int64_t wrong_elements = 0;
   double last_wall_ns = 0;       // the cost of the newest batch, comparisons included
   double least_wall_ns = 0;      // … of the cheapest
+  double iteration_wall_ns = 0;  // of the newest batch: an iteration with all that surrounds it
   std::int64_t closed_rows = 0;  // rows that CloseRound has seen
   double clock_error_ns = 0;  // bound of how far stamps of two ranks are off, after PutOnOneClock
 

@@ -154,7 +154,8 @@ coordinator::ScriptStep Sampled(int rank, std::uint32_t case_index, int count, s
     const auto entry = static_cast<Ticks>(coordinator::FakeCoordinator::kBeginNs + i * 20'000);
     AppendTo(bytes, measure::SampleRecord{case_index, 0, entry, entry + 10'000});
   }
-  AppendTo(bytes, measure::BatchRecord{case_index, 0, 1'000'000, count, wrong});
+  AppendTo(bytes, measure::BatchRecord{case_index, 0, 1'000'000, count, wrong,
+                                       static_cast<std::uint32_t>(count)});
   return coordinator::Wrote(rank, bytes);
 }
 

@@ -1,0 +1,79 @@
+#!/usr/bin/python3
+"""Pairs with other people's benchmarks: their tables as they printed them, and what pairs prove."""
+import os
+import tempfile
+import unittest
+
+from measuring import compare_with_osu, peers
+
+OSU = """
+# OSU MPI Allreduce Latency Test v7.4
+# Datatype: MPI_FLOAT.
+# Size       Avg Latency(us)  P50 Tail Lat(us)  P90 Tail Lat(us)  P99 Tail Lat(us)
+8                       0.24              0.22              0.27              0.36
+1048576               141.02            134.44            171.20            230.92
+"""
+IMB = """
+#----------------------------------------------------------------
+       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]
+            0         1000         0.04         0.04         0.04
+            8         1000         0.57         0.60         0.59
+"""
+GLOO = """
+Options:     processes=2, inputs=1, threads=1, verify=true
+   size (B)   elements   min (us)   p50 (us)   p99 (us)   max (us)   bandwidth (GB/s)   iterations
+        256         64        129        260      18945      52195              0.000         9492
+"""
+NCCL = """
+#       size         count      type   redop    root     time   algbw   busbw #wrong     time
+#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)
+           8             2     float     sum      -1    30.62    0.00    0.00      0    29.58
+# Avg bus bandwidth    : 0.0
+"""
+
+
+def peer(program):
+    return next(one for one in peers.PEERS if one.program == program)
+
+
+class PeersTest(unittest.TestCase):
+    def test_their_tables(self):
+        for program, text, times in (("osu_allreduce", OSU, {8: 0.22, 1048576: 134.44}),
+                                     ("IMB-MPI1", IMB, {0: 0.04, 8: 0.59}),
+                                     ("benchmark", GLOO, {256: 260}),
+                                     ("all_reduce_perf", NCCL, {8: 30.62})):
+            self.assertEqual(peers.times(peer(program), text), times, program)
+
+    def test_programs_are_found_below_the_folder(self):
+        folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+        os.makedirs(os.path.join(folder, "c", "blocking"))
+        for name, mode in (("osu_allreduce", 0o755), ("IMB-MPI1", 0o644)):
+            path = os.path.join(folder, "c", "blocking", name)
+            with open(path, "w", encoding="utf-8"):
+                pass
+            os.chmod(path, mode)
+        self.assertEqual([one.program for one, _ in peers.found_in(folder)], ["osu_allreduce"])
+
+
+class PairsTest(unittest.TestCase):
+    def test_the_interval_is_that_of_the_sign_test(self):
+        ratios = [1 + i / 100 for i in range(-10, 10)]  # 20 pairs: the 6th of each end
+        self.assertEqual(compare_with_osu.interval(ratios), (0.995, 0.95, 1.04))
+        self.assertEqual(compare_with_osu.interval([1.0] * 5)[1:], (0.0, float("inf")))
+
+    def test_words(self):
+        def word(size, low, high, program="osu_allreduce"):
+            return compare_with_osu.verdict(peer(program), size, low, high)
+        self.assertEqual(word(8, 0.96, 1.03), "same")
+        self.assertEqual(word(1 << 20, 0.96, 1.03), "not resolved")  # large ones: 3 %
+        self.assertEqual(word(8, 1.02, 1.06), "DIFFERENT")
+        self.assertEqual(word(8, 1.02, 1.06, "benchmark"), "ratio only")  # another loop
+
+    def test_a_folder_without_any_is_refused(self):
+        with self.assertRaises(SystemExit) as ended:
+            compare_with_osu.main([tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))])
+        self.assertEqual(ended.exception.code, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,180 @@
+"""Does bench_allreduce tell the same truth as the benchmarks that lie in a folder?
+
+DIR holds osu_allreduce (OSU), IMB-MPI1 (Intel), all_reduce_perf (nccl-tests, on GPUs), benchmark
+(gloo) or plain_allreduce (bazel-bin/bench/peers), as their projects build them. Launches follow
+each other in pairs (theirs, ours, and the other way round). For each size the ratio ours / theirs
+is printed with its 95 % confidence interval over the pairs. Single launches scatter by 20 %, so
+pairs are added until every interval is narrow enough or --most is reached. Beside it: how far the
+median of one launch is from the median of all (90th percentile of the error) for either side, and
+below what a launch of either costs in wall time.
+
+Exit code 0: at every size the interval contains or touches 1.00 and is within the stated width;
+1: it does not; 3: --most pairs were not enough to tell, or the loops differ, so that only the ratio
+is told; 2: nothing in DIR, or a program failed.
+"""
+import datetime
+import math
+import os
+import platform
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import launches
+import lockstep
+import numpy
+
+from measuring import peers
+
+LARGE = 64 * 1024  # from here the interval must be within +-3 %, below within +-5 %
+_CODES = {"same": 0, "ratio only": 1, "not resolved": 1, "DIFFERENT": 2}
+_PROGRAM = "compare_with_osu"
+
+
+def output_of(words):
+    done = subprocess.run(words, check=False, capture_output=True, text=True)
+    if done.returncode != 0:
+        said = (done.stderr.strip() or done.stdout.strip() or "it said nothing").splitlines()[0]
+        launches.fail(_PROGRAM, 2, f"{' '.join(words)} ended with exit code {done.returncode}: "
+                                   f"{said}; run it alone")
+    return done.stdout
+
+
+def theirs(peer, path, options):
+    words, folder = peers.command(peer, path, options.ranks, options.first, options.last)
+    with folder:
+        return peers.times(peer, output_of(words))
+
+
+def ours(peer, options):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "run.h5")
+        output_of(["timeout", "300", *launches.mpirun("-np", str(options.ranks)), options.bench,
+                   f"--backend={peer.backend}", "-b", str(options.first), "-e", str(options.last),
+                   "--output", path, "--no-progress"])
+        with lockstep.open(path) as run:
+            return {row["bytes"]: per_iteration(run.samples(row["case"]), peer.figure)
+                    for row in run.rows("summary")}
+
+
+def per_iteration(samples, figure):
+    """Microseconds: over iterations, of the average over ranks of exit - entry."""
+    over = numpy.nanmedian if figure == "median" else numpy.nanmean
+    return float(over(samples.mean(axis=1))) / 1e3
+
+
+def interval(ratios):
+    """Median ratio and its distribution-free 95 % interval (sign test: order statistics)."""
+    ordered = sorted(ratios)
+    n = len(ordered)
+    tail, k = 0.0, 0
+    while tail + math.comb(n, k) / 2**n <= 0.025:
+        tail += math.comb(n, k) / 2**n
+        k += 1
+    if k == 0:
+        return statistics.median(ordered), 0.0, math.inf
+    return statistics.median(ordered), ordered[k - 1], ordered[n - k]
+
+
+def width(size):
+    return 0.03 if size >= LARGE else 0.05
+
+
+def narrow(size, low, high):
+    return (high - low) / 2 <= width(size)
+
+
+def ratios(medians, size):
+    return [a / b for a, b in zip(medians["ours"][size], medians["theirs"][size])]
+
+
+def error(values):
+    """90th percentile of the relative distance of one launch's median from that of all."""
+    middle = statistics.median(values)
+    return float(numpy.percentile([abs(value / middle - 1) for value in values], 90))
+
+
+def verdict(peer, size, low, high):
+    if not peer.same_loop:
+        return "ratio only"
+    # "Touches": a true ratio of 1.00 within the rounding of the figures themselves.
+    if not low - 0.005 <= 1.0 <= high + 0.005:
+        return "DIFFERENT"
+    return "same" if narrow(size, low, high) else "not resolved"
+
+
+def report(peer, medians):
+    """Prints the table; the worst verdict."""
+    print(f"{'bytes':>9} {'ours/us':>9} {'ours/theirs':>11} {'95 % interval':>15} {'pairs':>5} "
+          f"{'error ours':>10} {'theirs':>6}  verdict")
+    worst = "same"
+    for size in sorted(medians["ours"]):
+        of = ratios(medians, size)
+        middle, low, high = interval(of)
+        word = verdict(peer, size, low, high)
+        worst = max(worst, word, key=_CODES.get)
+        print(f"{size:>9} {statistics.median(medians['ours'][size]):>9.2f} {middle:>11.3f} "
+              f"{f'{low:.3f} .. {high:.3f}':>15} {len(of):>5} "
+              f"{100 * error(medians['ours'][size]):>8.1f} % "
+              f"{100 * error(medians['theirs'][size]):>4.1f} %  {word}")
+    return worst
+
+
+def measure(peer, path, options):
+    """({side: {bytes: one a launch}}, {side: seconds of each launch})."""
+    medians = {"theirs": {}, "ours": {}}
+    seconds = {"theirs": [], "ours": []}
+    for pair in range(options.most):
+        for side in ("theirs", "ours") if pair % 2 == 0 else ("ours", "theirs"):
+            begin = time.monotonic()
+            found = theirs(peer, path, options) if side == "theirs" else ours(peer, options)
+            seconds[side].append(time.monotonic() - begin)
+            for size, value in found.items():
+                medians[side].setdefault(size, []).append(value)
+        both = set(medians["ours"]) & set(medians["theirs"])
+        medians = {side: {size: of[size] for size in both} for side, of in medians.items()}
+        if not both:
+            launches.fail(_PROGRAM, 2, f"{path} prints no size that ours has; "
+                                       "look at --first and --last")
+        wide = [size for size in both if not narrow(size, *interval(ratios(medians, size))[1:])]
+        print(f"{peer.program}: pair {pair + 1}: {len(wide)} sizes not narrow enough yet",
+              file=sys.stderr)
+        if pair + 1 >= options.least and not wide:
+            break
+    return medians, seconds
+
+
+def machine():
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        model = re.search(r"^model name\s*: (.*)$", file.read(), re.MULTILINE)
+    return f"{os.cpu_count()} processors, {model[1] if model else platform.machine()}"
+
+
+def main(arguments):
+    parser = launches.parser(__doc__)
+    parser.add_argument("folder", metavar="DIR")
+    parser.add_argument("--bench", default="bazel-bin/bench/bench_allreduce")
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--first", type=int, default=8, help="bytes, a power of two")
+    parser.add_argument("--last", type=int, default=16 << 20, help="bytes, a power of two")
+    parser.add_argument("--least", type=int, default=20, help="pairs of launches at least")
+    parser.add_argument("--most", type=int, default=60, help="pairs of launches at most")
+    options = parser.parse_args(arguments)
+    found = peers.found_in(options.folder)
+    if not found:
+        names = ", ".join(peer.program for peer in peers.PEERS)
+        launches.fail(_PROGRAM, 2, f"{options.folder}: none of {names} lies there; build one, or "
+                                   "name its folder")
+    print(f"{datetime.date.today()}, {machine()}, {options.ranks} ranks, "
+          f"Lockstep {launches.version_of(options.bench)}")
+    worst = "same"
+    for peer, path in found:
+        medians, seconds = measure(peer, path, options)
+        print(f"\n{peer.program} ({peer.backend}, {peer.figure} over iterations)")
+        worst = max(worst, report(peer, medians), key=_CODES.get)
+        print(f"wall time of a launch, median: ours {statistics.median(seconds['ours']):.2f} s, "
+              f"theirs {statistics.median(seconds['theirs']):.2f} s")
+    return {0: 0, 1: 3, 2: 1}[_CODES[worst]]
