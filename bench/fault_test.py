@@ -14,10 +14,10 @@ BENCH = "bench/bench_allreduce"
 SHIM = os.path.abspath("bench/peers/libfaulty_allreduce.so")
 
 
-def run(kind, *arguments, call=50, rank=1, deadline="3"):
+def run(kind, *arguments, bench=BENCH, call=50, rank=1, deadline="3"):
     environment = {"LD_PRELOAD": SHIM, "FAULTY_KIND": kind, "FAULTY_CALL": str(call),
                    "FAULTY_RANK": str(rank)}
-    return Launch(BENCH, ["-b", "1K", "-e", "64K", "-T", deadline, *arguments],
+    return Launch(bench, ["-b", "1K", "-e", "64K", "-T", deadline, *arguments],
                   environment=environment).finish()
 
 
@@ -41,10 +41,15 @@ class FaultTest(unittest.TestCase):
         for arguments in ([], ["-c", "full"], ["-n", "100"]):
             self.assertEqual(self.check_wrong(run("flip", *arguments), 1), 1)
 
+    def test_what_sharded_training_uses_is_checked_too(self):
+        for bench in ("bench/bench_allgather", "bench/bench_reduce_scatter"):
+            self.assertEqual(self.check_wrong(run("flip", "-n", "100", bench=bench), 1), 1)
+
     def test_no_fault_is_silent(self):
-        launch = run("none")
-        self.assertEqual(launch.code, 0, launch.out + launch.err)
-        self.assertEqual(launch.outcomes(), {0: "finished", 1: "finished"})
+        for bench in (BENCH, "bench/bench_allgather", "bench/bench_reduce_scatter"):
+            launch = run("none", bench=bench)
+            self.assertEqual(launch.code, 0, launch.out + launch.err)
+            self.assertEqual(launch.outcomes(), {0: "finished", 1: "finished"})
 
     def test_a_call_that_never_returns_is_a_hang_of_that_rank(self):
         for kind in ("hang", "spin"):

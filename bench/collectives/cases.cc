@@ -75,14 +75,14 @@ Status CheckSweep(const Axes& axes) {
   return OkStatus();
 }
 
-// The message sizes of a sweep, each a whole number of elements; duplicates that rounding makes
-// are dropped.
-Result<std::vector<std::int64_t>> SweepCounts(const Axes& axes, collective::DataType type) {
+// The message sizes of a sweep, each a whole number of elements of a rank, which make `unit` bytes
+// of the message; duplicates that rounding makes are dropped.
+Result<std::vector<std::int64_t>> SweepCounts(const Axes& axes, std::int64_t unit) {
   LOCKSTEP_RETURN_IF_ERROR(CheckSweep(axes));
   std::vector<std::int64_t> counts;
   double bytes = static_cast<double>(axes.begin_bytes);
   while (bytes <= static_cast<double>(axes.end_bytes)) {
-    const std::int64_t count = static_cast<std::int64_t>(bytes) / collective::SizeOf(type);
+    const std::int64_t count = static_cast<std::int64_t>(bytes) / unit;
     if (count > 0 && (counts.empty() || counts.back() != count)) counts.push_back(count);
     if (counts.size() > plan::kMaxCases) break;
     bytes =
@@ -90,9 +90,8 @@ Result<std::vector<std::int64_t>> SweepCounts(const Axes& axes, collective::Data
     if (axes.begin_bytes == axes.end_bytes) break;
   }
   if (counts.empty()) {
-    return InvalidInput(fmt::format("-e {} is smaller than one element of type {} ({} bytes)",
-                                    axes.end_bytes, collective::NameOf(type),
-                                    collective::SizeOf(type)));
+    return InvalidInput(fmt::format("-e {} is smaller than a message of one element ({} bytes)",
+                                    axes.end_bytes, unit));
   }
   return counts;
 }
@@ -103,8 +102,9 @@ Status AddSweep(const Axes& axes, const Variant& variant, int world_size, plan::
         {Prefix(axes, variant), {OperationOf(axes, variant, 0)}, false, "", -1, 0});
     return OkStatus();
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<std::int64_t> counts,
-                            SweepCounts(axes, variant.type));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const std::vector<std::int64_t> counts,
+      SweepCounts(axes, collective::MessageBytes(OperationOf(axes, variant, 1), world_size)));
   for (const std::int64_t count : counts) {
     const collective::Operation operation = OperationOf(axes, variant, count);
     const std::string name = fmt::format("{}/{}", Prefix(axes, variant),

@@ -169,5 +169,20 @@ TEST(CollectiveCases, OneRankHasNoCollectiveButNcclsCopy) {
   }
 }
 
+// As nccl-tests count: of what is gathered or scattered, the whole.
+TEST(CasesTest, SizesOfShardedCollectivesAreThoseOfAllRanks) {
+  Axes axes;
+  axes.begin_bytes = 8;
+  axes.end_bytes = 100;
+  for (const auto collective :
+       {collective::Collective::kAllGather, collective::Collective::kReduceScatter}) {
+    axes.collective = collective;
+    const plan::Plan plan = Expand({}, axes, 3).value();
+    ASSERT_EQ(plan.cases.size(), 3u);  // 8 bytes are less than an element a rank
+    EXPECT_EQ(plan.cases[2].operations[0].count, 5);
+    EXPECT_EQ(plan.cases[2].name.substr(plan.cases[2].name.rfind('/')), "/60");
+  }
+}
+
 }  // namespace
 }  // namespace lockstep::bench::collectives

@@ -18,6 +18,24 @@ std::int64_t WindowsOf(plan::CheckMode mode, std::int64_t bytes) {
   return std::clamp<std::int64_t>(bytes / measure::InputArena::kGranuleBytes, 1, kMostWindows);
 }
 
+// What a result is made of: elements of the inputs, in order, for each part of it that has such.
+std::vector<CollectiveStep::Part> PartsOf(const collective::Operation& operation,
+                                          const measure::ArenaRange& input, std::int64_t recv_bytes,
+                                          int rank, int world_size) {
+  const std::int64_t size = collective::SizeOf(operation.type);
+  if (operation.collective == collective::Collective::kReduceScatter) {
+    return {{0, {rank * recv_bytes, recv_bytes}, 0}};
+  }
+  if (operation.collective != collective::Collective::kAllGather) {
+    return {{0, {input.begin, recv_bytes}, input.begin / size}};
+  }
+  std::vector<CollectiveStep::Part> parts;
+  for (int sender = 0; sender < world_size; ++sender) {
+    parts.push_back({sender * input.bytes, input, sender * operation.count});
+  }
+  return parts;
+}
+
 std::byte* At(void* base, std::int64_t offset) { return static_cast<std::byte*>(base) + offset; }
 
 }  // namespace
@@ -45,12 +63,14 @@ void CollectiveStep::AddSlots(const plan::PlannedCase& planned) {
               collective::Pattern(bench_.plan.seed, operation, bench_.plan.world_size,
                                   bench_.pattern_memory),
               {},
+              {},
               0,
               true,
               1,
               0};
     slot.input = {send_offset, send_bytes};
     slot.recv_bytes = recv_bytes;
+    slot.parts = PartsOf(operation, slot.input, recv_bytes, rank, bench_.plan.world_size);
     slot.buffers.recv = At(bench_.recv, recv_offset);
     slot.buffers.send = in_place_ ? slot.buffers.recv : bench_.inputs.At(send_offset);
     const collective::CollectiveInfo& info = collective::InfoOf(operation.collective);
@@ -149,12 +169,14 @@ collective::CheckReport CollectiveStep::CheckSlot(const Slot& slot) const {
     slot.pattern.CheckRecv(slot.buffers.recv, 0, slot.recv_bytes / size, rank, slot.stamp, report);
     return report;
   }
-  const measure::ArenaRange result{slot.input.begin, slot.recv_bytes};
-  bench_.inputs.ForEachStamp(
-      result, [&](std::int64_t begin, std::int64_t bytes, std::uint32_t stamp) {
-        const void* data = At(slot.buffers.recv, begin - slot.input.begin);
-        slot.pattern.CheckRecv(data, begin / size, bytes / size, rank, stamp, report);
-      });
+  for (const Part& part : slot.parts) {
+    bench_.inputs.ForEachStamp(
+        part.inputs, [&](std::int64_t begin, std::int64_t bytes, std::uint32_t stamp) {
+          const std::int64_t offset = begin - part.inputs.begin;
+          slot.pattern.CheckRecv(At(slot.buffers.recv, part.begin + offset),
+                                 part.element + offset / size, bytes / size, rank, stamp, report);
+        });
+  }
   // Elements are named by their place in the operation, not in the arena.
   for (collective::WrongElement& wrong : report.first) wrong.element -= slot.input.begin / size;
   return report;

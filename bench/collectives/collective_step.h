@@ -14,6 +14,13 @@ namespace lockstep::bench::collectives {
 
 class CollectiveStep final : public measure::Step {
  public:
+  // A part of a result, and the inputs that its elements are made of.
+  struct Part {
+    std::int64_t begin = 0;      // bytes of the receive buffer
+    measure::ArenaRange inputs;  // of the arena, as long as the part
+    std::int64_t element = 0;    // the pattern's index of the first one
+  };
+
   CollectiveStep(const measure::Bench& bench, std::uint32_t case_index);
 
   Status Prepare() override;
@@ -28,6 +35,7 @@ class CollectiveStep final : public measure::Step {
     collective::Buffers buffers;
     collective::Pattern pattern;
     measure::ArenaRange input;  // of the arena (out of place)
+    std::vector<Part> parts;    // of the result (out of place)
     std::int64_t recv_bytes = 0;
     bool sends = true;         // this rank's input matters
     std::int64_t windows = 1;  // of the rotation

@@ -79,6 +79,10 @@ Status ReadSizes(const ArgumentParser& parser, const RawOptions& raw, Axes& axes
 
 Status ReadPlacement(const Program& program, bool both_by_default, const std::string& word,
                      std::vector<bool>& in_place) {
+  if (!program.has_in_place() && word != "out" && !word.empty()) {
+    return InvalidInput(
+        fmt::format("--placement={}: {} measures out of place only", word, program.name));
+  }
   if (word == "both" || (word.empty() && both_by_default)) {
     in_place = {false, true};
   } else if (word == "in" || word == "out" || word.empty()) {
@@ -155,7 +159,8 @@ Status Collectives::ReadOptions(const ArgumentParser& parser, measure::ReportFor
   axes_.collective = program_.collective;
   LOCKSTEP_RETURN_IF_ERROR(ReadSizes(parser, raw_, axes_));
   LOCKSTEP_RETURN_IF_ERROR(ReadAxes(raw_, axes_));
-  const bool both = format == measure::ReportFormat::kNcclTests && program_.reduces();
+  const bool both =
+      format == measure::ReportFormat::kNcclTests && program_.reduces() && program_.has_in_place();
   LOCKSTEP_RETURN_IF_ERROR(ReadPlacement(program_, both, raw_.placement, axes_.in_place));
   LOCKSTEP_RETURN_IF_ERROR(ReadBlocking(raw_.blocking, axes_.blocking));
   if (program_.reduces()) {

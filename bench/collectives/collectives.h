@@ -23,6 +23,11 @@ struct Program {
   bool takes_models = false;         // --model: gradient buckets, or broadcasts of a model's state
 
   bool reduces() const { return collective::InfoOf(collective).reduces; }
+  // Of calls whose send and receive buffers differ in length only out of place is measured.
+  bool has_in_place() const {
+    return collective != collective::Collective::kAllGather &&
+           collective != collective::Collective::kReduceScatter;
+  }
 };
 
 struct RawOptions {

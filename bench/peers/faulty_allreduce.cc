@@ -1,5 +1,6 @@
-// An LD_PRELOAD library that breaks MPI_Allreduce on one rank, for tests: what a broken network
-// card, driver or library would do, at a call that is known.
+// An LD_PRELOAD library that breaks MPI_Allreduce and what it is made of (MPI_Allgather,
+// MPI_Reduce_scatter_block) on one rank, for tests: what a broken network card, driver or library
+// would do, at a call that is known. Their calls are counted together.
 //
 //   FAULTY_RANK=1 FAULTY_CALL=50 FAULTY_KIND=add|flip|hang|spin|exit|sleep|crash
 //   add    from that call on, 0.5 is added to one float of the result
@@ -44,20 +45,39 @@ void AddHalf(void* result, int count) {
   std::memcpy(place, &value, sizeof value);
 }
 
+// The call that `real` makes, of which `count` floats are the result.
+template <typename Call>
+int Break(void* recv, int count, const Call& real) {
+  static const std::string kind = TextFrom("FAULTY_KIND");
+  static const double faulty_call = NumberFrom("FAULTY_CALL", 50);
+  static int rank = -1;
+  if (rank < 0) PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  static int calls = 0;
+  ++calls;
+  const bool mine = rank == NumberFrom("FAULTY_RANK", 1);
+  if (mine && calls == faulty_call) Prevent(kind);
+  const int code = real();
+  if (mine && kind == "add" && calls >= faulty_call) AddHalf(recv, count);
+  if (mine && kind == "flip" && calls == faulty_call) static_cast<std::uint8_t*>(recv)[1] ^= 4;
+  return code;
+}
+
 }  // namespace
 
 extern "C" int MPI_Allreduce(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op,
                              MPI_Comm comm) {
-  static const std::string kind = lockstep::bench::peers::TextFrom("FAULTY_KIND");
-  static const double faulty_call = lockstep::bench::peers::NumberFrom("FAULTY_CALL", 50);
-  static int calls = 0;
-  static int rank = -1;
-  if (rank < 0) PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  ++calls;
-  const bool mine = rank == lockstep::bench::peers::NumberFrom("FAULTY_RANK", 1);
-  if (mine && calls == faulty_call) Prevent(kind);
-  const int code = PMPI_Allreduce(send, recv, count, type, op, comm);
-  if (mine && kind == "add" && calls >= faulty_call) AddHalf(recv, count);
-  if (mine && kind == "flip" && calls == faulty_call) static_cast<std::uint8_t*>(recv)[1] ^= 4;
-  return code;
+  return Break(recv, count, [&] { return PMPI_Allreduce(send, recv, count, type, op, comm); });
+}
+
+extern "C" int MPI_Allgather(const void* send, int send_count, MPI_Datatype send_type, void* recv,
+                             int count, MPI_Datatype type, MPI_Comm comm) {
+  return Break(recv, count, [&] {
+    return PMPI_Allgather(send, send_count, send_type, recv, count, type, comm);
+  });
+}
+
+extern "C" int MPI_Reduce_scatter_block(const void* send, void* recv, int count, MPI_Datatype type,
+                                        MPI_Op op, MPI_Comm comm) {
+  return Break(recv, count,
+               [&] { return PMPI_Reduce_scatter_block(send, recv, count, type, op, comm); });
 }

@@ -6,8 +6,8 @@ import shlex
 import tomllib
 
 BACKENDS = ("mpi", "gloo", "nccl", "null")
-BENCHES = ("bench_allreduce", "bench_barrier", "bench_broadcast", "bench_ddp_step", "bench_links",
-           "bench_sharding")
+BENCHES = ("bench_allgather", "bench_allreduce", "bench_barrier", "bench_broadcast",
+           "bench_ddp_step", "bench_links", "bench_reduce_scatter", "bench_sharding")
 KINDS = ("bench", "stress", "simulation", "fuzz", "soak", "doctor")
 PROFILE_NAMES = ("quick", "standard", "full")
 _UNITS = {"s": 1, "min": 60, "h": 3600}

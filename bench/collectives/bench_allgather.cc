@@ -1,0 +1,10 @@
+#include "bench/collectives/collectives.h"
+#include "bench/harness/bench_main.h"
+
+int main(int argc, char** argv) {
+  lockstep::bench::collectives::Collectives kind(
+      {"bench_allgather", "All-gather: message sizes, as sharded training gathers parameters.",
+       lockstep::collective::Collective::kAllGather, /*in_place_by_default=*/false,
+       /*takes_models=*/false});
+  return lockstep::bench::harness::BenchMain(kind, argc, argv);
+}
