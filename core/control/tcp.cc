@@ -62,8 +62,11 @@ bool AllAcknowledged(int fd) {
 
 Result<Fd> ListenTcp(const std::string& address, std::uint16_t& port) {
   Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  sockaddr_in bound = SocketAddress(address, 0);
+  sockaddr_in bound = SocketAddress(address, port);
   socklen_t length = sizeof bound;
+  // A port that is chosen is used again by the next launch.
+  const int again = port != 0;
+  setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &again, sizeof again);
   if (!fd.valid() || bind(fd.get(), reinterpret_cast<sockaddr*>(&bound), length) != 0 ||
       listen(fd.get(), SOMAXCONN) != 0 ||
       getsockname(fd.get(), reinterpret_cast<sockaddr*>(&bound), &length) != 0) {

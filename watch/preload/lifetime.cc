@@ -1,6 +1,7 @@
 // Init, Finalize and Abort. Watching begins in MPI_Init and not before: a process that never calls
 // it costs nothing and leaves no file. Callbacks that run inside MPI_Finalize are the program's
 // own.
+#include "watch/preload/meeting.h"
 #include "watch/preload/watched.h"
 
 namespace lockstep::watch::preload {
@@ -22,6 +23,7 @@ void Begin(events::Call call, std::uint64_t site) {
 }
 
 void Began(events::Call call, int error) {
+  if (error == MPI_SUCCESS && HandlesAreKnown()) CarryEndpoint();
   if (!internal::header) return;
   if (error == MPI_SUCCESS) {
     int rank = 0;

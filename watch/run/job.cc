@@ -1,19 +1,18 @@
 // The second look comes at least kApartNs after the first. Both must find the same ranks stuck,
-// none of which wrote anything in between. Then all of them were stuck at one moment. A rank that a
-// buffering library might free must also have slept or worked in its call. A process that only
-// waits for a processor proves nothing.
+// none of which wrote anything in between. A rank is looked at later in the second look than any
+// rank in the first, also on other hosts: so all of them were stuck at one moment, and no clocks
+// are compared. A rank that a buffering library might free must also have slept or worked in its
+// call. A process that only waits for a processor proves nothing.
 #include "watch/run/job.h"
 
-#include <signal.h>
+#include <fmt/format.h>
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <sstream>
+#include <algorithm>
+#include <cctype>
+#include <set>
 #include <utility>
 
 #include "core/base/clock.h"
-#include "watch/run/python_stacks.h"
 
 namespace lockstep::watch::run {
 namespace {
@@ -23,113 +22,115 @@ constexpr std::int64_t kApartNs = 10'000'000;
 constexpr std::int64_t kSoftApartNs = 300'000'000;
 constexpr std::uint64_t kWorkedNs = 20'000'000;
 constexpr std::int64_t kBetweenStacksNs = 1'000'000'000;
-
-// The letter of /proc/PID/stat; 0: there is no such process.
-char StateOf(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string text;
-  std::getline(file, text);
-  const std::size_t end = text.rfind(')');
-  return end == std::string::npos || end + 2 >= text.size() ? 0 : text[end + 2];
-}
-
-std::uint64_t RanNs(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/schedstat");
-  std::uint64_t ran = 0;
-  file >> ran;
-  return ran;
-}
+constexpr int kStrangeLooks = 3;
+constexpr std::uint64_t kAtATime = std::uint64_t{1} << 16;
+constexpr std::size_t kMostStuck = 16;
 
 }  // namespace
 
-Job::Job(int size, SourceLines& lines, judge::Options options)
+Job::Job(int size, judge::Options options)
     : size_(size),
-      lines_(lines),
       judge_(
           size, [this](int rank, std::uint64_t site) { return At(rank, site); }, options) {}
 
-std::string Job::At(int rank, std::uint64_t site) {
-  const auto found = readers_.find(rank);
-  if (found == readers_.end()) return "?";
-  if (site == 0) return LookAtPython(found->second->pid()).line;
-  std::string where = lines_.At(found->second->header().maps, site);
-  if (where.compare(0, 2, "0x") != 0) return where;
-  // In a library that was loaded later.
-  std::ifstream maps("/proc/" + std::to_string(found->second->pid()) + "/maps");
-  std::stringstream text;
-  text << maps.rdbuf();
-  return lines_.At(text.str(), site);
+bool Job::complete() const {
+  return complete_ && !judge_.history().smaller_groups &&
+         static_cast<int>(processes_.size()) == size_;
 }
 
-void Job::Add(int rank, std::unique_ptr<SegmentReader> reader) {
-  if (reader->header().threads.load() != 0) judge_.ThreadsMayCall(rank);
-  readers_[rank] = std::move(reader);
+std::string Job::At(int rank, std::uint64_t site) {
+  const auto found = processes_.find(rank);
+  return found == processes_.end() ? "?" : found->second->Line(site);
+}
+
+void Job::Add(std::unique_ptr<Process> process) {
+  const int rank = process->name().rank;
+  if (process->name().threads) judge_.ThreadsMayCall(rank);
+  processes_[rank] = std::move(process);
+  changed_ = true;
 }
 
 bool Job::Drain() {
   std::uint64_t fresh = 0;
-  for (auto& [rank, reader] : readers_) {
+  for (auto& [rank, process] : processes_) {
     const int who = rank;
-    fresh += reader->Drain([&](const events::Event& event) { judge_.Take(who, event); });
-    if (reader->header().stopped.load() != 0) complete_ = false;
+    const auto take = [&](const events::Event& event) { judge_.Take(who, event); };
+    std::uint64_t some = 0;
+    do {
+      some = process->Drain(kAtATime, take);
+      fresh += some;
+    } while (some == kAtATime);
   }
   events_ += fresh;
+  changed_ = changed_ || fresh > 0;
   if (fresh > 0) last_event_ns_ = MonotonicNs();
   return fresh > 0;
 }
 
 void Job::LookAtProcesses(bool over) {
-  if (!complete_) return;
-  for (const auto& [rank, reader] : readers_) {
-    const char state = StateOf(reader->pid());
-    const bool gone = over || state == 0 || state == 'Z' || state == 'X';
-    if (!gone && state != 'T') {
+  for (const auto& [rank, process] : processes_) {
+    if (!complete_) return;
+    const ProcessFacts facts = process->Look(over);
+    if (facts.cut_off || facts.state == ProcessState::kUnknown) complete_ = false;
+    if (facts.told_to_end) EndsAreNoNews();
+    const bool gone = facts.state == ProcessState::kGone;
+    if (!complete_ || (!gone && facts.state != ProcessState::kStopped)) {
       strange_[rank] = 0;
       continue;
     }
     // What it wrote before it ended is read first.
-    constexpr int kLooks = 3;
-    if (!over && ++strange_[rank] < kLooks) continue;
-    const bool exited = reader->header().exited.load() != 0;
+    if (++strange_[rank] < kStrangeLooks && !over) continue;
+    changed_ = changed_ || strange_[rank] == kStrangeLooks;
     judge_.Ended(rank,
-                 !gone    ? judge::End::kStopped
-                 : exited ? judge::End::kExited
-                          : judge::End::kDied,
-                 reader->header().exit_code.load());
+                 !gone          ? judge::End::kStopped
+                 : facts.exited ? judge::End::kExited
+                                : judge::End::kDied,
+                 facts.exit_code);
   }
 }
 
-Job::Look Job::LookNow(const judge::StuckRanks& stuck) const {
+Job::Look Job::LookNow(const judge::StuckRanks& stuck) {
   Look look;
   look.at_ns = MonotonicNs();
   look.soft = stuck.soft;
   for (const judge::Wait& wait : stuck.waits) {
-    const SegmentReader& reader = *readers_.at(wait.rank);
-    look.ranks.push_back(wait.rank);
-    look.read.push_back(reader.header().head.load());
-    look.ran_ns.push_back(RanNs(reader.pid()));
+    const ProcessFacts facts = processes_.at(wait.rank)->Look(false);
+    look.ranks[wait.rank] = {facts.begun, facts.ran_ns, facts.state};
   }
   return look;
 }
 
+bool Job::Look::SameEvents(const Look& other) const {
+  return std::equal(ranks.begin(), ranks.end(), other.ranks.begin(), other.ranks.end(),
+                    [](const auto& mine, const auto& theirs) {
+                      return mine.first == theirs.first && mine.second.begun == theirs.second.begun;
+                    });
+}
+
 bool Job::Confirms(const Look& second) const {
-  const std::int64_t apart = second.at_ns - first_.at_ns;
-  if (apart < (second.soft ? kSoftApartNs : kApartNs)) return false;
-  for (std::size_t each = 0; second.soft && each < second.ranks.size(); ++each) {
-    const bool worked = second.ran_ns[each] - first_.ran_ns[each] >= kWorkedNs;
-    if (!worked && StateOf(readers_.at(second.ranks[each])->pid()) != 'S') return false;
-  }
-  return true;
+  if (second.at_ns - first_.at_ns < (second.soft ? kSoftApartNs : kApartNs)) return false;
+  return std::all_of(second.ranks.begin(), second.ranks.end(), [&](const auto& each) {
+    const auto& [rank, seen] = each;
+    const bool there = seen.state == ProcessState::kRuns || seen.state == ProcessState::kSleeps;
+    const bool worked = seen.ran_ns - first_.ranks.at(rank).ran_ns >= kWorkedNs;
+    return there && processes_.at(rank)->read() == seen.begun &&
+           (!second.soft || worked || seen.state == ProcessState::kSleeps);
+  });
+}
+
+bool Job::InGroups(const Look& look) const {
+  return std::any_of(look.ranks.begin(), look.ranks.end(), [&](const auto& each) {
+    return judge_.history().ranks[static_cast<std::size_t>(each.first)].in_group;
+  });
 }
 
 bool Job::MainThreadsWait(const Look& second) {
   if (MonotonicNs() < no_stacks_until_ns_) return false;
-  for (std::size_t each = 0; each < second.ranks.size(); ++each) {
-    const int rank = second.ranks[each];
+  for (const auto& [rank, seen] : second.ranks) {
     if (!judge_.history().ranks[static_cast<std::size_t>(rank)].in_group) continue;
-    const pid_t process = readers_.at(rank)->pid();
-    const bool ran = second.ran_ns[each] != first_.ran_ns[each];
-    if (!ran && StateOf(process) == 'S' && LookAtPython(process).in_torch) continue;
+    const bool ran = seen.ran_ns != first_.ranks.at(rank).ran_ns;
+    const bool sleeps = seen.state == ProcessState::kSleeps;
+    if (!ran && sleeps && processes_.at(rank)->Python().in_torch) continue;
     no_stacks_until_ns_ = MonotonicNs() + kBetweenStacksNs;
     first_ = Look();
     return false;
@@ -137,36 +138,94 @@ bool Job::MainThreadsWait(const Look& second) {
   return true;
 }
 
+bool Job::WantsLook() const {
+  if (hung_ || ending_ || !complete_ || static_cast<int>(processes_.size()) < size_) return false;
+  if (!first_.ranks.empty()) return true;
+  return changed_ && MonotonicNs() - last_event_ns_ >= kQuietNs;
+}
+
 bool Job::LookForStandstill() {
-  if (hung_ || !complete_ || static_cast<int>(readers_.size()) < size_) return false;
-  if (MonotonicNs() - last_event_ns_ < kQuietNs && first_.ranks.empty()) return false;
+  if (!WantsLook()) return false;
+  changed_ = false;
   const judge::StuckRanks stuck = judge_.Standstill();
   Look second = LookNow(stuck);
-  if (stuck.waits.empty() || second.ranks != first_.ranks || second.read != first_.read) {
+  if (stuck.waits.empty() || !second.SameEvents(first_)) {
     first_ = std::move(second);
+    main_threads_wait_ = false;
     return false;
   }
-  for (std::size_t each = 0; each < second.ranks.size(); ++each) {
-    if (readers_.at(second.ranks[each])->read() != second.read[each]) return false;
+  if (!Confirms(second)) return false;
+  if (!main_threads_wait_ && InGroups(second)) {
+    // To look at them takes long: nothing may have changed in the look after that.
+    main_threads_wait_ = MainThreadsWait(second);
+    changed_ = changed_ || first_.ranks.empty();
+    return false;
   }
-  if (!Confirms(second) || !MainThreadsWait(second)) return false;
-  if (LookNow(stuck).read != second.read) return false;
   judge_.Hangs(stuck, true);
   judge_.EndsAreNoNews();
   hung_ = true;
+  for (const judge::Wait& wait : stuck.waits) {
+    if (stuck.waits.size() < 3 || stuck_.size() == kMostStuck) break;
+    stuck_.push_back(
+        WithHosts(fmt::format("rank {} is {}", wait.rank, judge_.Describe(wait.rank))));
+  }
   return true;
 }
 
-void Job::Over() {
+void Job::Over(bool all_told) {
   Drain();
+  complete_ = complete_ && all_told;
   LookAtProcesses(true);
   if (complete_) judge_.AllEnded();
 }
 
-std::vector<pid_t> Job::Processes() const {
-  std::vector<pid_t> processes;
-  for (const auto& [rank, reader] : readers_) processes.push_back(reader->pid());
-  return processes;
+void Job::EndsAreNoNews() {
+  ending_ = true;
+  judge_.EndsAreNoNews();
+}
+
+std::vector<judge::Finding> Job::Tell() {
+  std::vector<judge::Finding> findings = judge_.Tell();
+  for (judge::Finding& finding : findings) {
+    finding.text = WithHosts(finding.text);
+    finding.headline = verdict::Headline::Of(finding.text);
+  }
+  return findings;
+}
+
+// "rank 3" becomes "rank 3 (host node4)" where it is named first.
+std::string Job::WithHosts(const std::string& text) const {
+  std::set<std::string> hosts;
+  for (const auto& [rank, process] : processes_) hosts.insert(process->host());
+  if (hosts.size() < 2) return text;
+  constexpr std::size_t kWord = 5;  // "rank "
+  std::set<int> named;
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = at + 1;
+    int rank = -1;
+    if (text.compare(at, kWord, "rank ") == 0 && std::isdigit(text[at + kWord]) != 0) {
+      for (end = at + kWord; std::isdigit(text[end]) != 0; ++end) {
+      }
+      rank = std::stoi(text.substr(at + kWord, end - at - kWord));
+    }
+    result.append(text, at, end - at);
+    const auto found = processes_.find(rank);
+    if (found != processes_.end() && named.insert(rank).second) {
+      result += fmt::format(" (host {})", found->second->host());
+    }
+    at = end;
+  }
+  return result;
+}
+
+void Job::KillAll() {
+  for (const auto& [rank, process] : processes_) process->Kill();
+}
+
+bool Job::EndedWell(int rank) const {
+  const judge::Rank& mine = judge_.history().ranks[static_cast<std::size_t>(rank)];
+  return mine.finalized || (mine.in_group && !mine.failed);
 }
 
 }  // namespace lockstep::watch::run

@@ -1,4 +1,4 @@
-// The ranks of one MPI job: their segments, the judge, and the two looks that prove a standstill.
+// The ranks of one job: their processes, the judge, and the two looks that prove a standstill.
 #ifndef LOCKSTEP_WATCH_RUN_JOB_H_
 #define LOCKSTEP_WATCH_RUN_JOB_H_
 
@@ -9,54 +9,73 @@
 #include <vector>
 
 #include "watch/judge/judge.h"
-#include "watch/run/segment_reader.h"
-#include "watch/run/source_lines.h"
+#include "watch/run/process.h"
 
 namespace lockstep::watch::run {
 
 class Job {
  public:
-  Job(int size, SourceLines& lines, judge::Options options);
+  Job(int size, judge::Options options);
 
-  bool Has(int rank) const { return readers_.count(rank) > 0; }
-  void Add(int rank, std::unique_ptr<SegmentReader> reader);
+  bool Has(int rank) const { return processes_.count(rank) > 0; }
+  void Add(std::unique_ptr<Process> process);
   // Reads what is new; true when there was something.
   bool Drain();
-  // Who ended, who is stopped. `over`: the launcher is gone, so every process is.
+  // Who ended, who is stopped. `over`: the launchers are gone, so every process is.
   void LookAtProcesses(bool over);
-  // True when ranks were just proved to be stuck.
+  // Whether a look may find ranks stuck: all ranks are known and quiet, and something has changed
+  // since the last look found nothing.
+  bool WantsLook() const;
+  // Every process of another watcher must have been looked at since the last call. True when ranks
+  // were just proved to be stuck.
   bool LookForStandstill();
-  void Over();
-  void EndsAreNoNews() { judge_.EndsAreNoNews(); }
-  std::vector<judge::Finding> Tell() { return judge_.Tell(); }
-  std::vector<pid_t> Processes() const;
+  // All is over. `all_told`: no watcher was lost before it told all.
+  void Over(bool all_told);
+  // Somebody else ends the ranks from now on: what follows proves nothing.
+  void EndsAreNoNews();
+  // Texts name the hosts of ranks where there are several.
+  std::vector<judge::Finding> Tell();
+  // After a standstill: a line a rank that is stuck, where a finding does not name them all.
+  std::vector<std::string> StuckRanks() const { return stuck_; }
+  void KillAll();
+  // The rank left in good order, as far as its events say.
+  bool EndedWell(int rank) const;
   std::uint64_t events() const { return events_; }
   int size() const { return size_; }
-  bool complete() const { return complete_ && !judge_.history().smaller_groups; }
+  bool complete() const;
 
  private:
+  struct Seen {
+    std::uint64_t begun = 0;
+    std::uint64_t ran_ns = 0;
+    ProcessState state = ProcessState::kRuns;
+  };
   struct Look {
     std::int64_t at_ns = 0;
-    std::vector<std::uint64_t> read;  // of the stuck ranks
-    std::vector<std::uint64_t> ran_ns;
-    std::vector<int> ranks;
+    std::map<int, Seen> ranks;  // that are stuck
     bool soft = false;
+    bool SameEvents(const Look& other) const;
   };
   std::string At(int rank, std::uint64_t site);
-  Look LookNow(const judge::StuckRanks& stuck) const;
+  std::string WithHosts(const std::string& text) const;
+  Look LookNow(const judge::StuckRanks& stuck);
   bool Confirms(const Look& second) const;
+  bool InGroups(const Look& look) const;
   // Whether the main threads of stuck ranks, whose other threads call, are in the library, too.
   bool MainThreadsWait(const Look& second);
 
   int size_;
-  SourceLines& lines_;
   judge::Judge judge_;
-  std::map<int, std::unique_ptr<SegmentReader>> readers_;
+  std::map<int, std::unique_ptr<Process>> processes_;
   std::map<int, int> strange_;  // looks in a row that found the process stopped or gone
   Look first_;
+  bool main_threads_wait_ = false;  // seen after first_
+  std::vector<std::string> stuck_;
   std::uint64_t events_ = 0;
   std::int64_t last_event_ns_ = 0;
   std::int64_t no_stacks_until_ns_ = 0;
+  bool changed_ = true;
+  bool ending_ = false;
   bool hung_ = false;
   bool complete_ = true;
 };

@@ -46,10 +46,11 @@ SegmentReader::~SegmentReader() {
   close(file_);
 }
 
-std::uint64_t SegmentReader::Drain(const std::function<void(const Event&)>& take) {
+std::uint64_t SegmentReader::Drain(std::uint64_t most,
+                                   const std::function<void(const Event&)>& take) {
   const std::uint64_t before = read_;
   const std::uint64_t head = header_->head.load(std::memory_order_acquire);
-  while (read_ < head) {
+  while (read_ < head && read_ - before < most) {
     Event& place = ring_[read_ % events::kRingEvents];
     const Phase phase = std::atomic_ref<Phase>(place.phase).load(std::memory_order_acquire);
     if (phase == Phase::kNothing) break;

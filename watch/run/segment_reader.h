@@ -22,8 +22,9 @@ class SegmentReader {
   SegmentReader(const SegmentReader&) = delete;
   SegmentReader& operator=(const SegmentReader&) = delete;
 
-  // Gives every event that is complete to `take`, in order, and its memory back. How many.
-  std::uint64_t Drain(const std::function<void(const events::Event&)>& take);
+  // Gives every event that is complete to `take`, in order, and its memory back; at most `most`.
+  // How many.
+  std::uint64_t Drain(std::uint64_t most, const std::function<void(const events::Event&)>& take);
 
   const events::Header& header() const { return *header_; }
   std::uint64_t read() const { return read_; }

@@ -1,136 +1,90 @@
-// The watcher starts the launcher with the preload library and a folder for segments. It reads the
-// segments until the launcher ends, and prints each finding as soon as it is known. The launcher
-// keeps this process's standard streams; its exit code is passed on.
+// The watcher starts the command with the preload library and a folder for segments. It reads the
+// segments until the command ends, and prints each finding as soon as it is known. Where a launcher
+// started one watcher a rank, that of rank 0 judges, and the others tell it what they read. The
+// command keeps this process's standard streams; its exit code is passed on.
 #include "watch/run/watch.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <poll.h>
-#include <signal.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <sched.h>
 
-#include <atomic>
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <map>
-#include <set>
-#include <system_error>
+#include <memory>
+#include <optional>
+#include <utility>
 
+#include "core/base/deadline.h"
+#include "core/control/codec.h"
+#include "watch/run/command.h"
+#include "watch/run/follower.h"
+#include "watch/run/followers.h"
 #include "watch/run/job.h"
+#include "watch/run/launch.h"
+#include "watch/run/local_process.h"
 
 namespace lockstep::watch::run {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr int kLookMs = 3;
 constexpr int kKillLooks = 10'000 / kLookMs;
-
-std::atomic<int> signal_to_pass{0};
-void NoteSignal(int number) { signal_to_pass.store(number); }
-
-Result<fs::path> MakeFolder() {
-  const char* const chosen = std::getenv("TMPDIR");
-  for (const char* parent : {"/dev/shm", chosen ? chosen : "/tmp", "/tmp"}) {
-    std::string path = fmt::format("{}/lockstep-watch-{}-XXXXXX", parent, getpid());
-    if (mkdtemp(path.data())) return fs::path(path);
-  }
-  return EnvironmentError("no folder for events: make /dev/shm or /tmp writable");
-}
+constexpr int kSettledLooks = 10;      // after the last word of a rank that ended badly
+constexpr double kHurrySeconds = 0.5;  // where the launcher must hear how this rank ended
+constexpr double kLateSeconds = 5;     // for watchers that have not come when the command has ended
 
 class Watcher {
  public:
-  Watcher(const WatchOptions& options, fs::path folder)
-      : options_(options), folder_(std::move(folder)) {}
+  Watcher(const WatchOptions& options, Folder& folder, Command& command, control::Signals& signals,
+          std::unique_ptr<Followers> followers)
+      : options_(options),
+        folder_(folder),
+        command_(command),
+        signals_(signals),
+        followers_(std::move(followers)) {}
 
-  Result<int> Run();
+  int Run();
 
  private:
-  Status Start();
-  void FindSegments();
+  void Place(std::unique_ptr<Process> process);
   void Look(bool over);
-  void Print(const judge::Finding& finding);
+  void Print(const judge::Finding& finding, const Job& job);
   void Kill();
   void KillRanks();
+  // After the command's end: until all other watchers have told all.
+  void AwaitFollowers();
+  void DismissFailed();
+  bool EndedWell(int rank) const;
   void Summarize() const;
 
   const WatchOptions& options_;
-  fs::path folder_;
-  pid_t launcher_ = -1;
-  SourceLines lines_;
-  std::map<std::string, std::unique_ptr<SegmentReader>> waiting_;  // until MPI_Init is over
-  std::set<std::string> known_;
+  Folder& folder_;
+  Command& command_;
+  control::Signals& signals_;
+  std::unique_ptr<Followers> followers_;  // null: alone
   std::map<std::string, std::unique_ptr<Job>> jobs_;
+  std::map<int, int> looks_since_end_;  // by the rank of a watcher
   int findings_ = 0;
   bool killed_ = false;
   int kill_looks_ = 0;
 };
 
-Status Watcher::Start() {
-  std::vector<char*> words;
-  for (const std::string& word : options_.command) words.push_back(const_cast<char*>(word.c_str()));
-  words.push_back(nullptr);
-  const char* const before = std::getenv("LD_PRELOAD");
-  const std::string preload =
-      options_.library + (before && *before ? ":" + std::string(before) : std::string());
-  int problem[2];
-  if (pipe2(problem, O_CLOEXEC) != 0) return EnvironmentError("no pipe: too many open files");
-  launcher_ = fork();
-  if (launcher_ == 0) {
-    setenv("LD_PRELOAD", preload.c_str(), 1);
-    setenv(events::kFolderVariable, folder_.c_str(), 1);
-    execvp(words[0], words.data());
-    const int error = errno;
-    if (write(problem[1], &error, sizeof error) < 0) _exit(127);
-    _exit(127);
+void Watcher::Place(std::unique_ptr<Process> process) {
+  // A rank that is there already belongs to an earlier launch of the same name.
+  std::string name = process->name().job;
+  while (jobs_.count(name) > 0 && jobs_[name]->Has(process->name().rank)) name += '+';
+  auto& job = jobs_[name];
+  if (!job) {
+    job = std::make_unique<Job>(process->name().size, judge::Options{options_.races});
   }
-  close(problem[1]);
-  int error = 0;
-  const bool failed = launcher_ < 0 || read(problem[0], &error, sizeof error) > 0;
-  close(problem[0]);
-  if (!failed) return OkStatus();
-  if (launcher_ > 0) waitpid(launcher_, nullptr, 0);
-  return InvalidInput(
-      fmt::format("{}: cannot be started ({})", options_.command.front(), std::strerror(error)));
+  if (process->name().rank < job->size()) job->Add(std::move(process));
 }
 
-void Watcher::FindSegments() {
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder_, error)) {
-    const std::string path = entry.path().string();
-    if (known_.count(path) > 0) continue;
-    Result<std::unique_ptr<SegmentReader>> reader = SegmentReader::Open(path);
-    if (!reader.ok()) continue;
-    known_.insert(path);
-    waiting_[path] = std::move(*reader);
-  }
-  for (auto it = waiting_.begin(); it != waiting_.end();) {
-    const events::Header& header = it->second->header();
-    const int rank = header.rank.load(std::memory_order_acquire);
-    const int size = header.size.load();
-    if (rank < 0 || rank >= size) {
-      ++it;
-      continue;
-    }
-    // A rank that is there already belongs to an earlier launch of the same name.
-    std::string name = header.job;
-    while (jobs_.count(name) > 0 && jobs_[name]->Has(rank)) name += '+';
-    auto& job = jobs_[name];
-    if (!job) job = std::make_unique<Job>(size, lines_, judge::Options{options_.races});
-    job->Add(rank, std::move(it->second));
-    it = waiting_.erase(it);
-  }
-}
-
-void Watcher::Print(const judge::Finding& finding) {
+void Watcher::Print(const judge::Finding& finding, const Job& job) {
   ++findings_;
   const std::string& headline = finding.headline.text();
-  const std::string details = headline == finding.text ? "" : "  " + finding.text + "\n";
+  std::string details = headline == finding.text ? "" : "  " + finding.text + "\n";
+  if (finding.hangs) {
+    for (const std::string& rank : job.StuckRanks()) details += "  " + rank + "\n";
+  }
   fmt::print(stderr, "lockstep watch: {}{} ({}): {}\n{}  -> {}\n", finding.hangs ? "HUNG, " : "",
              judge::NameOf(finding.cause), finding.proved ? "proved" : "suspected", headline,
              details, judge::RemedyOf(finding.cause, finding.in_group));
@@ -140,35 +94,82 @@ void Watcher::Print(const judge::Finding& finding) {
        << (finding.hangs ? "hung" : "runs") << '\t' << finding.text << '\n';
 }
 
-// The launcher ends its ranks and clears away what they shared; where it doesn't, this does.
+// A launcher ends its ranks and clears away what they shared; where it doesn't, this does.
 void Watcher::Kill() {
-  if (kill_looks_ == 0) kill(launcher_, SIGTERM);
+  if (followers_) {
+    if (kill_looks_++ > 0) return;
+    followers_->Kill();
+    KillRanks();
+    return command_.Signal(SIGKILL);
+  }
+  if (kill_looks_ == 0) command_.Signal(SIGTERM);
   if (++kill_looks_ < kKillLooks) return;
   KillRanks();
-  kill(launcher_, SIGKILL);
+  command_.Signal(SIGKILL);
 }
 
 void Watcher::KillRanks() {
-  for (const auto& [name, job] : jobs_) {
-    for (const pid_t process : job->Processes()) kill(process, SIGKILL);
-  }
+  for (const auto& [name, job] : jobs_) job->KillAll();
 }
 
 void Watcher::Look(bool over) {
-  FindSegments();
+  for (auto& process : folder_.TakeNew()) Place(std::move(process));
+  if (followers_) {
+    followers_->Serve();
+    for (auto& process : followers_->TakeNew()) Place(std::move(process));
+  }
+  const bool looked = !followers_ || (followers_->InRound() && followers_->EndRound());
+  const bool all_told =
+      !followers_ || (followers_->AllJoined() && followers_->AllEnded() && !followers_->AnyLost());
+  bool more = false;
   for (const auto& [name, job] : jobs_) {
     bool hung = false;
+    if (command_.told_to_end()) job->EndsAreNoNews();
     if (over) {
-      job->Over();
+      job->Over(all_told);
     } else {
       job->Drain();
       job->LookAtProcesses(false);
-      hung = job->LookForStandstill();
+      hung = looked && job->LookForStandstill();
+      more = more || job->WantsLook();
     }
-    for (const judge::Finding& finding : job->Tell()) Print(finding);
+    for (const judge::Finding& finding : job->Tell()) Print(finding, *job);
     killed_ = killed_ || (hung && options_.on_hang == "kill");
   }
-  if (killed_ && !over) Kill();
+  if (over) return;
+  if (followers_ && more && !followers_->InRound()) followers_->StartRound();
+  if (killed_) Kill();
+}
+
+bool Watcher::EndedWell(int rank) const {
+  for (const auto& [name, job] : jobs_) {
+    if (job->Has(rank) && !job->EndedWell(rank)) return false;
+  }
+  return true;
+}
+
+// Their launcher must hear of it: it may have to end the others.
+void Watcher::DismissFailed() {
+  for (const auto& [rank, code] : followers_->Ended()) {
+    if (code == 0 && EndedWell(rank)) continue;
+    if (++looks_since_end_[rank] > kSettledLooks) followers_->Dismiss(rank);
+  }
+}
+
+void Watcher::AwaitFollowers() {
+  const bool failed = command_.ExitCode() != 0 || !EndedWell(0);
+  const Deadline hurry = Deadline::AfterSeconds(kHurrySeconds);
+  const Deadline late = Deadline::AfterSeconds(kLateSeconds);
+  bool told_to_end = failed || command_.told_to_end();
+  while (!(told_to_end && hurry.Passed())) {
+    Look(false);
+    DismissFailed();
+    if (followers_->AllEnded() && (followers_->AllJoined() || late.Passed())) break;
+    std::vector<pollfd> items = {{signals_.fd(), POLLIN, 0}};
+    followers_->AddTo(items);
+    poll(items.data(), items.size(), kLookMs);
+    told_to_end = told_to_end || signals_.Take().end != 0;
+  }
 }
 
 void Watcher::Summarize() const {
@@ -188,42 +189,80 @@ void Watcher::Summarize() const {
   }
 }
 
-Result<int> Watcher::Run() {
-  LOCKSTEP_RETURN_IF_ERROR(Start());
-  struct sigaction pass = {};
-  pass.sa_handler = NoteSignal;
-  sigaction(SIGTERM, &pass, nullptr);
-  sigaction(SIGHUP, &pass, nullptr);
-  sigaction(SIGINT, &pass, nullptr);
-  const int watched = static_cast<int>(syscall(SYS_pidfd_open, launcher_, 0));
-  pollfd end = {watched, POLLIN, 0};
-  while (poll(&end, 1, kLookMs) <= 0) {
-    if (const int number = signal_to_pass.exchange(0)) {
-      for (const auto& [name, job] : jobs_) job->EndsAreNoNews();
-      kill(launcher_, number);
-    }
+int Watcher::Run() {
+  while (true) {
+    std::vector<pollfd> items;
+    if (followers_) followers_->AddTo(items);
+    if (command_.Await(kLookMs, std::move(items), signals_)) break;
     Look(false);
+    if (followers_) DismissFailed();
   }
-  close(watched);
-  int status = 0;
-  waitpid(launcher_, &status, 0);
+  command_.ExitCode();
+  if (followers_) AwaitFollowers();
   Look(true);
   Summarize();
+  if (followers_) followers_->DismissAll();
   if (killed_) {
     KillRanks();  // a launcher that is no mpirun may leave them
     return 1;
   }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return command_.ExitCode();
+}
+
+// The rank keeps the processors that its launcher gave it to itself.
+void LeaveProcessorsToRank() {
+  cpu_set_t all;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) CPU_SET(cpu, &all);
+  sched_setaffinity(0, sizeof all, &all);
+}
+
+Status SaveEndpoint(const Folder& folder, const Followers& followers) {
+  std::ofstream file(folder.path() / events::kEndpointFile, std::ios::binary);
+  const std::string bytes = control::Encode(followers.endpoint());
+  file << bytes;
+  file.close();
+  if (file && bytes.size() <= events::kMostEndpointBytes) return OkStatus();
+  return EnvironmentError("the watchers' address cannot be written to " + folder.path().string());
+}
+
+// What stands in the way of meeting is said once, and the command runs all the same.
+Result<std::unique_ptr<Followers>> FindFollowers(const Launch& launch, const Folder& folder,
+                                                 control::Signals& signals) {
+  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Followers> followers,
+                            Followers::Listen(launch, signals));
+  if (launch.way == Launch::Way::kOverMpi) {
+    LOCKSTEP_RETURN_IF_ERROR(SaveEndpoint(folder, *followers));
+  }
+  return followers;
 }
 
 }  // namespace
 
 Result<int> Watch(const WatchOptions& options) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const fs::path folder, MakeFolder());
-  const Result<int> result = Watcher(options, folder).Run();
-  std::error_code error;
-  fs::remove_all(folder, error);
-  return result;
+  Command command;
+  control::Signals signals;
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Folder> folder, Folder::Make());
+  Launch launch;
+  Result<Launch> found = FindLaunch();
+  Status problem = found.status();
+  if (found.ok()) launch = std::move(found).value();
+  const bool many = launch.way != Launch::Way::kAlone;
+  std::unique_ptr<Followers> followers;
+  if (many && launch.context.rank == 0) {
+    Result<std::unique_ptr<Followers>> listening = FindFollowers(launch, *folder, signals);
+    problem = listening.status();
+    if (listening.ok()) followers = std::move(listening).value();
+  }
+  if (!problem.ok()) {
+    fmt::print(stderr, "lockstep watch: other ranks are not watched: {}\n", problem.message());
+  }
+  std::vector<std::pair<std::string, std::string>> variables;
+  if (launch.way == Launch::Way::kOverMpi) variables.emplace_back(events::kMeetVariable, "1");
+  LOCKSTEP_RETURN_IF_ERROR(
+      command.Start(options.command, options.library, folder->path().string(), variables));
+  if (many) LeaveProcessorsToRank();
+  if (many && launch.context.rank != 0) return Follow(launch, *folder, command, signals);
+  return Watcher(options, *folder, command, signals, std::move(followers)).Run();
 }
 
 }  // namespace lockstep::watch::run

@@ -1,4 +1,5 @@
-// Runs a launcher on this host, watches the MPI programs it starts, and tells what goes wrong.
+// Runs a launcher on this host, or one rank of a launch, watches the programs that it starts, and
+// tells what goes wrong.
 #ifndef LOCKSTEP_WATCH_RUN_WATCH_H_
 #define LOCKSTEP_WATCH_RUN_WATCH_H_
 
@@ -17,7 +18,7 @@ struct WatchOptions {
   bool races = false;
 };
 
-// The launcher's own exit code (128 and the signal where one ended it); with on_hang "kill", 1
+// The command's own exit code (128 and the signal where one ended it); with on_hang "kill", 1
 // after a hang.
 Result<int> Watch(const WatchOptions& options);
 

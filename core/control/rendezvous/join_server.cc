@@ -25,10 +25,12 @@ constexpr int kMostAccepted = 64;
 }  // namespace
 
 Result<std::unique_ptr<JoinServer>> JoinServer::Listen(const std::string& address, int followers,
-                                                       const std::string& secret) {
+                                                       const std::string& secret,
+                                                       std::uint16_t port) {
   std::unique_ptr<JoinServer> server(new JoinServer(followers));
   Endpoint& own = server->endpoint_;
   own.address = address;
+  own.port = port;
   own.secret = secret.empty() ? RandomBytes() : secret;
   LOCKSTEP_ASSIGN_OR_RETURN(server->listener_, IsLocal(address) ? ListenLocal(own.address)
                                                                 : ListenTcp(own.address, own.port));

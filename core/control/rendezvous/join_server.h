@@ -44,9 +44,11 @@ struct JoinRequest {
 // A listening socket, while followers arrive.
 class JoinServer {
  public:
-  // `address`: IPv4, or "@" for a unix socket. `secret`: none for a new one.
+  // `address`: IPv4, or "@" for a unix socket. `secret`: none for a new one. `port`: of IPv4, 0 for
+  // the kernel's choice.
   static Result<std::unique_ptr<JoinServer>> Listen(const std::string& address, int followers,
-                                                    const std::string& secret = "");
+                                                    const std::string& secret = "",
+                                                    std::uint16_t port = 0);
   const Endpoint& endpoint() const { return endpoint_; }
 
   // Admits ranks 1..followers; the result is ordered by rank. When `endpoints` is given, tells the

@@ -1,0 +1,80 @@
+// The command gets this process's standard streams, signal mask and limits, as if nobody stood
+// between it and who started this. Only its environment differs.
+#include "watch/run/command.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "watch/events/segment.h"
+
+namespace lockstep::watch::run {
+
+Command::Command() { sigaction(SIGPIPE, nullptr, &pipe_before_); }
+
+Status Command::Start(const std::vector<std::string>& words, const std::string& library,
+                      const std::string& folder,
+                      const std::vector<std::pair<std::string, std::string>>& variables) {
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  const char* const before = std::getenv("LD_PRELOAD");
+  const std::string preload =
+      library + (before && *before ? ":" + std::string(before) : std::string());
+  int problem[2];
+  if (pipe2(problem, O_CLOEXEC) != 0) return EnvironmentError("no pipe: too many open files");
+  process_ = fork();
+  if (process_ == 0) {
+    setenv("LD_PRELOAD", preload.c_str(), 1);
+    setenv(events::kFolderVariable, folder.c_str(), 1);
+    for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
+    sigaction(SIGPIPE, &pipe_before_, nullptr);
+    pthread_sigmask(SIG_SETMASK, &control::Signals::inherited_mask(), nullptr);
+    execvp(arguments[0], arguments.data());
+    const int error = errno;
+    if (write(problem[1], &error, sizeof error) < 0) _exit(127);
+    _exit(127);
+  }
+  close(problem[1]);
+  int error = 0;
+  const bool failed = process_ < 0 || read(problem[0], &error, sizeof error) > 0;
+  close(problem[0]);
+  if (!failed) {
+    end_.Reset(static_cast<int>(syscall(SYS_pidfd_open, process_, 0)));
+    return OkStatus();
+  }
+  if (process_ > 0) waitpid(process_, nullptr, 0);
+  return InvalidInput(
+      fmt::format("{}: cannot be started ({})", words.front(), std::strerror(error)));
+}
+
+bool Command::Await(int ms, std::vector<pollfd> others, control::Signals& signals) {
+  others.push_back({end_.get(), POLLIN, 0});
+  others.push_back({signals.fd(), POLLIN, 0});
+  poll(others.data(), others.size(), ms);
+  const int number = signals.Take().end;
+  told_to_end_ = told_to_end_ || number != 0;
+  if (number != 0) Signal(number);
+  return (others[others.size() - 2].revents & POLLIN) != 0;
+}
+
+void Command::Signal(int number) const {
+  if (code_ < 0) kill(process_, number);
+}
+
+int Command::ExitCode() {
+  int status = 0;
+  if (code_ < 0 && waitpid(process_, &status, 0) == process_) {
+    code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+  return code_;
+}
+
+}  // namespace lockstep::watch::run

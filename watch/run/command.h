@@ -1,0 +1,46 @@
+// The command that is watched: started with the preload library, waited for, told to end.
+#ifndef LOCKSTEP_WATCH_RUN_COMMAND_H_
+#define LOCKSTEP_WATCH_RUN_COMMAND_H_
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "core/base/fd.h"
+#include "core/base/status.h"
+#include "core/control/signals.h"
+
+namespace lockstep::watch::run {
+
+class Command {
+ public:
+  // To be made before control::Signals, whose mask the command must not inherit.
+  Command();
+
+  // `folder`: for segments. `variables`: "NAME", "VALUE" for the command alone.
+  Status Start(const std::vector<std::string>& words, const std::string& library,
+               const std::string& folder,
+               const std::vector<std::pair<std::string, std::string>>& variables);
+  // Sleeps until the command ends, one of `others` is ready, a signal comes or `ms` are over.
+  // Passes signals to end on to the command. True when the command has ended.
+  bool Await(int ms, std::vector<pollfd> others, control::Signals& signals);
+  // A signal told this watcher to end.
+  bool told_to_end() const { return told_to_end_; }
+  void Signal(int number) const;
+  // Of a command that ended: its own, or 128 and the signal that ended it.
+  int ExitCode();
+
+ private:
+  struct sigaction pipe_before_;
+  pid_t process_ = -1;
+  Fd end_;  // readable when it has ended
+  int code_ = -1;
+  bool told_to_end_ = false;
+};
+
+}  // namespace lockstep::watch::run
+
+#endif  // LOCKSTEP_WATCH_RUN_COMMAND_H_

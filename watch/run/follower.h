@@ -1,0 +1,18 @@
+// The watcher of a rank other than 0: tells rank 0's what its processes write.
+#ifndef LOCKSTEP_WATCH_RUN_FOLLOWER_H_
+#define LOCKSTEP_WATCH_RUN_FOLLOWER_H_
+
+#include "core/base/status.h"
+#include "core/control/signals.h"
+#include "watch/run/command.h"
+#include "watch/run/launch.h"
+#include "watch/run/local_process.h"
+
+namespace lockstep::watch::run {
+
+// `command` was started. Until it has ended; its exit code, or 1 where rank 0's watcher ended it.
+int Follow(const Launch& launch, Folder& folder, Command& command, control::Signals& signals);
+
+}  // namespace lockstep::watch::run
+
+#endif  // LOCKSTEP_WATCH_RUN_FOLLOWER_H_

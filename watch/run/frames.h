@@ -1,0 +1,109 @@
+// What watchers tell each other. A watcher sends the events of its processes as they come; rank
+// 0's judges them. Frames of one connection arrive in their order.
+#ifndef LOCKSTEP_WATCH_RUN_FRAMES_H_
+#define LOCKSTEP_WATCH_RUN_FRAMES_H_
+
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "core/control/codec.h"
+#include "watch/events/event.h"
+#include "watch/run/process.h"
+
+namespace lockstep::control {
+
+template <>
+inline constexpr bool kTravelsAsBytes<watch::events::Event> =
+    std::has_unique_object_representations_v<watch::events::Event>;
+
+}  // namespace lockstep::control
+
+namespace lockstep::watch::run {
+
+// Beside those of core/control/frames.h, with which watchers meet.
+enum FrameType : std::uint32_t {
+  // To rank 0's watcher.
+  kProcess = 1000,
+  kEvents,
+  kFacts,
+  kRoundDone,
+  kAnswer,
+  kEnd,
+  // From it.
+  kRound,
+  kAsk,
+  kKill,
+  kDismiss,  // nothing more is wanted
+};
+
+// From now on `process` is the number of this one, on this connection.
+struct ProcessFrame {
+  static constexpr std::uint32_t kType = kProcess;
+  std::uint32_t process = 0;
+  ProcessName name;
+  static void Describe(auto& fields, auto& frame) { fields(frame.process, frame.name); }
+};
+
+struct EventsFrame {
+  static constexpr std::uint32_t kType = kEvents;
+  std::uint32_t process = 0;
+  std::vector<events::Event> events;
+  static void Describe(auto& fields, auto& frame) {
+    fields(frame.process, frame.events);
+    for (const events::Event& event : frame.events) {
+      fields.Require(event.call < events::Call::kCount && event.phase <= events::Phase::kFreed &&
+                     event.object <= events::Object::kFile);
+    }
+  }
+};
+
+// Sent after the events that were complete when it was looked at.
+struct FactsFrame {
+  static constexpr std::uint32_t kType = kFacts;
+  std::uint32_t process = 0;
+  ProcessFacts facts;
+  static void Describe(auto& fields, auto& frame) { fields(frame.process, frame.facts); }
+};
+
+// kRound asks for the facts of all processes; kRoundDone follows them.
+template <std::uint32_t kOf>
+struct RoundFrame {
+  static constexpr std::uint32_t kType = kOf;
+  std::uint64_t round = 0;
+  static void Describe(auto& fields, auto& frame) { fields(frame.round); }
+};
+using RoundOrder = RoundFrame<kRound>;
+using RoundReport = RoundFrame<kRoundDone>;
+
+struct AskFrame {
+  static constexpr std::uint32_t kType = kAsk;
+  std::uint64_t question = 0;
+  std::uint32_t process = 0;
+  bool python = false;  // else the line of `site`
+  std::uint64_t site = 0;
+  static void Describe(auto& fields, auto& frame) {
+    fields(frame.question, frame.process, frame.python, frame.site);
+  }
+};
+struct AnswerFrame {
+  static constexpr std::uint32_t kType = kAnswer;
+  std::uint64_t question = 0;
+  std::string line;
+  bool in_torch = false;
+  static void Describe(auto& fields, auto& frame) {
+    fields(frame.question, frame.line, frame.in_torch);
+  }
+};
+
+// The command ended, and so did its processes; all was told.
+struct EndFrame {
+  static constexpr std::uint32_t kType = kEnd;
+  std::int32_t code = 0;
+  static void Describe(auto& fields, auto& frame) { fields(frame.code); }
+};
+
+}  // namespace lockstep::watch::run
+
+#endif  // LOCKSTEP_WATCH_RUN_FRAMES_H_

@@ -1,0 +1,135 @@
+#!/usr/bin/python3
+"""One watcher a rank, on one host and on four (namespaces): hung and lost ranks are named with
+their hosts, of right programs nothing is said, exit codes are passed on."""
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+
+LOCKSTEP = os.path.abspath("cli/lockstep")
+CASES = os.path.abspath("watch/preload/cases")
+HOSTS = os.path.abspath("scripts/test_hosts")
+OPTIONS = ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
+FOLDER = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+
+
+def run(command, **variables):
+    return subprocess.run(["timeout", "-k", "5", "200", *command], check=False,
+                          capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                          env=dict(os.environ, HOME=FOLDER, **variables))
+
+
+def watch(*words):
+    return [LOCKSTEP, "watch", *words]
+
+
+def one_host(*words, ranks=4, **variables):
+    return run(["mpirun", "-np", str(ranks), *OPTIONS, *words], **variables)
+
+
+def hosts(number, *words, ranks=1, options=()):
+    return run([HOSTS, str(number), f"--ranks={ranks}", *options, "--", *words])
+
+
+def findings(ended):
+    return re.findall(r"^lockstep watch: (?:HUNG, )?(\w+) \(\w+\): (.*)$", ended.stderr, re.M)
+
+
+PROBE = run([HOSTS, "1", "--shell", "--", "true"])
+
+
+class OneHost(unittest.TestCase):
+
+    def test_a_right_program(self):
+        ended = one_host(*watch("--", CASES, "ring"))
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertEqual(sorted(ended.stdout.splitlines()), [f"rank {i}: 6" for i in range(4)])
+        self.assertEqual(len(re.findall("lockstep watch: ", ended.stderr)), 1, ended.stderr)
+        self.assertRegex(ended.stderr, r"4 ranks, \d+ events, no finding\n")
+
+    def test_exit_codes_and_signals_are_passed_on(self):
+        ended = one_host(*watch("--", "sh", "-c", "exit 7"), ranks=2)
+        self.assertEqual(ended.returncode, 7, ended.stderr)
+        ended = one_host(*watch("--", CASES, "killed"), ranks=3)
+        self.assertEqual(ended.returncode, 128 + 9, ended.stderr)
+        self.assertEqual([each[0] for each in findings(ended)], ["lost_rank"], ended.stderr)
+
+    def test_a_rank_that_hangs(self):
+        ended = one_host(*watch("--on-hang=kill", "--", CASES, "receives"))
+        self.assertEqual([each[0] for each in findings(ended)], ["deadlock"], ended.stderr)
+        self.assertEqual(ended.returncode, 1, ended.stderr)
+
+    def test_only_the_program_gets_the_library(self):
+        ended = one_host(*watch("--", "sh", "-c", "echo $LD_PRELOAD; cat /proc/$PPID/environ"),
+                         ranks=2)
+        self.assertEqual(len(re.findall(r"liblockstep_watch\.so", ended.stdout)), 2)
+
+    def test_some_ranks_are_not_watched(self):
+        # Rank 0's watcher is missing: the program runs, and what is not watched is said.
+        script = f'[ $OMPI_COMM_WORLD_RANK = 0 ] && exec {CASES} ring; exec "$@"'
+        ended = one_host("sh", "-c", script, "sh", *watch("--", CASES, "ring"), ranks=2)
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertEqual(sorted(ended.stdout.splitlines()), ["rank 0: 1", "rank 1: 1"])
+        self.assertEqual(findings(ended), [])
+        self.assertRegex(ended.stderr, "rank 1 .* is not watched: the watcher of rank 0 was not")
+
+
+@unittest.skipIf(PROBE.returncode == 77, PROBE.stderr.strip())
+class FourHosts(unittest.TestCase):
+
+    def test_a_right_program(self):
+        for case in ("ring", "objects"):
+            ended = hosts(4, *watch("--", CASES, case))
+            self.assertEqual(ended.returncode, 0, ended.stderr)
+            self.assertEqual(findings(ended), [])
+            self.assertRegex(ended.stderr, r"4 ranks, \d+ events, no finding\n")
+            if case == "ring":
+                self.assertEqual(sorted(ended.stdout.splitlines()),
+                                 [f"rank {i}: 6" for i in range(4)])
+
+    def test_each_waits_for_a_message_that_nobody_sends(self):
+        ended = hosts(4, *watch("--on-hang=kill", "--", CASES, "receives"))
+        told = findings(ended)
+        self.assertEqual([each[0] for each in told], ["deadlock"], ended.stderr)
+        self.assertRegex(told[0][1], r"rank 0 \(host node1\) waits in MPI_Recv from rank 1 "
+                                     r"\(host node2\), tag 7, at cases\.c:\d+")
+        self.assertLessEqual(len(told[0][1].split()), 25)
+        for rank in range(4):
+            self.assertRegex(ended.stderr, rf"rank {rank} \(host node{rank + 1}\) is in MPI_Recv "
+                                           rf"from rank {(rank + 1) % 4}.*at cases\.c:")
+        self.assertEqual(ended.returncode, 1, ended.stderr)
+
+    def test_calls_that_differ_on_two_hosts(self):
+        ended = hosts(2, *watch("--on-hang=kill", "--", CASES, "mismatch"), ranks=2)
+        told = findings(ended)
+        self.assertEqual([each[0] for each in told], ["call_mismatch"], ended.stderr)
+        self.assertRegex(told[0][1], r"rank 1 \(host node1\)")
+
+    def test_a_rank_that_is_killed(self):
+        ended = hosts(4, *watch("--", CASES, "killed"))
+        told = findings(ended)
+        self.assertEqual([each[0] for each in told], ["lost_rank"], ended.stderr)
+        self.assertRegex(told[0][1], r"rank 1 \(host node2\) died without MPI_Finalize")
+        self.assertEqual(ended.returncode, 128 + 9, ended.stderr)
+
+    def test_slow_ranks_are_not_hung(self):
+        for case in ("slow", "poll"):
+            ended = hosts(2, *watch("--", CASES, case))
+            self.assertEqual((ended.returncode, findings(ended)), (0, []), ended.stderr)
+
+    def test_a_watcher_that_is_lost_proves_nothing(self):
+        # mpirun ends the others because of it.
+        script = f"[ $OMPI_COMM_WORLD_RANK = 1 ] && (sleep 0.5; kill -9 $PPID)& exec {CASES} poll"
+        ended = hosts(2, *watch("--", "sh", "-c", script))
+        self.assertNotEqual(ended.returncode, 0)
+        self.assertEqual(findings(ended), [], ended.stderr)
+
+    def test_they_meet_where_pytorch_does(self):
+        address = [f"--set={host}:MASTER_ADDR=10.77.0.1" for host in (1, 2)]
+        ended = hosts(2, *watch("--on-hang=kill", "--", CASES, "receives"), options=address)
+        self.assertEqual([each[0] for each in findings(ended)], ["deadlock"], ended.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

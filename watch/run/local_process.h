@@ -1,0 +1,58 @@
+// The processes of this host that write into a watcher's folder.
+#ifndef LOCKSTEP_WATCH_RUN_LOCAL_PROCESS_H_
+#define LOCKSTEP_WATCH_RUN_LOCAL_PROCESS_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "watch/run/process.h"
+#include "watch/run/segment_reader.h"
+#include "watch/run/source_lines.h"
+
+namespace lockstep::watch::run {
+
+class LocalProcess : public Process {
+ public:
+  LocalProcess(std::unique_ptr<SegmentReader> reader, SourceLines& lines);
+
+  std::uint64_t Drain(std::uint64_t most, const Take& take) override;
+  std::uint64_t read() const override { return reader_->read(); }
+  ProcessFacts Look(bool over) override;
+  std::string Line(std::uint64_t site) override;
+  PythonStack Python() override;
+  void Kill() override;
+
+ private:
+  std::unique_ptr<SegmentReader> reader_;
+  SourceLines& lines_;
+};
+
+// A new folder for segments; removed with its contents.
+class Folder {
+ public:
+  static Result<std::unique_ptr<Folder>> Make();
+  ~Folder();
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  // Processes whose rank has become known.
+  std::vector<std::unique_ptr<LocalProcess>> TakeNew();
+
+ private:
+  explicit Folder(std::filesystem::path path) : path_(std::move(path)) {}
+
+  std::filesystem::path path_;
+  SourceLines lines_;
+  std::set<std::string> known_;
+  std::map<std::string, std::unique_ptr<SegmentReader>> waiting_;  // until MPI_Init is over
+};
+
+}  // namespace lockstep::watch::run
+
+#endif  // LOCKSTEP_WATCH_RUN_LOCAL_PROCESS_H_

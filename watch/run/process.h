@@ -1,0 +1,79 @@
+// One process of a watched job: of this host, or of another watcher's.
+#ifndef LOCKSTEP_WATCH_RUN_PROCESS_H_
+#define LOCKSTEP_WATCH_RUN_PROCESS_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "watch/events/event.h"
+#include "watch/run/python_stacks.h"
+
+namespace lockstep::watch::run {
+
+enum class ProcessState : std::uint8_t {
+  kRuns,
+  kSleeps,
+  kStopped,
+  kGone,
+  kUnknown,  // the watcher that saw it is gone
+};
+
+// What stays.
+struct ProcessName {
+  std::string job;
+  std::int32_t rank = -1;
+  std::int32_t size = 0;
+  bool threads = false;  // several of its threads may call MPI
+  static void Describe(auto& fields, auto& name) {
+    fields(name.job, name.rank, name.size, name.threads);
+  }
+};
+
+// What a look finds. Times and counts are of the process's own host.
+struct ProcessFacts {
+  std::uint64_t begun = 0;   // events
+  std::uint64_t ran_ns = 0;  // its main thread, on a processor
+  ProcessState state = ProcessState::kRuns;
+  bool cut_off = false;      // it stopped to write events
+  bool exited = false;       // by exit() or return
+  bool told_to_end = false;  // its watcher was, by a signal
+  std::int32_t exit_code = 0;
+  static void Describe(auto& fields, auto& facts) {
+    fields(facts.begun, facts.ran_ns, facts.cut_off, facts.exited, facts.told_to_end,
+           facts.exit_code);
+    fields.UpTo(facts.state, ProcessState::kUnknown);
+  }
+};
+
+class Process {
+ public:
+  using Take = std::function<void(const events::Event&)>;
+
+  virtual ~Process() = default;
+  const ProcessName& name() const { return name_; }
+  const std::string& host() const { return host_; }
+
+  // Gives the events that are complete to `take`, in order; at most `most`. How many.
+  virtual std::uint64_t Drain(std::uint64_t most, const Take& take) = 0;
+  virtual std::uint64_t read() const = 0;  // events that were given away
+  // `over`: its launcher is gone, so it is, too. Of another watcher's: what that told last.
+  virtual ProcessFacts Look(bool over) = 0;
+  // "solver.c:31"; "?" where that is not known.
+  virtual std::string Line(std::uint64_t site) = 0;
+  virtual PythonStack Python() = 0;
+  virtual void Kill() = 0;
+
+ protected:
+  Process(ProcessName name, std::string host) : name_(std::move(name)), host_(std::move(host)) {}
+
+ private:
+  ProcessName name_;
+  std::string host_;
+};
+
+}  // namespace lockstep::watch::run
+
+#endif  // LOCKSTEP_WATCH_RUN_PROCESS_H_
