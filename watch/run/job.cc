@@ -28,8 +28,9 @@ constexpr std::size_t kMostStuck = 16;
 
 }  // namespace
 
-Job::Job(int size, judge::Options options)
+Job::Job(int size, judge::Options options, bool several_hosts)
     : size_(size),
+      several_hosts_(several_hosts),
       judge_(
           size, [this](int rank, std::uint64_t site) { return At(rank, site); }, options) {}
 
@@ -195,9 +196,7 @@ std::vector<judge::Finding> Job::Tell() {
 
 // "rank 3" becomes "rank 3 (host node4)" where it is named first.
 std::string Job::WithHosts(const std::string& text) const {
-  std::set<std::string> hosts;
-  for (const auto& [rank, process] : processes_) hosts.insert(process->host());
-  if (hosts.size() < 2) return text;
+  if (!several_hosts_) return text;
   constexpr std::size_t kWord = 5;  // "rank "
   std::set<int> named;
   std::string result;

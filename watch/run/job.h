@@ -15,7 +15,8 @@ namespace lockstep::watch::run {
 
 class Job {
  public:
-  Job(int size, judge::Options options);
+  // `several_hosts`: texts name the hosts of ranks.
+  Job(int size, judge::Options options, bool several_hosts);
 
   bool Has(int rank) const { return processes_.count(rank) > 0; }
   void Add(std::unique_ptr<Process> process);
@@ -33,7 +34,6 @@ class Job {
   void Over(bool all_told);
   // Somebody else ends the ranks from now on: what follows proves nothing.
   void EndsAreNoNews();
-  // Texts name the hosts of ranks where there are several.
   std::vector<judge::Finding> Tell();
   // After a standstill: a line a rank that is stuck, where a finding does not name them all.
   std::vector<std::string> StuckRanks() const { return stuck_; }
@@ -65,6 +65,7 @@ class Job {
   bool MainThreadsWait(const Look& second);
 
   int size_;
+  bool several_hosts_;
   judge::Judge judge_;
   std::map<int, std::unique_ptr<Process>> processes_;
   std::map<int, int> strange_;  // looks in a row that found the process stopped or gone

@@ -71,7 +71,7 @@ Result<std::string> AddressOf(const std::string& host) {
 }
 
 // No launcher of PyTorch gives its ranks a secret, so a user may.
-Result<control::rendezvous::Endpoint> AtMasterAddress(const control::LaunchContext& context) {
+Result<control::rendezvous::Endpoint> AtMasterAddress() {
   control::rendezvous::Endpoint endpoint;
   LOCKSTEP_ASSIGN_OR_RETURN(endpoint.address, AddressOf(Text("MASTER_ADDR")));
   int port = 29500;  // PyTorch's own
@@ -83,8 +83,9 @@ Result<control::rendezvous::Endpoint> AtMasterAddress(const control::LaunchConte
     LOCKSTEP_ASSIGN_OR_RETURN(port, Number("LOCKSTEP_WATCH_PORT", 1, kMostPort));
   }
   endpoint.port = static_cast<std::uint16_t>(port);
+  // What differs from host to host (a job's name may) has no part in it.
   endpoint.secret = control::rendezvous::ProofOfFollower(
-      Text("LOCKSTEP_WATCH_SECRET"), {context.job, std::to_string(context.size)}, "watch");
+      Text("LOCKSTEP_WATCH_SECRET"), {Text("MASTER_ADDR"), Text("MASTER_PORT")}, "watch");
   endpoint.secret.resize(control::rendezvous::kSecretBytes);
   return endpoint;
 }
@@ -108,7 +109,7 @@ Result<Launch> FindLaunch() {
   launch.way = Launch::Way::kOverMpi;
   if (Text("MASTER_ADDR").empty()) return launch;
   launch.way = Launch::Way::kMasterAddress;
-  LOCKSTEP_ASSIGN_OR_RETURN(launch.endpoint, AtMasterAddress(launch.context));
+  LOCKSTEP_ASSIGN_OR_RETURN(launch.endpoint, AtMasterAddress());
   return launch;
 }
 

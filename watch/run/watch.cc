@@ -34,12 +34,13 @@ constexpr double kLateSeconds = 5;     // for watchers that have not come when t
 class Watcher {
  public:
   Watcher(const WatchOptions& options, Folder& folder, Command& command, control::Signals& signals,
-          std::unique_ptr<Followers> followers)
+          std::unique_ptr<Followers> followers, bool several_hosts)
       : options_(options),
         folder_(folder),
         command_(command),
         signals_(signals),
-        followers_(std::move(followers)) {}
+        followers_(std::move(followers)),
+        several_hosts_(several_hosts) {}
 
   int Run();
 
@@ -60,6 +61,7 @@ class Watcher {
   Command& command_;
   control::Signals& signals_;
   std::unique_ptr<Followers> followers_;  // null: alone
+  bool several_hosts_;
   std::map<std::string, std::unique_ptr<Job>> jobs_;
   std::map<int, int> looks_since_end_;  // by the rank of a watcher
   int findings_ = 0;
@@ -73,7 +75,8 @@ void Watcher::Place(std::unique_ptr<Process> process) {
   while (jobs_.count(name) > 0 && jobs_[name]->Has(process->name().rank)) name += '+';
   auto& job = jobs_[name];
   if (!job) {
-    job = std::make_unique<Job>(process->name().size, judge::Options{options_.races});
+    job =
+        std::make_unique<Job>(process->name().size, judge::Options{options_.races}, several_hosts_);
   }
   if (process->name().rank < job->size()) job->Add(std::move(process));
 }
@@ -262,7 +265,9 @@ Result<int> Watch(const WatchOptions& options) {
       command.Start(options.command, options.library, folder->path().string(), variables));
   if (many) LeaveProcessorsToRank();
   if (many && launch.context.rank != 0) return Follow(launch, *folder, command, signals);
-  return Watcher(options, *folder, command, signals, std::move(followers)).Run();
+  return Watcher(options, *folder, command, signals, std::move(followers),
+                 !launch.context.single_host())
+      .Run();
 }
 
 }  // namespace lockstep::watch::run

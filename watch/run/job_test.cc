@@ -1,0 +1,190 @@
+// What proves a standstill, with processes that a test plays: of this host or of others is the
+// same to a job.
+#include "watch/run/job.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace lockstep::watch::run {
+namespace {
+
+using events::Call;
+using events::Event;
+using events::Phase;
+
+// What a test plays of a process; it stays when the job is done with it.
+struct Played {
+  std::deque<Event> events;
+  ProcessFacts facts;
+  std::uint64_t taken = 0;
+
+  void Write(const Event& event) {
+    events.push_back(event);
+    ++facts.begun;
+  }
+};
+
+class PlayedProcess : public Process {
+ public:
+  PlayedProcess(int rank, int size, Played& played)
+      : Process({"job", rank, size, false}, "node" + std::to_string(rank + 1)), played_(played) {}
+
+  std::uint64_t Drain(std::uint64_t most, const Take& take) override {
+    std::uint64_t count = 0;
+    for (; count < most && !played_.events.empty(); ++count) {
+      take(played_.events.front());
+      played_.events.pop_front();
+      ++played_.taken;
+    }
+    return count;
+  }
+  std::uint64_t read() const override { return played_.taken; }
+  ProcessFacts Look(bool) override { return played_.facts; }
+  std::string Line(std::uint64_t) override { return "solver.c:7"; }
+  PythonStack Python() override { return {}; }
+  void Kill() override {}
+
+ private:
+  Played& played_;
+};
+
+Event World(int rank, int size) {
+  Event event;
+  event.phase = Phase::kMade;
+  event.comm = events::kWorldComm;
+  event.peer = rank;
+  event.count = size;
+  return event;
+}
+
+Event Receive(int from) {
+  Event event;
+  event.phase = Phase::kEnter;
+  event.call = Call::kRecv;
+  event.flags = events::kReceiving;
+  event.thread = 1;
+  event.site = 1;
+  event.comm = events::kWorldComm;
+  event.peer = from;
+  event.tag = 0;
+  return event;
+}
+
+Event Leave(Call call) {
+  Event event;
+  event.phase = Phase::kLeave;
+  event.call = call;
+  event.thread = 1;
+  return event;
+}
+
+// Two ranks on two hosts; each waits for a message of the other.
+class JobTest : public testing::Test {
+ protected:
+  JobTest() {
+    for (int rank = 0; rank < 2; ++rank) {
+      Played& mine = played_[static_cast<std::size_t>(rank)];
+      mine.facts.state = ProcessState::kSleeps;
+      mine.Write(World(rank, 2));
+      mine.Write(Receive(1 - rank));
+      job_.Add(std::make_unique<PlayedProcess>(rank, 2, mine));
+    }
+  }
+
+  bool LookOnce() {
+    job_.Drain();
+    job_.LookAtProcesses(false);
+    return job_.LookForStandstill();
+  }
+
+  // So many looks, further apart than a proof needs; `between` plays what happens meanwhile.
+  bool ProvedIn(int looks, const auto& between) {
+    for (int look = 0; look < looks; ++look) {
+      if (LookOnce()) return true;
+      between(look);
+      usleep(15'000);
+    }
+    return false;
+  }
+
+  std::vector<Played> played_ = std::vector<Played>(2);
+  Job job_{2, {}, true};
+};
+
+TEST_F(JobTest, TwoLooksWithNothingInBetweenProveIt) {
+  ASSERT_TRUE(ProvedIn(1000, [](int) {}));
+  const std::vector<judge::Finding> told = job_.Tell();
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].cause, judge::Cause::kDeadlock);
+  EXPECT_EQ(told[0].headline.text().find(
+                "rank 0 (host node1) waits in MPI_Recv from rank 1 (host node2)"),
+            0u)
+      << told[0].headline.text();
+}
+
+TEST_F(JobTest, OneLookProvesNothing) {
+  usleep(20'000);
+  EXPECT_FALSE(LookOnce());
+}
+
+TEST_F(JobTest, WhoWroteInBetweenWasNotStuck) {
+  EXPECT_FALSE(ProvedIn(20, [&](int) {
+    played_[1].Write(Leave(Call::kRecv));
+    played_[1].Write(Receive(0));
+  }));
+  EXPECT_TRUE(job_.Tell().empty());
+}
+
+TEST_F(JobTest, AnEventThatIsNotReadYetProvesNothing) {
+  played_[1].facts.begun += 1;
+  EXPECT_FALSE(ProvedIn(20, [](int) {}));
+}
+
+TEST_F(JobTest, ARankWhoseWatcherIsLostProvesNothing) {
+  played_[1].facts.state = ProcessState::kUnknown;
+  EXPECT_FALSE(ProvedIn(20, [](int) {}));
+  job_.Over(false);
+  EXPECT_TRUE(job_.Tell().empty());
+  EXPECT_FALSE(job_.complete());
+}
+
+TEST_F(JobTest, WhoIsToldToEndAccusesNobody) {
+  played_[1].facts.told_to_end = true;
+  played_[1].facts.state = ProcessState::kGone;
+  EXPECT_FALSE(ProvedIn(20, [](int) {}));
+  EXPECT_TRUE(job_.Tell().empty());
+}
+
+TEST_F(JobTest, WhoIsGoneIsLostAndNotStuck) {
+  played_[1].facts.state = ProcessState::kGone;
+  ProvedIn(20, [](int) {});
+  const std::vector<judge::Finding> told = job_.Tell();
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].cause, judge::Cause::kLostRank);
+  EXPECT_EQ(told[0].text.find("rank 1 (host node2) died without MPI_Finalize"), 0u);
+}
+
+TEST_F(JobTest, WithoutAllRanksNothingIsProved) {
+  Job job(3, {}, true);
+  std::vector<Played> played(2);
+  for (int rank = 0; rank < 2; ++rank) {
+    Played& mine = played[static_cast<std::size_t>(rank)];
+    mine.Write(World(rank, 3));
+    mine.Write(Receive(1 - rank));
+    job.Add(std::make_unique<PlayedProcess>(rank, 3, mine));
+  }
+  for (int look = 0; look < 10; ++look) {
+    job.Drain();
+    EXPECT_FALSE(job.WantsLook());
+    usleep(10'000);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::watch::run
