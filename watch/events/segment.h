@@ -22,7 +22,7 @@ inline constexpr std::size_t kSegmentBytes = kHeaderBytes + kRingEvents * sizeof
 inline constexpr const char* kFolderVariable = "LOCKSTEP_WATCH_FOLDER";
 inline constexpr const char* kSuffix = ".watch";
 
-// Where watchers of several hosts meet: set for ranks whose MPI carries rank 0's file to all others.
+// How watchers of several hosts meet: where it is set, MPI carries rank 0's file to all others.
 inline constexpr const char* kMeetVariable = "LOCKSTEP_WATCH_MEET";
 inline constexpr const char* kEndpointFile = "endpoint";
 inline constexpr std::size_t kMostEndpointBytes = 255;

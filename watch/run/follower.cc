@@ -51,12 +51,14 @@ class Follower {
   void Meet();
   std::optional<control::rendezvous::Endpoint> FindEndpoint();
   void GiveUp(const std::string& why);
-  // Sends what is new, and facts where they changed, or of all.
+  // Sends what is new, and facts where they changed, or of all. `over`: the command has ended.
   void Tell(bool all, bool over);
   bool TellEvents(std::uint32_t number, LocalProcess& process);
   void Hear();
+  void Obey(const control::Frame& frame);
   void Answer(const AskFrame& question);
-  // What is left to tell after the command's end.
+  // After the command's end: whether rank 0's watcher is there, and what is left to tell.
+  bool MeetLate();
   void Stay();
   void Serve();
   bool Telling() const { return channel_ && channel_->open() && !dismissed_; }
@@ -114,8 +116,9 @@ void Follower::Meet() {
 bool Follower::TellEvents(std::uint32_t number, LocalProcess& process) {
   EventsFrame frame;
   frame.process = number;
-  const std::uint64_t count = process.Drain(
-      kEventsOfFrame, [&](const events::Event& event) { frame.events.push_back(event); });
+  const std::uint64_t count = process.Drain(kEventsOfFrame, [&](const events::Event& event) {
+    frame.bytes.append(reinterpret_cast<const char*>(&event), sizeof event);
+  });
   if (count > 0 && Telling()) channel_->Send(frame);
   return count == kEventsOfFrame;
 }
@@ -164,27 +167,28 @@ void Follower::Answer(const AskFrame& question) {
   channel_->Send(answer);
 }
 
+void Follower::Obey(const control::Frame& frame) {
+  const auto round = control::Decode<RoundOrder>(frame.payload);
+  const auto question = control::Decode<AskFrame>(frame.payload);
+  if (frame.type == kDismiss) {
+    dismissed_ = true;
+  } else if (frame.type == kKill) {
+    killed_ = true;
+    for (const Mine& mine : mine_) mine.process->Kill();
+    command_.Signal(SIGKILL);
+  } else if (frame.type == kRound && round) {
+    Tell(true, all_told_);
+    channel_->Send(RoundReport{round->round});
+  } else if (frame.type == kAsk && question) {
+    Answer(*question);
+  }
+}
+
 void Follower::Hear() {
   if (!channel_ || dismissed_ || gave_up_) return;
   channel_->Flush();
   channel_->Fill();
-  while (const std::optional<control::Frame> frame = channel_->Take()) {
-    if (frame->type == kDismiss) dismissed_ = true;
-    if (frame->type == kKill) {
-      killed_ = true;
-      for (const Mine& mine : mine_) mine.process->Kill();
-      command_.Signal(SIGKILL);
-    }
-    if (const auto round = control::Decode<RoundOrder>(frame->payload);
-        frame->type == kRound && round) {
-      Tell(true, false);
-      channel_->Send(RoundReport{round->round});
-    }
-    if (const auto question = control::Decode<AskFrame>(frame->payload);
-        frame->type == kAsk && question) {
-      Answer(*question);
-    }
-  }
+  while (const std::optional<control::Frame> frame = channel_->Take()) Obey(*frame);
   if (channel_->open() || dismissed_) return;
   if (all_told_ || command_.told_to_end()) {
     gave_up_ = true;
@@ -202,23 +206,33 @@ void Follower::Serve() {
   Hear();
 }
 
-void Follower::Stay() {
+bool Follower::MeetLate() {
   const bool told_to_end = command_.told_to_end();
-  const Deadline meet = Deadline::AfterSeconds(told_to_end ? kToldSeconds : kHurrySeconds);
-  for (Serve(); !channel_ && !gave_up_ && !meet.Passed(); Serve()) poll(nullptr, 0, kLookMs);
+  const Deadline deadline = Deadline::AfterSeconds(told_to_end ? kToldSeconds : kHurrySeconds);
+  for (Serve(); !channel_ && !gave_up_; Serve()) {
+    if (deadline.Passed()) break;
+    poll(nullptr, 0, kLookMs);
+  }
   if (!channel_ && !gave_up_ && !mine_.empty() && !told_to_end) GiveUp(kNotFound);
-  if (!channel_ || gave_up_) return;
+  return channel_ && !gave_up_;
+}
+
+// The last rank of a launch may compute for hours, and its verdict may need a line of this one.
+// Where this one must not keep its launcher waiting, rank 0's watcher dismisses it before.
+void Follower::Stay() {
+  if (!MeetLate()) return;
   Tell(true, true);
   channel_->Send(EndFrame{command_.ExitCode()});
   all_told_ = true;
-  // The last one of a launch may compute for hours: its verdict may need a line of this one. Only
-  // where this one must not keep its launcher waiting does rank 0's watcher dismiss it before.
+  bool told_to_end = command_.told_to_end();
+  const int most_ms = told_to_end ? static_cast<int>(kToldSeconds * 1e3) : -1;
   while (Telling() && !gave_up_) {
     std::vector<pollfd> items = {{channel_->fd(), channel_->poll_events(), 0},
                                  {signals_.fd(), POLLIN, 0}};
-    poll(items.data(), items.size(), told_to_end ? static_cast<int>(kToldSeconds * 1e3) : -1);
+    poll(items.data(), items.size(), most_ms);
     Hear();
-    if (told_to_end || signals_.Take().end != 0) break;
+    if (told_to_end) break;
+    told_to_end = signals_.Take().end != 0;
   }
 }
 

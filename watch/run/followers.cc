@@ -7,6 +7,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "core/base/clock.h"
@@ -27,6 +29,7 @@ struct Followers::Seen {
   std::deque<events::Event> events;
   std::uint64_t taken = 0;
   ProcessFacts facts;
+  bool Append(const std::string& bytes);  // of events
 };
 
 // A process whose events come from its own watcher.
@@ -154,29 +157,44 @@ void Followers::Hear(Follower& follower) {
   if (!follower.channel.open()) Lost(follower);
 }
 
+bool Followers::Begin(Follower& follower, const control::Frame& frame) {
+  const auto told = control::Decode<ProcessFrame>(frame.payload);
+  if (!told || told->name.rank < 0 || told->name.rank >= told->name.size) return false;
+  std::shared_ptr<Seen>& seen = follower.processes[told->process];
+  if (seen) return false;
+  seen = std::make_shared<Seen>();
+  fresh_.push_back(std::make_unique<Remote>(*this, follower, told->process, told->name, seen));
+  return true;
+}
+
+bool Followers::Seen::Append(const std::string& bytes) {
+  for (std::size_t at = 0; at < bytes.size(); at += sizeof(events::Event)) {
+    events::Event event;
+    std::memcpy(&event, bytes.data() + at, sizeof event);
+    if (event.call >= events::Call::kCount || event.phase > events::Phase::kFreed ||
+        event.object > events::Object::kFile) {
+      return false;
+    }
+    events.push_back(event);
+  }
+  return true;
+}
+
+bool Followers::Continue(Follower& follower, const control::Frame& frame) {
+  const auto events = control::Decode<EventsFrame>(frame.payload);
+  const auto facts = control::Decode<FactsFrame>(frame.payload);
+  const bool of_events = frame.type == kEvents;
+  if (of_events ? !events : !facts) return false;
+  const auto process = follower.processes.find(of_events ? events->process : facts->process);
+  if (process == follower.processes.end()) return false;
+  if (of_events) return process->second->Append(events->bytes);
+  process->second->facts = facts->facts;
+  return true;
+}
+
 bool Followers::Understand(Follower& follower, const control::Frame& frame) {
-  const auto known = [&](std::uint32_t process) { return follower.processes.count(process) > 0; };
-  if (frame.type == kProcess) {
-    const auto told = control::Decode<ProcessFrame>(frame.payload);
-    if (!told || known(told->process)) return false;
-    if (told->name.rank < 0 || told->name.rank >= told->name.size) return false;
-    const auto& seen = follower.processes[told->process] = std::make_shared<Seen>();
-    fresh_.push_back(std::make_unique<Remote>(*this, follower, told->process, told->name, seen));
-    return true;
-  }
-  if (frame.type == kEvents) {
-    const auto told = control::Decode<EventsFrame>(frame.payload);
-    if (!told || !known(told->process)) return false;
-    auto& events = follower.processes[told->process]->events;
-    events.insert(events.end(), told->events.begin(), told->events.end());
-    return true;
-  }
-  if (frame.type == kFacts) {
-    const auto told = control::Decode<FactsFrame>(frame.payload);
-    if (!told || !known(told->process)) return false;
-    follower.processes[told->process]->facts = told->facts;
-    return true;
-  }
+  if (frame.type == kProcess) return Begin(follower, frame);
+  if (frame.type == kEvents || frame.type == kFacts) return Continue(follower, frame);
   if (frame.type == kRoundDone) {
     const auto told = control::Decode<RoundReport>(frame.payload);
     if (told) follower.round = told->round;
@@ -192,11 +210,9 @@ bool Followers::Understand(Follower& follower, const control::Frame& frame) {
   return true;
 }
 
-void Followers::Say(const Follower& follower) const {
-  fmt::print(stderr,
-             "lockstep watch: the watcher of rank {} (host {}) does not answer: nothing that "
-             "follows is judged\n",
-             follower.rank, follower.host);
+void Followers::Say(const Follower& follower, const char* what) const {
+  fmt::print(stderr, "lockstep watch: the watcher of rank {} (host {}) {}\n", follower.rank,
+             follower.host, what);
 }
 
 // What it told last of its ranks is all that is known.
@@ -209,7 +225,7 @@ void Followers::Lost(Follower& follower) {
   const bool told_to_end =
       std::any_of(follower.processes.begin(), follower.processes.end(),
                   [](const auto& each) { return each.second->facts.told_to_end; });
-  if (!told_to_end) Say(follower);
+  if (!told_to_end) Say(follower, "is gone: nothing that follows is judged");
 }
 
 std::vector<std::unique_ptr<Process>> Followers::TakeNew() { return std::exchange(fresh_, {}); }
@@ -227,7 +243,7 @@ bool Followers::EndRound() {
   for (const auto& [rank, follower] : all_) {
     if (follower->over() || follower->round == round_) continue;
     if (MonotonicNs() - round_began_ns_ > kSilentNs && !std::exchange(said_silent_, true)) {
-      Say(*follower);
+      Say(*follower, "does not answer: nothing is proved without it");
     }
     return false;
   }

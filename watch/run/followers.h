@@ -75,9 +75,12 @@ class Followers {
 
   Followers(int size, control::Signals& signals) : size_(size), signals_(signals) {}
   void Hear(Follower& follower);
+  // False where it is no frame of ours.
   bool Understand(Follower& follower, const control::Frame& frame);
+  bool Begin(Follower& follower, const control::Frame& process);
+  bool Continue(Follower& follower, const control::Frame& events_or_facts);
   void Lost(Follower& follower);
-  void Say(const Follower& follower) const;
+  void Say(const Follower& follower, const char* what) const;
   std::optional<AnswerFrame> Ask(Follower& follower, AskFrame question);
 
   int size_;

@@ -6,19 +6,10 @@
 #include <cstdint>
 #include <string>
 #include <type_traits>
-#include <vector>
 
 #include "core/control/codec.h"
 #include "watch/events/event.h"
 #include "watch/run/process.h"
-
-namespace lockstep::control {
-
-template <>
-inline constexpr bool kTravelsAsBytes<watch::events::Event> =
-    std::has_unique_object_representations_v<watch::events::Event>;
-
-}  // namespace lockstep::control
 
 namespace lockstep::watch::run {
 
@@ -46,16 +37,16 @@ struct ProcessFrame {
   static void Describe(auto& fields, auto& frame) { fields(frame.process, frame.name); }
 };
 
+static_assert(std::has_unique_object_representations_v<events::Event>);
+
 struct EventsFrame {
   static constexpr std::uint32_t kType = kEvents;
   std::uint32_t process = 0;
-  std::vector<events::Event> events;
+  std::string bytes;  // of events, as they lie in memory
   static void Describe(auto& fields, auto& frame) {
-    fields(frame.process, frame.events);
-    for (const events::Event& event : frame.events) {
-      fields.Require(event.call < events::Call::kCount && event.phase <= events::Phase::kFreed &&
-                     event.object <= events::Object::kFile);
-    }
+    fields(frame.process);
+    fields.Rest(frame.bytes);
+    fields.Require(frame.bytes.size() % sizeof(events::Event) == 0);
   }
 };
 

@@ -46,7 +46,10 @@ class Watcher {
 
  private:
   void Place(std::unique_ptr<Process> process);
-  void Look(bool over);
+  void FindProcesses();
+  void Look();
+  void LookAtEnd();
+  void Tell(Job& job);
   void Print(const judge::Finding& finding, const Job& job);
   void Kill();
   void KillRanks();
@@ -115,33 +118,43 @@ void Watcher::KillRanks() {
   for (const auto& [name, job] : jobs_) job->KillAll();
 }
 
-void Watcher::Look(bool over) {
+void Watcher::FindProcesses() {
   for (auto& process : folder_.TakeNew()) Place(std::move(process));
-  if (followers_) {
-    followers_->Serve();
-    for (auto& process : followers_->TakeNew()) Place(std::move(process));
-  }
+  if (!followers_) return;
+  followers_->Serve();
+  for (auto& process : followers_->TakeNew()) Place(std::move(process));
+}
+
+void Watcher::Tell(Job& job) {
+  for (const judge::Finding& finding : job.Tell()) Print(finding, job);
+}
+
+void Watcher::Look() {
+  FindProcesses();
   const bool looked = !followers_ || (followers_->InRound() && followers_->EndRound());
-  const bool all_told =
-      !followers_ || (followers_->AllJoined() && followers_->AllEnded() && !followers_->AnyLost());
   bool more = false;
   for (const auto& [name, job] : jobs_) {
-    bool hung = false;
     if (command_.told_to_end()) job->EndsAreNoNews();
-    if (over) {
-      job->Over(all_told);
-    } else {
-      job->Drain();
-      job->LookAtProcesses(false);
-      hung = looked && job->LookForStandstill();
-      more = more || job->WantsLook();
-    }
-    for (const judge::Finding& finding : job->Tell()) Print(finding, *job);
+    job->Drain();
+    job->LookAtProcesses(false);
+    const bool hung = looked && job->LookForStandstill();
+    Tell(*job);
     killed_ = killed_ || (hung && options_.on_hang == "kill");
+    more = more || job->WantsLook();
   }
-  if (over) return;
   if (followers_ && more && !followers_->InRound()) followers_->StartRound();
   if (killed_) Kill();
+}
+
+void Watcher::LookAtEnd() {
+  FindProcesses();
+  const bool all_told =
+      !followers_ || (followers_->AllJoined() && followers_->AllEnded() && !followers_->AnyLost());
+  for (const auto& [name, job] : jobs_) {
+    if (command_.told_to_end()) job->EndsAreNoNews();
+    job->Over(all_told);
+    Tell(*job);
+  }
 }
 
 bool Watcher::EndedWell(int rank) const {
@@ -165,7 +178,7 @@ void Watcher::AwaitFollowers() {
   const Deadline late = Deadline::AfterSeconds(kLateSeconds);
   bool told_to_end = failed || command_.told_to_end();
   while (!(told_to_end && hurry.Passed())) {
-    Look(false);
+    Look();
     DismissFailed();
     if (followers_->AllEnded() && (followers_->AllJoined() || late.Passed())) break;
     std::vector<pollfd> items = {{signals_.fd(), POLLIN, 0}};
@@ -197,12 +210,12 @@ int Watcher::Run() {
     std::vector<pollfd> items;
     if (followers_) followers_->AddTo(items);
     if (command_.Await(kLookMs, std::move(items), signals_)) break;
-    Look(false);
+    Look();
     if (followers_) DismissFailed();
   }
   command_.ExitCode();
   if (followers_) AwaitFollowers();
-  Look(true);
+  LookAtEnd();
   Summarize();
   if (followers_) followers_->DismissAll();
   if (killed_) {
