@@ -59,9 +59,9 @@ bool Command::Await(int ms, std::vector<pollfd> others, control::Signals& signal
   others.push_back({end_.get(), POLLIN, 0});
   others.push_back({signals.fd(), POLLIN, 0});
   poll(others.data(), others.size(), ms);
-  const int number = signals.Take().end;
-  told_to_end_ = told_to_end_ || number != 0;
-  if (number != 0) Signal(number);
+  const control::Signals::Arrived arrived = signals.Take();
+  told_to_end_ = told_to_end_ || arrived.end != 0 || arrived.warned;
+  if (arrived.end != 0) Signal(arrived.end);
   return (others[others.size() - 2].revents & POLLIN) != 0;
 }
 

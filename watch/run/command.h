@@ -27,7 +27,7 @@ class Command {
   // Sleeps until the command ends, one of `others` is ready, a signal comes or `ms` are over.
   // Passes signals to end on to the command. True when the command has ended.
   bool Await(int ms, std::vector<pollfd> others, control::Signals& signals);
-  // A signal told this watcher to end.
+  // A signal told this watcher to end, or its launcher has begun to end the launch.
   bool told_to_end() const { return told_to_end_; }
   void Signal(int number) const;
   // Of a command that ended: its own, or 128 and the signal that ended it.

@@ -241,6 +241,7 @@ int Follower::Run() {
     std::vector<pollfd> items;
     if (channel_ && channel_->open()) items.push_back({channel_->fd(), channel_->poll_events(), 0});
     if (command_.Await(kLookMs, std::move(items), signals_)) break;
+    if (command_.told_to_end()) folder_.Remove();
     Serve();
   }
   command_.ExitCode();

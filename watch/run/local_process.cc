@@ -102,7 +102,9 @@ Result<std::unique_ptr<Folder>> Folder::Make() {
   return EnvironmentError("no folder for events: make /dev/shm or /tmp writable");
 }
 
-Folder::~Folder() {
+Folder::~Folder() { Remove(); }
+
+void Folder::Remove() const {
   std::error_code error;
   fs::remove_all(path_, error);
 }

@@ -41,6 +41,8 @@ class Folder {
   Folder& operator=(const Folder&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
+  // Removes it while its processes go on: SIGKILL may follow.
+  void Remove() const;
   // Processes whose rank has become known.
   std::vector<std::unique_ptr<LocalProcess>> TakeNew();
 

@@ -210,6 +210,7 @@ int Watcher::Run() {
     std::vector<pollfd> items;
     if (followers_) followers_->AddTo(items);
     if (command_.Await(kLookMs, std::move(items), signals_)) break;
+    if (command_.told_to_end()) folder_.Remove();
     Look();
     if (followers_) DismissFailed();
   }
