@@ -18,7 +18,7 @@ void SetTcpOptions(int fd, double lost_seconds = 20);
 // The peer's kernel has acknowledged all that was sent to it: host and way are there.
 bool AllAcknowledged(int fd);
 
-// Listens on this one IPv4 address; `port` is the kernel's choice.
+// Listens on this one IPv4 address. `port`: 0 for the kernel's choice, which is then put there.
 Result<Fd> ListenTcp(const std::string& address, std::uint16_t& port);
 
 // `refused`: set to whether the host was reached, but nobody listens there.
