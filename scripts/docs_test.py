@@ -30,7 +30,7 @@ SCRIPTS = ["test_slurm", "test_mpich", "node_deaths", "random_kills", "soak", "s
 FOREIGN = {"--allow-run-as-root", "--bind-to", "--oversubscribe", "--mca", "--hostfile", "--host",
            "--config", "--repo_env", "--gpus", "--with-ft", "--enable-recovery", "--mpi",
            "--test_env", "--prefix", "--write", "--ntasks-per-node", "--signal", "--export",
-           "--shm-size", "--nproc-per-node"}
+           "--shm-size", "--nproc-per-node", "--nnodes", "--no-python"}
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9_-]*")
 
 
