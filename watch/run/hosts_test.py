@@ -36,6 +36,16 @@ def findings(ended):
     return re.findall(r"^lockstep watch: (?:HUNG, )?(\w+) \(\w+\): (.*)$", ended.stderr, re.M)
 
 
+PYTHON = "/usr/bin/python3"
+TRAIN = os.path.abspath("watch/run/testing/train.py")
+# What a launcher of PyTorch says, and nothing of another's.
+AS_PYTORCH = """
+export RANK=$OMPI_COMM_WORLD_RANK WORLD_SIZE=$OMPI_COMM_WORLD_SIZE MASTER_ADDR=10.77.0.1
+export MASTER_PORT=29531 GLOO_SOCKET_IFNAME=eth0 OMP_NUM_THREADS=1
+for name in $(env | grep -oE '^(OMPI|PMIX|PMI)[A-Za-z_0-9]*'); do unset $name; done
+exec "$@"
+"""
+HAS_TORCH = run([PYTHON, "-c", "import torch"]).returncode == 0
 PROBE = run([HOSTS, "1", "--shell", "--", "true"])
 
 
@@ -129,6 +139,21 @@ class FourHosts(unittest.TestCase):
         address = [f"--set={host}:MASTER_ADDR=10.77.0.1" for host in (1, 2)]
         ended = hosts(2, *watch("--on-hang=kill", "--", CASES, "receives"), options=address)
         self.assertEqual([each[0] for each in findings(ended)], ["deadlock"], ended.stderr)
+
+    @unittest.skipUnless(HAS_TORCH, "python3-torch is not installed")
+    def test_a_script_of_pytorch(self):
+
+        def train(case):
+            return hosts(2, "sh", "-c", AS_PYTORCH, "sh", *watch("--", PYTHON, TRAIN, case))
+
+        ended = train("healthy")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertIn("epoch 1 ranks 2", ended.stdout)
+        self.assertRegex(ended.stderr, r"2 ranks, \d+ events, no finding\n")
+        ended = train("raises")
+        told = findings(ended)
+        self.assertEqual([each[0] for each in told], ["lost_rank"], ended.stderr)
+        self.assertRegex(told[0][1], r"rank 1 \(host node2\) exited with code 1 after all_reduce")
 
 
 if __name__ == "__main__":
