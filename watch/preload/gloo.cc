@@ -6,7 +6,6 @@
 #include <dlfcn.h>
 
 #include <atomic>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -15,6 +14,7 @@
 #include "watch/preload/gloo_layout.h"
 #include "watch/preload/handles.h"
 #include "watch/preload/recorder.h"
+#include "watch/preload/world.h"
 
 namespace lockstep::watch::preload {
 namespace {
@@ -99,15 +99,6 @@ void Collective(LockstepFunction real, Call call, const OptionsLayout& layout, v
   LockstepForward(real, options, nullptr, nullptr, LeftCollective, &call);
 }
 
-// Ranks that are started by hand or by torchrun meet at an address of their own.
-void NoteJob(int rank, int size) {
-  const char* const host = std::getenv("MASTER_ADDR");
-  const char* const port = std::getenv("MASTER_PORT");
-  std::snprintf(internal::header->job, sizeof internal::header->job, "%s:%s", host ? host : "",
-                port ? port : "");
-  SetRank(rank, size, false);
-}
-
 bool Begin(int rank, int size) {
   if (internal::header) return world_size == 0 ? internal::header->size.load() == size : true;
   const char* const world = std::getenv("WORLD_SIZE");
@@ -115,9 +106,7 @@ bool Begin(int rank, int size) {
     Say("its first group over gloo is not of all ranks");
     return false;
   }
-  if (!OpenSegment()) return false;
-  NoteJob(rank, size);
-  return true;
+  return BeginWatching(rank, size, ":");
 }
 
 void Connected(void* context, int threw) {

@@ -157,6 +157,13 @@ bool Job::LookForStandstill() {
   return true;
 }
 
+void Job::LookForSilence(int seconds) {
+  const std::int64_t silent_ns = MonotonicNs() - last_event_ns_;
+  if (seconds <= 0 || events_ == silent_since_ || silent_ns < seconds * 1'000'000'000LL) return;
+  silent_since_ = events_;
+  if (complete_ && !hung_) judge_.Silent(seconds);
+}
+
 void Job::Over() {
   Drain();
   LookAtProcesses(true);

@@ -26,6 +26,8 @@ class Job {
   void LookAtProcesses(bool over);
   // True when ranks were just proved to be stuck.
   bool LookForStandstill();
+  // Once no rank has called anything for so long: what NCCL's members have not answered. 0: never.
+  void LookForSilence(int seconds);
   void Over();
   void EndsAreNoNews() { judge_.EndsAreNoNews(); }
   std::vector<judge::Finding> Tell() { return judge_.Tell(); }
@@ -58,6 +60,7 @@ class Job {
   std::int64_t last_event_ns_ = 0;
   std::int64_t no_stacks_until_ns_ = 0;
   bool hung_ = false;
+  std::uint64_t silent_since_ = 0;  // events, when the silence was told
   bool complete_ = true;
 };
 

@@ -164,6 +164,7 @@ void Watcher::Look(bool over) {
       job->Drain();
       job->LookAtProcesses(false);
       hung = job->LookForStandstill();
+      job->LookForSilence(options_.silence_s);
     }
     for (const judge::Finding& finding : job->Tell()) Print(finding);
     killed_ = killed_ || (hung && options_.on_hang == "kill");
@@ -181,7 +182,7 @@ void Watcher::Summarize() const {
     complete = complete && job->complete();
   }
   if (ranks == 0) {
-    fmt::print(stderr, "lockstep watch: no program of MPI or gloo was seen\n");
+    fmt::print(stderr, "lockstep watch: no program of MPI, gloo or NCCL was seen\n");
   } else if (findings_ == 0) {
     fmt::print(stderr, "lockstep watch: {} ranks, {} events, no finding{}\n", ranks, events,
                complete ? "" : "; not all was watched");
