@@ -70,8 +70,8 @@ class WrongScripts(unittest.TestCase):
 
     def hangs(self, case, ranks=2):
         """The verdict on ranks that would wait for half an hour; then the launch is ended."""
-        with subprocess.Popen(watched(case, ranks=ranks), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                              text=True) as watcher:
+        with subprocess.Popen(watched(case, ranks=ranks), stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True) as watcher:
             said = ""
             for line in watcher.stderr:
                 said += line
