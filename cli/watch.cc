@@ -16,6 +16,11 @@ Work AddWatch(ArgumentParser& parser) {
       .OneOf({"report", "kill"})
       .ShowDefault();
   parser.Flag("--races", options->races, "Also tell of messages that race for MPI_ANY_SOURCE");
+  parser
+      .Add("--silence", options->silence_s,
+           "Suspect a missing call of NCCL after so many seconds without any call; 0: never")
+      .Between(0, 1'000'000)
+      .ShowDefault();
   parser.Add("--findings", options->findings, "A file: one line a finding, fields between tabs");
   return [options]() -> Result<ExitCode> {
     LOCKSTEP_ASSIGN_OR_RETURN(

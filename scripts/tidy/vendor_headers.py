@@ -14,7 +14,7 @@ _VENDORS = [
     (r"benchmark/.*", "system_benchmark", ("bench/",)),
     (r"(elfutils/.*|(dwarf|libelf|gelf)\.h)", "system_libdw", ("core/agent/", "watch/run/")),
     (r"openssl/.*", "system_libcrypto", ("core/control/rendezvous/",)),
-    (r"nccl\w*\.h", "nccl_headers", ("core/comm/nccl/",)),
+    (r"nccl\w*\.h", "nccl_headers", ("core/comm/nccl/", "watch/preload/")),
     (r"(cuda\w*|cooperative_groups|driver_types|nvml)\.h", "headers", ("core/device/cuda/",)),
     (r"(cub|thrust|cuda|nv)/.*", "headers", ("core/device/cuda/",)),
     (r"(gtest|gmock)/.*", "system_gtest", None),

@@ -178,12 +178,36 @@ enum class Sync : std::uint8_t {
   X(GroupAllToAll, "all_to_all", kCollective, kAll)       \
   X(GroupAllToAllSizes, "all_to_all", kCollective, kAll)
 
+// NCCL's calls: a device makes them later, in the order of their communicator. Who returns from one
+// waited for nobody.
+#define LOCKSTEP_WATCH_NCCL_CALLS(X)                           \
+  X(NcclInit, "ncclCommInitRank", kLocal, kNone)               \
+  X(NcclInitAll, "ncclCommInitAll", kLocal, kNone)             \
+  X(NcclSplit, "ncclCommSplit", kCollective, kAll)             \
+  X(NcclShrink, "ncclCommShrink", kLocal, kNone)               \
+  X(NcclFinalize, "ncclCommFinalize", kLocal, kNone)           \
+  X(NcclDestroy, "ncclCommDestroy", kLocal, kNone)             \
+  X(NcclAbort, "ncclCommAbort", kLocal, kNone)                 \
+  X(NcclRevoke, "ncclCommRevoke", kLocal, kNone)               \
+  X(NcclGroupEnd, "ncclGroupEnd", kLocal, kNone)               \
+  X(NcclAllReduce, "ncclAllReduce", kCollective, kAll)         \
+  X(NcclBroadcast, "ncclBroadcast", kCollective, kRoot)        \
+  X(NcclReduce, "ncclReduce", kCollective, kAtRoot)            \
+  X(NcclAllGather, "ncclAllGather", kCollective, kAll)         \
+  X(NcclReduceScatter, "ncclReduceScatter", kCollective, kAll) \
+  X(NcclAlltoAll, "ncclAlltoAll", kCollective, kAll)           \
+  X(NcclGather, "ncclGather", kCollective, kAtRoot)            \
+  X(NcclScatter, "ncclScatter", kCollective, kRoot)            \
+  X(NcclSend, "ncclSend", kLocal, kNone)                       \
+  X(NcclRecv, "ncclRecv", kLocal, kNone)
+
 enum class Call : std::uint16_t {
 #define LOCKSTEP_WATCH_ENUMERATOR(name, ...) k##name,
   LOCKSTEP_WATCH_CALLS(LOCKSTEP_WATCH_ENUMERATOR)
       LOCKSTEP_WATCH_GROUP_CALLS(LOCKSTEP_WATCH_ENUMERATOR)
+          LOCKSTEP_WATCH_NCCL_CALLS(LOCKSTEP_WATCH_ENUMERATOR)
 #undef LOCKSTEP_WATCH_ENUMERATOR
-          kCount,
+              kCount,
 };
 
 struct CallFacts {
@@ -198,6 +222,7 @@ inline constexpr CallFacts kCallFacts[] = {
 #undef LOCKSTEP_WATCH_FACTS
 #define LOCKSTEP_WATCH_FACTS(name, text, call_class, sync) {text, Class::call_class, Sync::sync},
         LOCKSTEP_WATCH_GROUP_CALLS(LOCKSTEP_WATCH_FACTS)
+            LOCKSTEP_WATCH_NCCL_CALLS(LOCKSTEP_WATCH_FACTS)
 #undef LOCKSTEP_WATCH_FACTS
 };
 
@@ -205,8 +230,9 @@ inline constexpr const CallFacts& FactsOf(Call call) {
   return kCallFacts[static_cast<std::uint16_t>(call)];
 }
 
-// Of a process group, not of MPI.
+// Of a process group or of NCCL, not of MPI.
 inline constexpr bool OfGroup(Call call) { return call >= Call::kGroupInit; }
+inline constexpr bool OfNccl(Call call) { return call >= Call::kNcclInit; }
 
 }  // namespace lockstep::watch::events
 

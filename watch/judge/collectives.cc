@@ -42,26 +42,35 @@ void Judge::EnterCollective(int rank, const Event& event, std::uint64_t* positio
   const int me = history_.RankIn(rank, event.comm);
   if (me < 0) return;
   Communicator& comm = history_.communicators[event.comm];
-  if (comm.inter || comm.broken) return;
+  if (comm.inter || (comm.broken && comm.enqueued)) return;
   const std::uint64_t order = events::OrderOf(event);
   const std::uint64_t place = order != 0 ? order : comm.called[Index(me)];
+  // A mismatch leaves open who meets whom later, unless calls have numbers of their own.
+  if (comm.broken && order == 0 && place > comm.broken_at) return;
   ++comm.called[Index(me)];
   *position = place + 1;
   if (FactsOf(event.call).call_class == Class::kCollective) comm.passed[Index(me)] = place + 1;
   const auto [found, fresh] = comm.positions.try_emplace(place);
   Position& there = found->second;
-  if (fresh) {
-    there = {event, rank, 0, false, {}, std::vector<bool>(Index(comm.size))};
-    for (const int member : comm.ended) TellMissing(comm.world[Index(member)], there);
-  }
+  if (fresh) BeginPosition(rank, event, comm, there);
   there.came[Index(me)] = true;
   ++there.entered;
-  Compare(rank, event, there);
-  if (there.mismatch) {
-    comm.broken = true;
-  } else if (there.entered == comm.size) {
+  if (comm.broken) {
+    if (event.call != there.first.call) there.different.push_back(me);
+  } else {
+    Compare(rank, event, there);
+    comm.broken = there.mismatch;
+    comm.broken_at = place;
+  }
+  if (!there.mismatch && there.entered == comm.size) {
     comm.positions.erase(found);
   }
+}
+
+void Judge::BeginPosition(int rank, const Event& event, const Communicator& comm, Position& there) {
+  there = {event, rank, 0, false, {}, std::vector<bool>(Index(comm.size))};
+  if (comm.broken) return;
+  for (const int member : comm.ended) TellMissing(comm.world[Index(member)], there);
 }
 
 void Judge::Compare(int rank, const Event& event, Position& position) {
@@ -93,8 +102,9 @@ void Judge::Compare(int rank, const Event& event, Position& position) {
     add(Cause::kOperatorMismatch, fmt::format("{} with different operators", name));
   } else if (!SameData(first.type, first.count, event.type, event.count)) {
     add(Cause::kDatatypeMismatch,
-        OfGroup(event.call) ? fmt::format("{} of {} and {} bytes", name, Bytes(first), Bytes(event))
-                            : fmt::format("{} with different datatypes or counts", name));
+        OfGroup(event.call) && Bytes(first) != Bytes(event)
+            ? fmt::format("{} of {} and {} bytes", name, Bytes(first), Bytes(event))
+            : fmt::format("{} with different datatypes or counts", name));
   } else if (!SameData(event.type, event.count, event.type2, event.count2)) {
     Add(Cause::kDatatypeMismatch, {rank},
         fmt::format("rank {} sends other data than it receives in {} at {}", rank, name,
@@ -103,13 +113,19 @@ void Judge::Compare(int rank, const Event& event, Position& position) {
   }
 }
 
-void Judge::NothingMoreFrom(int rank) {
+void Judge::NothingMoreFrom(int rank, bool process_over) {
   for (const auto& [name, me] : history_.ranks[Index(rank)].in) {
     Communicator& comm = history_.communicators[name];
-    comm.ended.push_back(me);
-    const Position* const missed = comm.broken || comm.inter ? nullptr : comm.FirstMissed(me);
-    if (missed) TellMissing(rank, *missed);
+    if (process_over || !comm.enqueued) EndMember(rank, comm, me);
   }
+}
+
+void Judge::EndMember(int rank, Communicator& comm, int me) {
+  if (std::count(comm.ended.begin(), comm.ended.end(), me) > 0) return;
+  comm.ended.push_back(me);
+  if (comm.broken || comm.inter) return;
+  if (const Position* const missed = comm.FirstMissed(me)) TellMissing(rank, *missed);
+  if (comm.enqueued) TellHalves(comm, me);
 }
 
 // The same call on another communicator, by the rank that misses it here, unanswered there.
@@ -124,6 +140,7 @@ bool Judge::CalledElsewhere(int rank, int other, Call call) const {
 }
 
 void Judge::TellMissing(int rank, const Position& position) {
+  if (OfNccl(position.first.call)) return TellNotIssued(rank, position);
   if (OfGroup(position.first.call)) return TellGone(rank, &position);
   const int other = position.first_rank;
   const char* const name = FactsOf(position.first.call).name;

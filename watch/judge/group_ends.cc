@@ -14,7 +14,7 @@ void Judge::EndedInGroup(int rank, End how, int code) {
   if (how == End::kExited) mine.gone = well ? "ended" : fmt::format("exited with code {}", code);
   if (rank_lost_ || explained_ || (mine.failed && !well)) return;
   const std::size_t before = findings_.size();
-  NothingMoreFrom(rank);
+  NothingMoreFrom(rank, true);
   if (how == End::kExited && !well && findings_.size() == before) TellGone(rank, nullptr);
 }
 

@@ -180,6 +180,20 @@ TEST(Groups, AMismatchExplainsWhatFollows) {
   EXPECT_THAT(groups.history().Causes(), ElementsAre("call_mismatch"));
 }
 
+// Also those who come to the place after it was told, or to another one.
+TEST(Groups, AllRanksAreStuckAfterAMismatch) {
+  Groups groups(4);
+  groups.Enters(0, kReduce1);
+  groups.Enters(1, Groups::Asks(Call::kGroupBarrier, 1, 1));
+  groups.Enters(2, kReduce1);
+  EXPECT_THAT(groups.history().Stuck(), ElementsAre(0, 1, 2));
+  const Event broadcast = Groups::Asks(Call::kGroupBroadcast, 1, 1);
+  groups.Calls(3, broadcast);  // its root leaves it at once
+  groups.Enters(3, kReduce2);
+  EXPECT_THAT(groups.history().Stuck(), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(groups.history().Causes(), ElementsAre("call_mismatch"));
+}
+
 TEST(Groups, WaitsInTwoGroupsAreStuckOnceAllThreadsWait) {
   Groups groups(2);
   constexpr std::uint64_t kOther = events::kWorldGroups + 1;

@@ -10,6 +10,7 @@
 #include <string>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "watch/events/event.h"
@@ -33,6 +34,7 @@ struct Position {
 struct Communicator {
   int size = 0;
   bool inter = false;
+  bool enqueued = false;  // NCCL's: its calls return before they are done
   int reported = 0;
   std::vector<int> world;             // of each member, -1: not known yet
   std::vector<std::uint64_t> called;  // collectives of each member
@@ -40,6 +42,10 @@ struct Communicator {
   std::map<std::uint64_t, Position> positions;  // those that members miss, by place
   std::vector<int> ended;                       // members that call nothing any more
   bool broken = false;                          // its order is lost: nothing more is compared
+  std::uint64_t broken_at = 0;                  // the place from which it is
+  std::vector<int> aborted;                     // members that need nothing from it any more
+  // NCCL's messages without their other half, by (from, to): sends only, or receives only.
+  std::map<std::pair<int, int>, std::deque<Event>> halves;
 
   // The first position that others came to and `member` did not; null: none.
   const Position* FirstMissed(int member) const;

@@ -23,6 +23,11 @@ bool MayHang(Cause cause) {
          cause < Cause::kUnfinishedRequest;
 }
 
+void NoteInGroup(const Event& event, Rank* rank) {
+  rank->open[event.thread].event = event;
+  if (event.count2 != 0) rank->last = event;
+}
+
 }  // namespace
 
 int History::WorldRank(std::uint64_t comm, int member) const {
@@ -75,7 +80,7 @@ void Judge::Take(int rank, const Event& event) {
 void Judge::Enter(int rank, const Event& event) {
   Rank& mine = history_.ranks[Index(rank)];
   mine.threads[event.thread] = true;
-  if (events::OfGroup(event.call)) mine.open[event.thread].event = mine.last = event;
+  if (events::OfGroup(event.call)) NoteInGroup(event, &mine);
   const bool named = !events::OfGroup(event.call) || event.comm != events::kUnknownComm;
   history_.smaller_groups = history_.smaller_groups || !named;
   OpenCall open;
@@ -86,6 +91,7 @@ void Judge::Enter(int rank, const Event& event) {
     if (part.request == 0) right = CheckArguments(rank, part) && right;
   }
   if (right) Follow(rank, open);
+  if (events::OfNccl(event.call)) FollowNccl(rank, event);
   mine.misused = mine.misused || !right;
   if (event.call == Call::kAbort) {
     mine.aborted = true;
@@ -102,7 +108,9 @@ void Judge::Enter(int rank, const Event& event) {
 std::string Judge::Named(int rank, const Event& call) const {
   const char* const name = FactsOf(call.call).name;
   if (!events::OfGroup(call.call)) return fmt::format("{} at {}", name, At(rank, call.site));
-  return fmt::format("{} {}{}", name, call.count2, WhereNow(rank, call));
+  if (call.count2 == 0) return name;
+  const std::string where = call.site != 0 ? " at " + At(rank, call.site) : WhereNow(rank, call);
+  return fmt::format("{} {}{}", name, call.count2, where);
 }
 
 // Where the program is now is where it called this, while it is in the call.
@@ -156,7 +164,7 @@ void Judge::Follow(int rank, OpenCall& open) {
     case Class::kFinalize:
       mine.finalizing = true;
       TellUnfinished(rank);
-      NothingMoreFrom(rank);
+      NothingMoreFrom(rank, false);
       TellLostMessages();
       break;
     default:
@@ -231,8 +239,12 @@ void Judge::Done(int rank, const Event& event) {
 
 void Judge::Leave(int rank, const Event& event) {
   Rank& mine = history_.ranks[Index(rank)];
+  if (events::OfGroup(event.call) && event.peer != 0) {
+    mine.failed = true;
+    const auto comm = history_.communicators.find(mine.open[event.thread].event.comm);
+    if (comm != history_.communicators.end() && comm->second.enqueued) comm->second.broken = true;
+  }
   mine.open.erase(event.thread);
-  if (events::OfGroup(event.call) && event.peer != 0) mine.failed = true;
   if (event.call != Call::kFinalize) return;
   mine.finalized = true;
   TellLeaks(rank);
@@ -241,7 +253,9 @@ void Judge::Leave(int rank, const Event& event) {
 void Judge::MadeObject(int rank, const Event& event) {
   Rank& mine = history_.ranks[Index(rank)];
   if (event.request != 0) mine.objects[event.request] = event;
-  mine.in_group = mine.in_group || event.call == Call::kGroupInit;
+  const bool mpi = mine.in.count(events::kWorldComm) > 0;
+  mine.in_group =
+      mine.in_group || event.call == Call::kGroupInit || (events::OfNccl(event.call) && !mpi);
   if (event.comm <= events::kFreedComm) return;
   Communicator& comm = history_.communicators[event.comm];
   if (comm.size == 0) {
@@ -252,6 +266,11 @@ void Judge::MadeObject(int rank, const Event& event) {
     comm.passed.assign(Index(comm.size), 0);
   }
   if (event.peer < 0 || event.peer >= comm.size) return;
+  comm.enqueued = events::OfNccl(event.call);
+  const auto [me, first] = mine.in.try_emplace(event.comm, event.peer);
+  if (!first && me->second != event.peer) {  // several members in one process
+    comm.broken = history_.smaller_groups = true;
+  }
   comm.world[Index(event.peer)] = rank;
   mine.in[event.comm] = event.peer;
 }
@@ -332,7 +351,12 @@ void Judge::CheckRace(int rank, const Event& receive, int source) {
 
 void Judge::Ended(int rank, End how, int code) {
   Rank& mine = history_.ranks[Index(rank)];
-  if (mine.finalized || mine.lost) return;
+  if (mine.lost) return;
+  if (mine.finalized) {
+    if (how == End::kStopped) return;
+    mine.lost = true;
+    return NothingMoreFrom(rank, true);
+  }
   if (how != End::kStopped) mine.lost = true;
   if (mine.in_group && how != End::kStopped) return EndedInGroup(rank, how, code);
   const bool consequence =
@@ -368,7 +392,8 @@ void Judge::Add(Cause cause, std::vector<int> culprits, std::string text, std::u
   explained_ = explained_ || MayHang(cause);
   std::sort(culprits.begin(), culprits.end());
   culprits.erase(std::unique(culprits.begin(), culprits.end()), culprits.end());
-  const bool in_group = history_.ranks[Index(culprits.front())].in_group;
+  const Rank& first = history_.ranks[Index(culprits.front())];
+  const bool in_group = first.in_group && first.last.site == 0;  // not in a program of C++
   findings_.push_back({cause, std::move(culprits), proved, false, in_group, std::move(text)});
 }
 

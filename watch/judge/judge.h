@@ -42,6 +42,8 @@ class Judge {
 
   std::vector<Finding> Tell();
   StuckRanks Standstill() const { return FindStuck(history_); }
+  // No rank has called anything for `seconds`: who has not made what others enqueued, of NCCL's.
+  void Silent(int seconds);
   // The finding for ranks that two looks proved to be stuck.
   void Hangs(const StuckRanks& stuck, bool proved);
   std::string Describe(int rank) const;
@@ -58,8 +60,15 @@ class Judge {
   void Release(int rank, std::uint32_t request, Call call);
   bool CheckArguments(int rank, const Event& event);
   void EnterCollective(int rank, const Event& event, std::uint64_t* position);
+  void BeginPosition(int rank, const Event& event, const Communicator& comm, Position& there);
   void Compare(int rank, const Event& event, Position& position);
-  void NothingMoreFrom(int rank);
+  // Of MPI's communicators and groups; of NCCL's, where the process is over.
+  void NothingMoreFrom(int rank, bool process_over);
+  void EndMember(int rank, Communicator& comm, int me);
+  void FollowNccl(int rank, const Event& event);
+  void Answer(int rank, const Event& message);
+  void TellHalves(Communicator& comm, int ended);
+  void TellNotIssued(int rank, const Position& position);
   void EndedInGroup(int rank, End how, int code);
   void TellGone(int rank, const Position* missed);
   bool CalledElsewhere(int rank, int other, Call call) const;

@@ -158,6 +158,7 @@ std::vector<Need> Graph::NeedsOfCollective(int rank, const Event& event,
   const auto found = history_.communicators.find(event.comm);
   if (found == history_.communicators.end()) return {};
   const Communicator& comm = found->second;
+  if (comm.enqueued) return {};
   const Position* const there = PositionOf(comm, position);
   if (there == nullptr) return {};
   const int me = history_.RankIn(rank, event.comm);

@@ -1,12 +1,12 @@
 // The collectives of gloo, under the names that PyTorch calls. Worker threads make these calls, in
 // any order; the tag that all ranks give a collective says its place. Watching begins when a
-// context of all ranks is connected. Smaller groups have no name that all members know, so their
-// calls are not compared. Python loads PyTorch in a scope of its own: the real function is looked
-// for from the caller's library.
+// context of all ranks is connected. PyTorch makes a store with the name of a group, then connects
+// the group on the same thread: so its members know it by that name. Without one, groups of all
+// ranks are numbered, and smaller ones are not compared. Python loads PyTorch in a scope of its
+// own: the real function is looked for from the caller's library.
 #include <dlfcn.h>
 
 #include <atomic>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -15,6 +15,7 @@
 #include "watch/preload/gloo_layout.h"
 #include "watch/preload/handles.h"
 #include "watch/preload/recorder.h"
+#include "watch/preload/world.h"
 
 namespace lockstep::watch::preload {
 namespace {
@@ -24,6 +25,8 @@ using events::Event;
 using events::Phase;
 
 HandleTable<1024> groups;  // by the address of their context
+HandleTable<1024> stores;  // PyTorch's: what they put before each key, by their address
+HandleTable<1024> names;   // of groups, with how many contexts have had them
 int world_size = 0;
 std::uint64_t world_groups = 0;
 std::atomic<std::int32_t> calls_of[static_cast<std::size_t>(Call::kCount)];
@@ -35,6 +38,9 @@ struct Last {
   std::uint8_t part = 0;
 };
 constinit thread_local Last last __attribute__((tls_model("initial-exec")));
+
+// The store that this thread made last: the next group's.
+constinit thread_local std::uint64_t store_name __attribute__((tls_model("initial-exec"))) = 0;
 
 template <typename Value>
 Value Read(const void* object, int place) {
@@ -99,13 +105,50 @@ void Collective(LockstepFunction real, Call call, const OptionsLayout& layout, v
   LockstepForward(real, options, nullptr, nullptr, LeftCollective, &call);
 }
 
-// Ranks that are started by hand or by torchrun meet at an address of their own.
-void NoteJob(int rank, int size) {
-  const char* const host = std::getenv("MASTER_ADDR");
-  const char* const port = std::getenv("MASTER_PORT");
-  std::snprintf(internal::header->job, sizeof internal::header->job, "%s:%s", host ? host : "",
-                port ? port : "");
-  SetRank(rank, size, false);
+std::uint64_t Hash(std::uint64_t before, const void* data, std::size_t bytes) {
+  for (std::size_t at = 0; at < bytes; ++at) {
+    before = (before ^ static_cast<const unsigned char*>(data)[at]) * 0x100000001b3ULL;
+  }
+  return before;
+}
+
+struct NewStore {
+  std::uint64_t key;
+  std::uint64_t name;
+};
+
+void MadeStore(void* about, int threw) {
+  const NewStore& made = *static_cast<const NewStore*>(about);
+  Known known;
+  stores.Remove(made.key, &known);  // of a store that is gone
+  if (threw) return;
+  if (!stores.Insert({made.key, made.name, 0, 0})) Stop(events::Stopped::kTooManyHandles);
+  store_name = made.name;
+}
+
+// A group may have several contexts, and a later group the same name.
+std::uint64_t NameOfGroup() {
+  Known used = {store_name, 0, 0, 0};
+  if (!names.Find(store_name, &used) && !names.Insert(used)) {
+    Stop(events::Stopped::kTooManyHandles);
+  }
+  ++used.number;
+  names.Update(used);
+  return Hash(store_name, &used.number, sizeof used.number) | 1ULL << 62;
+}
+
+// `prefix` is a std::string, and `inner` holds a pointer to a store. All ranks give a group's store
+// the same prefixes.
+void MakeStore(const char* symbol, void* caller, void* store, void* prefix, void* inner) {
+  const LockstepFunction real = FindBehind(symbol, caller);
+  const void* const text = Read<const void*>(prefix, 0);
+  const auto length = Read<std::uint64_t>(prefix, sizeof text);
+  Known outer;
+  const bool nested = stores.Find(Read<std::uint64_t>(inner, 0), &outer);
+  constexpr std::uint64_t kBasis = 0xcbf29ce484222325ULL;
+  NewStore made = {reinterpret_cast<std::uint64_t>(store),
+                   Hash(nested ? outer.value : kBasis, text, length)};
+  LockstepForward(real, store, prefix, inner, MadeStore, &made);
 }
 
 bool Begin(int rank, int size) {
@@ -115,9 +158,7 @@ bool Begin(int rank, int size) {
     Say("its first group over gloo is not of all ranks");
     return false;
   }
-  if (!OpenSegment()) return false;
-  NoteJob(rank, size);
-  return true;
+  return BeginWatching(rank, size, ":");
 }
 
 void Connected(void* context, int threw) {
@@ -129,8 +170,8 @@ void Connected(void* context, int threw) {
   groups.Remove(key, &known);  // of a context that is gone
   if (threw || !Begin(rank, size)) return;
   if (world_size == 0) world_size = size;
-  if (size != world_size) return;
-  known = {key, events::kWorldGroups + world_groups++, 0, 0};
+  if (store_name == 0 && size != world_size) return;
+  known = {key, store_name != 0 ? NameOfGroup() : events::kWorldGroups + world_groups++, 0, 0};
   if (!groups.Insert(known)) return Stop(events::Stopped::kTooManyHandles);
   Event event;
   event.phase = Phase::kMade;
@@ -178,3 +219,19 @@ LOCKSTEP_GLOO_CONNECT(LockstepGlooConnect,
 LOCKSTEP_GLOO_CONNECT(LockstepGlooConnectShared,
                       "_ZN4gloo10rendezvous7Context15connectFullMeshESt10shared_ptrINS0_5StoreEE"
                       "RS2_INS_9transport6DeviceEE")
+
+// c10d::PrefixStore's constructor; newer ones take the prefix by value: a pointer to it, too.
+#define LOCKSTEP_TORCH_STORE(NAME, SYMBOL)                                                  \
+  LOCKSTEP_GLOO_VISIBLE void NAME(void* store, void* prefix, void* inner) __asm__(SYMBOL);  \
+  LOCKSTEP_GLOO_VISIBLE void NAME(void* store, void* prefix, void* inner) {                 \
+    lockstep::watch::preload::MakeStore(SYMBOL, __builtin_return_address(0), store, prefix, \
+                                        inner);                                             \
+  }
+LOCKSTEP_TORCH_STORE(LockstepTorchStore,
+                     "_ZN4c10d11PrefixStoreC1ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcE"
+                     "SaIcEEEN3c1013intrusive_ptrINS_5StoreENS9_6detail34intrusive_target_"
+                     "default_null_typeISB_EEEE")
+LOCKSTEP_TORCH_STORE(LockstepTorchStoreByValue,
+                     "_ZN4c10d11PrefixStoreC1ENSt7__cxx1112basic_stringIcSt11char_traitsIcE"
+                     "SaIcEEEN3c1013intrusive_ptrINS_5StoreENS7_6detail34intrusive_target_"
+                     "default_null_typeIS9_EEEE")

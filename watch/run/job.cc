@@ -173,6 +173,18 @@ bool Job::LookForStandstill() {
   return true;
 }
 
+bool Job::IsSilent(int seconds) const {
+  const std::int64_t silent_ns = MonotonicNs() - last_event_ns_;
+  return seconds > 0 && events_ != silent_since_ && silent_ns >= seconds * 1'000'000'000LL &&
+         complete_ && !hung_ && !ending_;
+}
+
+void Job::LookForSilence(int seconds) {
+  if (!IsSilent(seconds)) return;
+  silent_since_ = events_;
+  judge_.Silent(seconds);
+}
+
 void Job::Over(bool all_told) {
   Drain();
   complete_ = complete_ && all_told;

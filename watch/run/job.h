@@ -30,6 +30,10 @@ class Job {
   // Every process of another watcher must have been looked at since the last call. True when ranks
   // were just proved to be stuck.
   bool LookForStandstill();
+  // No rank has called anything for so many seconds, and that was not told yet. 0: never.
+  bool IsSilent(int seconds) const;
+  // … as the last look confirmed: what NCCL's members have not answered is suspected.
+  void LookForSilence(int seconds);
   // All is over. `all_told`: no watcher was lost before it told all.
   void Over(bool all_told);
   // Somebody else ends the ranks from now on: what follows proves nothing.
@@ -78,6 +82,7 @@ class Job {
   bool changed_ = true;
   bool ending_ = false;
   bool hung_ = false;
+  std::uint64_t silent_since_ = 0;  // events, when the silence was told
   bool complete_ = true;
 };
 

@@ -55,7 +55,10 @@ class RightScripts(unittest.TestCase):
         self.right("slow")
 
     def test_groups_and_calls_that_nobody_waits_for_at_once(self):
-        self.right("groups", end="; not all was watched")  # groups of some ranks are not
+        self.right("groups")
+
+    def test_groups_of_some_ranks(self):
+        self.right("pairs", ranks=4)
 
 
 class WrongScripts(unittest.TestCase):
@@ -65,10 +68,10 @@ class WrongScripts(unittest.TestCase):
         self.assertEqual(len(found), 1, stderr)
         return found[0]
 
-    def hangs(self, case):
+    def hangs(self, case, ranks=2):
         """The verdict on ranks that would wait for half an hour; then the launch is ended."""
-        with subprocess.Popen(watched(case), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                              text=True) as watcher:
+        with subprocess.Popen(watched(case, ranks=ranks), stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True) as watcher:
             said = ""
             for line in watcher.stderr:
                 said += line
@@ -91,6 +94,11 @@ class WrongScripts(unittest.TestCase):
         self.assertEqual((cause, proof), ("call_mismatch", "proved"))
         self.assertRegex(text, r"rank 1 calls barrier 6" + line_of("                    dist.barr"))
         self.assertRegex(text, r"rank 0 calls all_reduce \d+" + line_of("with Join([ddp]) if"))
+
+    def test_in_a_group_of_some_ranks(self):
+        _, cause, proof, text = self.hangs("pair_mismatch", ranks=3)
+        self.assertEqual((cause, proof), ("call_mismatch", "proved"))
+        self.assertRegex(text, r"(?=.*rank 2 calls broadcast 1)(?=.*rank 0 calls all_reduce 7)")
 
     def test_another_root(self):
         _, cause, _, text = self.hangs("roots")
@@ -123,6 +131,12 @@ class WrongScripts(unittest.TestCase):
         _, cause, proof, text = self.ends("no_join_metric")
         self.assertEqual((cause, proof), ("datatype_mismatch", "proved"))
         self.assertRegex(text, "all_reduce of (4 and 288|288 and 4) bytes")
+
+    @unittest.skipUnless(WITH_LINES, "py-spy is not on the PATH")
+    def test_a_mismatch_of_three_ranks_is_ended(self):
+        ended = finish(watched("evaluation", "--on-hang=kill", ranks=3))
+        self.assertEqual(ended.returncode, 1)
+        self.assertEqual(self.told(ended.stderr)[1:3], ("call_mismatch", "proved"))
 
     @unittest.skipUnless(WITH_LINES, "py-spy is not on the PATH")
     def test_waits_in_two_groups_are_proved_and_ended(self):

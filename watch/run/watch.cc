@@ -138,9 +138,10 @@ void Watcher::Look() {
     job->Drain();
     job->LookAtProcesses(false);
     const bool hung = looked && job->LookForStandstill();
+    if (looked) job->LookForSilence(options_.silence_s);
     Tell(*job);
     killed_ = killed_ || (hung && options_.on_hang == "kill");
-    more = more || job->WantsLook();
+    more = more || job->WantsLook() || job->IsSilent(options_.silence_s);
   }
   if (followers_ && more && !followers_->InRound()) followers_->StartRound();
   if (killed_) Kill();
@@ -198,7 +199,7 @@ void Watcher::Summarize() const {
     complete = complete && job->complete();
   }
   if (ranks == 0) {
-    fmt::print(stderr, "lockstep watch: no program of MPI or gloo was seen\n");
+    fmt::print(stderr, "lockstep watch: no program of MPI, gloo or NCCL was seen\n");
   } else if (findings_ == 0) {
     fmt::print(stderr, "lockstep watch: {} ranks, {} events, no finding{}\n", ranks, events,
                complete ? "" : "; not all was watched");

@@ -16,6 +16,7 @@ struct WatchOptions {
   std::string on_hang = "report";
   std::string findings;  // a file, one line a finding; empty: none
   bool races = false;
+  int silence_s = 300;  // after which a call of NCCL's that members miss is suspected; 0: never
 };
 
 // The command's own exit code (128 and the signal where one ended it); with on_hang "kill", 1

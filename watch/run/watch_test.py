@@ -47,7 +47,7 @@ class RightPrograms(unittest.TestCase):
             ended = subprocess.run([LOCKSTEP, "watch", "--", "sh", "-c", "exit %d" % code],
                                    check=False, capture_output=True, text=True, timeout=60)
             self.assertEqual(ended.returncode, code)
-            self.assertIn("no program of MPI or gloo was seen", ended.stderr)
+            self.assertIn("no program of MPI, gloo or NCCL was seen", ended.stderr)
 
     def test_a_command_that_is_not_there(self):
         ended = subprocess.run([LOCKSTEP, "watch", "--", "/no/such/launcher"], check=False,

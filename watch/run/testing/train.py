@@ -82,6 +82,19 @@ def use_groups(rank, everybody, alone):
         each.wait()
 
 
+def use_pairs(case, rank):
+    """Groups of some ranks, of which a rank may have several."""
+    size = dist.get_world_size()
+    pairs = [dist.new_group([each, (each + 1) % size]) for each in range(size)]
+    for _ in range(3):
+        for each in sorted((rank, (rank - 1) % size)):
+            dist.all_reduce(torch.ones(4), group=pairs[each])
+    if case == "pair_mismatch" and rank == 2:
+        dist.broadcast(torch.ones(4), src=0, group=pairs[2])
+    elif case == "pair_mismatch" and rank == 0:
+        dist.all_reduce(torch.ones(4), group=pairs[2])
+
+
 def main():
     case = sys.argv[1]
     torch.set_num_threads(1)
@@ -94,6 +107,8 @@ def main():
             use_groups(rank, everybody, alone)
         else:
             dist.all_reduce(torch.ones(1), group=everybody if rank == 1 else None)
+    elif case in ("pairs", "pair_mismatch"):
+        use_pairs(case, rank)
     elif case == "roots":
         dist.broadcast(torch.ones(1), src=rank)
     else:

@@ -1,0 +1,117 @@
+#!/usr/bin/python3
+"""NCCL programs under `lockstep watch`: wrong ones are named, of right ones nothing is said.
+
+They are linked with a stand-in of NCCL: what a device does is not tested here."""
+import os
+import re
+import signal
+import subprocess
+import unittest
+
+LOCKSTEP = os.path.abspath("cli/lockstep")
+CASES = os.path.abspath("watch/preload/nccl_cases")
+VERDICT = re.compile(r"^lockstep watch: (HUNG, )?(\w+) \((\w+)\): (.*)$", re.M)
+AT = r" at nccl_cases\.cc:\d+"
+
+
+def script(case, ranks=3):
+    return [CASES, case, str(ranks)]
+
+
+def watched(case, *options):
+    return [LOCKSTEP, "watch", *options, "--", *script(case)]
+
+
+def finish(command):
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=250)
+
+
+class RightPrograms(unittest.TestCase):
+
+    def right(self, case):
+        alone = finish(script(case))
+        self.assertEqual(alone.returncode, 0, alone.stdout + alone.stderr)
+        ended = finish(watched(case))
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertEqual(VERDICT.findall(ended.stderr), [])
+        self.assertRegex(ended.stderr,
+                         r"(?m)^lockstep watch: 3 ranks, \d+ events, no finding$")
+        self.assertEqual(sorted(ended.stdout.splitlines()), sorted(alone.stdout.splitlines()))
+        return ended
+
+    def test_collectives(self):
+        self.assertIn("rank 2: 1", self.right("right").stdout)
+
+    def test_messages_in_groups(self):
+        self.right("messages")
+
+    def test_split_communicators_of_which_one_works_more(self):
+        self.assertIn("rank 0: 2", self.right("halves").stdout)
+
+    def test_a_slow_rank_and_ranks_that_agree_to_stop(self):
+        self.right("slow")
+        self.right("abort")
+
+
+class WrongPrograms(unittest.TestCase):
+
+    def hangs(self, case, *options):
+        """The verdict on ranks that would wait for ever; then the launch is ended."""
+        with subprocess.Popen(watched(case, *options), stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True) as watcher:
+            said = ""
+            for line in watcher.stderr:
+                said += line
+                if line.startswith("  -> "):
+                    watcher.send_signal(signal.SIGTERM)
+            watcher.wait(250)
+        told = VERDICT.findall(said)
+        self.assertEqual(len(told), 1, said)
+        return told[0], said
+
+    def proved(self, case, cause, pattern):
+        (_, told, proof, headline), said = self.hangs(case)
+        self.assertEqual((told, proof), (cause, "proved"))
+        self.assertRegex(said, pattern)
+        self.assertIn("rank 1", headline)
+
+    def test_calls_of_different_kinds(self):
+        self.proved("kinds", "call_mismatch",
+                    r"(?=.*rank 1 calls ncclBroadcast 1%s)(?=.*rank [02] calls ncclAllReduce 6%s)|"
+                    r"rank [02] calls ncclAllReduce 6%s where rank 1 calls ncclBroadcast 1%s" %
+                    (AT, AT, AT, AT))
+
+    def test_different_counts(self):
+        self.proved("counts", "datatype_mismatch",
+                    "ncclAllReduce of (288 and 320|320 and 288) bytes: rank . in ncclAllReduce 6"
+                    + AT)
+
+    def test_in_a_split_communicator(self):
+        (_, cause, proof, _), said = self.hangs("halves_differ")
+        self.assertEqual((cause, proof), ("datatype_mismatch", "proved"))
+        self.assertRegex(said, "rank [02] in ncclAllReduce 1%s, rank [02] in ncclAllReduce 1%s" %
+                         (AT, AT))
+
+    def test_ranks_that_end(self):
+        waits = r"; rank [02] waits for it in ncclAllReduce 6" + AT
+        self.proved("ends", "missing_call", "rank 1 ended without ncclAllReduce" + waits)
+        for case, end in (("fails", "exited with code 3"), ("killed", "died")):
+            self.proved(case, "lost_rank", "rank 1 %s after ncclAllReduce 5%s%s" %
+                        (end, AT, waits))
+        self.proved("gives_up", "missing_call",
+                    "rank 1 gave up its communicator without ncclAllReduce" + waits)
+        self.proved("nobody_sends", "missing_call", "rank 1 gave up its communicator without "
+                    "ncclSend; rank 0 waits for it in ncclRecv 1" + AT)
+
+    def test_a_rank_that_is_stopped(self):
+        self.proved("stopped", "stopped_rank",
+                    "rank 1 is stopped; last seen after ncclAllReduce 5" + AT)
+
+    def test_silence_is_suspected_only(self):
+        (hung, cause, proof, _), said = self.hangs("silent", "--silence=1")
+        self.assertEqual((hung, cause, proof), ("HUNG, ", "missing_call", "suspected"))
+        self.assertRegex(said, "rank 1 has not called ncclAllReduce; rank [02] waits for it")
+
+
+if __name__ == "__main__":
+    unittest.main()
