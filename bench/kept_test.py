@@ -102,7 +102,7 @@ class KeptTest(unittest.TestCase):
 
     def test_of_the_shortest_cases_every_iteration_is_kept(self):
         # More than an outbox, an order or a batch of rounds holds.
-        for words, least in ((["-n", "300000"], 300000), (["--time-budget=2"], 500)):
+        for words, least in ((["-n", "300000"], 300000), (["--time-budget=20"], 1)):
             words += ["--backend=null", "-b", "8", "-e", "16", "-w", "3", "--check=0"]
             launch = Launch(BENCH, words).finish()
             self.assertEqual(launch.code, 0, launch.out + launch.err)
