@@ -17,7 +17,6 @@
 namespace lockstep::comm::nccl {
 namespace {
 
-using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 
