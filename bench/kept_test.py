@@ -100,6 +100,23 @@ class KeptTest(unittest.TestCase):
             self.assertEqual(run.attrs["exit_code"], 3)
         self.assertEqual(launch.leftovers(), [])
 
+    def test_of_the_shortest_cases_every_iteration_is_kept(self):
+        # More than an outbox, an order or a batch of rounds holds.
+        for words, least in ((["-n", "300000"], 300000), (["--time-budget=20"], 1)):
+            words += ["--backend=null", "-b", "8", "-e", "16", "-w", "3", "--check=0"]
+            launch = Launch(BENCH, words).finish()
+            self.assertEqual(launch.code, 0, launch.out + launch.err)
+            with h5py.File(launch.path) as run:
+                for row in run["summary"][:]:
+                    samples = run["cases/%d/samples" % row["case"]]
+                    entry, leave = samples["entry_ns"][:], samples["exit_ns"][:]
+                    self.assertEqual(entry.shape, (row["iterations"], 2))
+                    self.assertGreaterEqual(len(entry), least)
+                    # Each is an iteration of its own, one after the other.
+                    self.assertGreaterEqual(entry.min(), 0)
+                    self.assertTrue((leave >= entry).all())
+                    self.assertTrue((entry[1:] >= leave[:-1]).all())
+
     def test_a_file_that_exists_is_not_overwritten(self):
         words = ["-b", "8", "-e", "8", "-n", "5", *self.output]
         self.assertEqual(Launch(BENCH, words).finish().code, 0)

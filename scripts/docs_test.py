@@ -146,6 +146,13 @@ class DocsTest(unittest.TestCase):
                    and "](%s)" % os.path.relpath(page, "docs") not in index]
         self.assertEqual(missing, [])
 
+    def test_python_that_opens_a_file_is_run(self):
+        """results/python/reader_test.py runs the lines of these two pages."""
+        opening = {page for page, text in self.pages.items()
+                   for lines in re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+                   if ".h5" in lines}
+        self.assertEqual(opening, {"docs/results.md", "results/schema.md"})
+
     def test_every_variable_is_documented(self):
         rows = re.findall(r"^\| (`LOCKSTEP_[^|]*)", self.pages["docs/environment.md"], re.MULTILINE)
         told = set(re.findall(r"LOCKSTEP_[A-Z_]+", " ".join(rows)))

@@ -205,18 +205,26 @@ Scheduler::Step Scheduler::AwaitAll(measure::MessageType type, double seconds) {
   return Step::kDone;
 }
 
+// What a worker reports before it leaves.
+bool Scheduler::KeepError(const coordinator::Event& event) {
+  if (event.message.type != measure::kErrorMessage) return false;
+  errors_.emplace(event.rank, measure::DecodeError(event.message.payload));
+  return true;
+}
+
+std::optional<Scheduler::Step> Scheduler::InterruptedIf(bool so) {
+  return so ? std::optional(Step::kInterrupted) : std::nullopt;
+}
+
 std::optional<Scheduler::Step> Scheduler::Handle(const coordinator::Event& event) {
   switch (event.kind) {
     case coordinator::EventKind::kMessage:
-      if (event.message.type != measure::kErrorMessage) return std::nullopt;
-      errors_.emplace(event.rank, measure::DecodeError(event.message.payload));
-      return Step::kInterrupted;
+      return InterruptedIf(KeepError(event));
     case coordinator::EventKind::kData:
       book_.Add(event.rank, event.message.payload);
       return std::nullopt;
     case coordinator::EventKind::kQuiet:
-      if (watch_.OnEvent(event)) return Step::kInterrupted;
-      return std::nullopt;
+      return InterruptedIf(watch_.OnEvent(event).has_value());
     case coordinator::EventKind::kStopped:  // it may be continued: silence decides
     case coordinator::EventKind::kContinued:
       TellOfStop(event);
@@ -227,9 +235,17 @@ std::optional<Scheduler::Step> Scheduler::Handle(const coordinator::Event& event
       warned_until_ = Deadline::AfterSeconds(kWarnedSeconds);
       SaveSamples(/*even_none=*/true);
       return std::nullopt;
-    default:  // somebody is gone or overdue, or time is up; no plugin and no fault was asked for
+    case coordinator::EventKind::kExited:
+    case coordinator::EventKind::kSignalled:
+    case coordinator::EventKind::kOverdue:
+    case coordinator::EventKind::kLost:
+    case coordinator::EventKind::kTimeout:
+    case coordinator::EventKind::kPlugin:  // nobody asked for a plugin or a fault
+    case coordinator::EventKind::kFault:
       return Step::kInterrupted;
   }
+  LOCKSTEP_CHECK(false, "an EventKind that is not in the table");
+  return Step::kInterrupted;
 }
 
 void Scheduler::TellOfStop(const coordinator::Event& event) {

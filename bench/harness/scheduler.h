@@ -59,6 +59,8 @@ class Scheduler {
   Step AwaitAll(measure::MessageType type, double seconds);
   // Handles one event; nothing when it changes nothing.
   std::optional<Step> Handle(const coordinator::Event& event);
+  bool KeepError(const coordinator::Event& event);  // whether the message is one
+  static std::optional<Step> InterruptedIf(bool so);
   void Interrupt();
   void OnTerminated();
   void TellProgress();

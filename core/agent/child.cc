@@ -1,6 +1,6 @@
-// A child is this program again, started with posix_spawn: nothing is inherited but a channel, the
-// shared segment and the role in its environment. A pidfd tells of its end, so that its number is
-// never signalled after another process got it.
+// A child is this program again, started with posix_spawn: nothing is inherited but a channel, what
+// its agent shares with it and the role in its environment. A pidfd tells of its end, so that its
+// number is never signalled after another process got it.
 #include "core/agent/child.h"
 
 #include <fcntl.h>
@@ -70,16 +70,13 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
 
 class SpawnPlan {
  public:
-  explicit SpawnPlan(const control::ChildRole& role) {
+  explicit SpawnPlan(const std::vector<int>& inherited) {
     posix_spawn_file_actions_init(&actions_);
     Note(posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0));
     Note(posix_spawn_file_actions_adddup2(&actions_, STDERR_FILENO, STDOUT_FILENO));
     // Onto itself: only clears close-on-exec in the child (POSIX.1-2024, glibc 2.29). The number
     // stays, so it cannot collide with what a launcher made inheritable.
-    Note(posix_spawn_file_actions_adddup2(&actions_, role.channel_fd, role.channel_fd));
-    if (role.segment_fd >= 0) {
-      Note(posix_spawn_file_actions_adddup2(&actions_, role.segment_fd, role.segment_fd));
-    }
+    for (const int fd : inherited) Note(posix_spawn_file_actions_adddup2(&actions_, fd, fd));
     posix_spawnattr_init(&attributes_);
     posix_spawnattr_setpgroup(&attributes_, 0);
     posix_spawnattr_setsigmask(&attributes_, &control::Signals::inherited_mask());
@@ -118,18 +115,20 @@ Status SpawnFailed(int error) {
 
 }  // namespace
 
-Result<std::unique_ptr<Child>> Child::Spawn(control::ChildRole role, int segment_fd,
+Result<std::unique_ptr<Child>> Child::Spawn(control::ChildRole role,
+                                            const std::vector<int>& inherited,
                                             const std::vector<std::string>& environment) {
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) return SpawnFailed(errno);
   Fd ours(pair[0]), theirs(pair[1]);
   role.channel_fd = theirs.get();
-  role.segment_fd = segment_fd;
   role.agent_pid = getpid();
   role.open_files =
       control::InheritedOpenFiles();  // what is under test gets what the launcher gave
   pid_t pid = 0;
-  const int error = SpawnPlan(role).Run(pid, OwnArguments(), EnvironmentWith(role, environment));
+  std::vector<int> all = inherited;
+  all.push_back(role.channel_fd);
+  const int error = SpawnPlan(all).Run(pid, OwnArguments(), EnvironmentWith(role, environment));
   if (error != 0) return SpawnFailed(error);
   // close-on-exec by definition; glibc 2.36 declares its wrapper without C linkage
   Fd pid_fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));

@@ -28,8 +28,10 @@ class Child {
   // Starts /proc/self/exe with this process's arguments and environment plus the role. It leads a
   // process group of its own, so signals to the agent's group do not reach it; its standard output
   // is the agent's standard error, its standard input /dev/null. The agent's Signals exist already.
+  // `inherited`: descriptors that it gets, under the same numbers.
   // `environment`: "NAME=value", in place of the agent's own; of two the later holds.
-  static Result<std::unique_ptr<Child>> Spawn(control::ChildRole role, int segment_fd,
+  static Result<std::unique_ptr<Child>> Spawn(control::ChildRole role,
+                                              const std::vector<int>& inherited = {},
                                               const std::vector<std::string>& environment = {});
   // Ends what still runs of it.
   ~Child();

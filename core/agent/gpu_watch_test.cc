@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -117,27 +116,6 @@ TEST(WorkerLog, TheEndInWholeLines) {
   EXPECT_EQ(end.cut_bytes, 23);
   EXPECT_EQ(ReadLogEnd("/nonexistent/worker.log").text, "");
   EXPECT_EQ(ReadLogEnd("/dev/zero").text, "");
-}
-
-TEST(WorkerLog, OfAProcessThatIsGoneOnlyNewsIsLeft) {
-  const std::string folder = testing::TempDir() + "/logs";
-  std::filesystem::create_directory(folder);
-  const auto write = [&](const std::string& name, const std::string& text) {
-    std::ofstream(folder + "/" + name) << text;
-    return folder + "/" + name;
-  };
-  const std::string empty = write(journal::WorkerLogPrefix(7) + "aaaaaa.log", "");
-  const std::string usual =
-      write(journal::WorkerLogPrefix(7) + "bbbbbb.log", "NCCL version 2.28.9\n");
-  const std::string news =
-      write(journal::WorkerLogPrefix(7) + "cccccc.log", "NCCL version 2\nWARN\n");
-  const std::string lives = write(journal::WorkerLogPrefix(77) + "aaaaaa.log", "");
-  RemoveQuietLogs(folder, 7);
-  EXPECT_FALSE(std::filesystem::exists(empty));
-  EXPECT_FALSE(std::filesystem::exists(usual));
-  EXPECT_TRUE(std::filesystem::exists(news));
-  EXPECT_TRUE(std::filesystem::exists(lives));
-  RemoveQuietLogs("/nonexistent", 7);
 }
 
 }  // namespace

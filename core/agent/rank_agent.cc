@@ -4,6 +4,7 @@
 #include "core/agent/rank_agent.h"
 
 #include <fmt/core.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include <algorithm>
@@ -64,7 +65,12 @@ Status RankAgent::Spawn(control::ChildRole::Kind kind, int lifetime,
   std::vector<std::string> environment;
   if (plugin_) environment = plugin_->BeginLifetime(lifetime);
   LOCKSTEP_RETURN_IF_ERROR(faults_.Prepare(setup, environment));
-  LOCKSTEP_ASSIGN_OR_RETURN(child_, Child::Spawn(role, segment_->fd(), environment));
+  // Without a name in any folder, so that nothing of it stays whoever is killed.
+  log_ = Fd(memfd_create("lockstep-log", MFD_CLOEXEC));
+  if (!log_.valid()) return EnvironmentError("no memory or descriptor for a log of the worker");
+  environment.push_back(fmt::format("{}={}", journal::kWorkerLogVariable, LogPath()));
+  role.segment_fd = segment_->fd();
+  LOCKSTEP_ASSIGN_OR_RETURN(child_, Child::Spawn(role, {segment_->fd(), log_.get()}, environment));
   faults_.Begin(child_->pid());
   if (plugin_) plugin_->OnStarted(child_->pid());
   return OkStatus();
@@ -227,7 +233,6 @@ void RankAgent::OnChange(const ChildChange& change) {
     child_->channel().Close();
     Drain();
     KeepLog();
-    RemoveQuietLogs("", child_->pid());
   }
   if (child_->gone()) faults_.HealAll();
   const bool slice =
@@ -307,11 +312,14 @@ void RankAgent::End() {
   OnChildChange();
 }
 
+std::string RankAgent::LogPath() const { return fmt::format("/proc/self/fd/{}", log_.get()); }
+
 void RankAgent::KeepLog() {
   const std::string path = control::ReadCard(segment_->card()).log_file;
   if (path.empty()) return;
   journal::WorkerLog log = ReadLogEnd(path);
   if (log.text.empty()) return;
+  if (path == LogPath()) log.path.clear();
   log.rank = context_.rank;
   log.lifetime = lifetime_;
   Tell(control::LogReport{std::move(log)});

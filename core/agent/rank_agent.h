@@ -20,6 +20,7 @@
 #include "core/agent/silence_watch.h"
 #include "core/agent/worker_state.h"
 #include "core/base/clock.h"
+#include "core/base/fd.h"
 #include "core/control/context.h"
 #include "core/control/frames.h"
 #include "core/control/outbox.h"
@@ -83,13 +84,15 @@ class RankAgent {
   void TellOfFault(std::uint32_t fault, control::FaultNews news, const std::string& text);
   void AwaitEnd(Deadline deadline);
   void LookAtSockets();
-  void KeepLog();  // of a worker that is gone
+  void KeepLog();               // of a worker that is gone
+  std::string LogPath() const;  // of what the worker was given, here and there
   const control::LaunchContext context_;
   const AgentOptions options_;
   const Report report_;
   const TickScale scale_;
   SilenceWatch silence_;
   std::unique_ptr<control::Segment> segment_;
+  Fd log_;  // of the worker's library; the worker has it under the same number
   std::unique_ptr<AgentPlugin> plugin_;
   std::unique_ptr<GpuWatch> gpus_;  // of the host; of its lowest rank's agent
   std::unique_ptr<Child> child_;

@@ -5,11 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
-#include <sstream>
-#include <system_error>
-#include <vector>
 
 #include "core/base/fd.h"
 
@@ -36,23 +31,6 @@ journal::WorkerLog ReadLogEnd(const std::string& path, std::size_t most) {
   // HDF5's strings end with a zero byte.
   std::replace(log.text.begin(), log.text.end(), '\0', ' ');
   return log;
-}
-
-void RemoveQuietLogs(const std::string& folder, pid_t pid) {
-  const char* const temporary = std::getenv("TMPDIR");
-  const bool usual = temporary == nullptr || *temporary == '\0';
-  const std::filesystem::path where = !folder.empty() ? folder : usual ? "/tmp" : temporary;
-  const std::string prefix = journal::WorkerLogPrefix(pid);
-  std::error_code error;
-  std::vector<std::filesystem::path> quiet;
-  for (const auto& entry : std::filesystem::directory_iterator(where, error)) {
-    if (!entry.path().filename().string().starts_with(prefix)) continue;
-    std::istringstream text(ReadLogEnd(entry.path()).text);
-    bool news = false;
-    for (std::string line; std::getline(text, line);) news = news || journal::IsNews(line);
-    if (!news) quiet.push_back(entry.path());
-  }
-  for (const std::filesystem::path& path : quiet) std::filesystem::remove(path, error);
 }
 
 }  // namespace lockstep::agent

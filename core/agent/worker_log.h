@@ -2,8 +2,6 @@
 #ifndef LOCKSTEP_CORE_AGENT_WORKER_LOG_H_
 #define LOCKSTEP_CORE_AGENT_WORKER_LOG_H_
 
-#include <sys/types.h>
-
 #include <cstddef>
 #include <string>
 
@@ -16,10 +14,6 @@ inline constexpr std::size_t kMostLogBytes = 16 << 10;
 // The last `most` bytes of a regular file, from the beginning of a line on; empty text when there
 // is no such file, or nothing in it. Never waits for a writer.
 journal::WorkerLog ReadLogEnd(const std::string& path, std::size_t most = kMostLogBytes);
-
-// Removes the logs in `folder` (empty: $TMPDIR, or /tmp) that process `pid`, which is gone, made
-// for its library, unless they tell of trouble. A process that is killed removes none itself.
-void RemoveQuietLogs(const std::string& folder, pid_t pid);
 
 }  // namespace lockstep::agent
 

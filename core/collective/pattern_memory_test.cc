@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstring>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "core/collective/pattern.h"
@@ -158,6 +160,49 @@ TEST(PatternMemory, GatheredBlocksAreEachSendersOwn) {
   elsewhere.CheckRecv(data.data(), 0, kWorld * 100, 0, 1, report);
   EXPECT_EQ(report.wrong, 1);
   EXPECT_EQ(report.first[0].element, 250);
+}
+
+// FNV-1a over inputs of all operations of a type, in pieces of odd sizes at odd places.
+std::uint64_t HashOfData(DataType type) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  std::vector<unsigned char> memory(3001 * 8);
+  const auto add = [&](const Pattern& pattern, int rank, std::int64_t begin, std::int64_t count) {
+    unsigned char* const data = memory.data() + SizeOf(type);  // aligned for the type alone
+    pattern.FillSend(data, begin, count, rank, 5);
+    for (std::int64_t i = 0; i < count * SizeOf(type); ++i) {
+      hash = (hash ^ data[i]) * 0x100000001b3u;
+    }
+  };
+  for (const Collective collective : {Collective::kAllReduce, Collective::kAllGather}) {
+    for (const Reduction reduction :
+         {Reduction::kSum, Reduction::kProd, Reduction::kMin, Reduction::kMax}) {
+      for (const int world : {1, 2, 3, 100, 300, 40'000, Pattern::kMaxWorldSize}) {
+        const Operation operation = {
+            .collective = collective, .type = type, .reduction = reduction, .count = 5000};
+        const Pattern pattern(20240607, operation, world);
+        const std::pair<std::int64_t, std::int64_t> ranges[] = {
+            {0, 1}, {3, 7}, {1000, 31}, {1023, 2}, {77, 2999}, {1ll << 40, 129}};
+        for (const auto& [begin, count] : ranges) {
+          for (const int rank : {0, world / 2, world - 1}) add(pattern, rank, begin, count);
+        }
+      }
+    }
+  }
+  return hash;
+}
+
+// Files and ranks of several versions meet: the data stay what they are.
+TEST(Pattern, DataAreThoseOfEveryVersion) {
+  const std::map<DataType, std::uint64_t> hashes = {
+      {DataType::kF16, 0x791cea2ff615bd24u},    {DataType::kBf16, 0x54933539fa7ac067u},
+      {DataType::kF32, 0x4cfcbb61c543cad5u},    {DataType::kF64, 0x0ed751d0d152c7fbu},
+      {DataType::kI8, 0xf689f475db9543f0u},     {DataType::kI32, 0xe66833809e1633a1u},
+      {DataType::kI64, 0x87f04b6015ea9623u},    {DataType::kU8, 0x491724d869f6ae20u},
+      {DataType::kF8E4M3, 0xe61be99709c6795eu}, {DataType::kF8E5M2, 0x8132c5f14b85ad05u},
+  };
+  for (const DataType type : AllDataTypes()) {
+    EXPECT_EQ(HashOfData(type), hashes.at(type)) << NameOf(type) << std::hex << HashOfData(type);
+  }
 }
 
 }  // namespace

@@ -236,10 +236,12 @@ struct SmallFloatEncoding {
   using Word = Bits;
   static constexpr int kBits = 8 * static_cast<int>(sizeof(Word));
   LOCKSTEP_INLINE static Word FromValue(PatternValue value) {
-    const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value.lo));
-    const std::uint32_t magnitude = ((bits & 0x7fffffffu) - (kRebase << 23)) >> (23 - kFraction);
-    const std::uint32_t sign = (bits >> 31) << (kBits - 1);
-    return static_cast<Word>(sign | (value.lo == 0 ? 0 : magnitude));
+    // The product has the smaller exponent; it is exact, and 0 stays 0.
+    constexpr float kScale = std::bit_cast<float>(static_cast<std::uint32_t>(127 - kRebase) << 23);
+    const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value.lo) * kScale);
+    constexpr std::uint32_t kSign = 1u << (kBits - 1);
+    return static_cast<Word>((bits >> (23 - kFraction) & (kSign - 1)) |
+                             (bits >> (32 - kBits) & kSign));
   }
   LOCKSTEP_INLINE static Word FromBits(PatternBits bits) {
     // Without the exponent's highest bit: below 2, never infinite, never a NaN.

@@ -63,7 +63,7 @@ Result<std::vector<std::string>> Exchange(const control::LaunchContext& context,
   role.size = context.size;
   role.local_rank = context.local_rank;
   LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<agent::Child> child,
-                            agent::Child::Spawn(role, -1));
+                            agent::Child::Spawn(role));
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::vector<std::string> parts,
       control::rendezvous::AskForExchange(child->channel(), part, /*mpi_on_threads=*/false, signals,

@@ -11,14 +11,14 @@ namespace lockstep::journal {
 struct WorkerLog {
   int rank = 0;
   int lifetime = 0;
-  std::string path;            // on the rank's host
+  std::string path;            // on the rank's host; empty: one without a name
   std::int64_t bytes = 0;      // of the file
   std::int64_t cut_bytes = 0;  // of it that are before `text`
   std::string text;            // its end, in whole lines
 };
 
-// How the name of a log begins that a worker makes for its library.
-inline std::string WorkerLogPrefix(int pid) { return "lockstep-nccl-" + std::to_string(pid) + "-"; }
+// Holds the path of the log that an agent keeps for its worker's library.
+inline constexpr char kWorkerLogVariable[] = "LOCKSTEP_WORKER_LOG";
 
 // Not what NCCL writes without any trouble.
 inline bool IsNews(std::string_view line) {

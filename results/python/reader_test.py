@@ -14,6 +14,7 @@ import unittest
 
 import h5py
 import numpy
+import pandas
 
 sys.path.insert(0, "results/python")
 import lockstep  # noqa: E402  pylint: disable=wrong-import-position
@@ -263,6 +264,17 @@ class DocumentationTest(unittest.TestCase):
                               env={**os.environ, "PYTHONPATH": "results/python"})
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn("ddp_step/resnet50/cap:25", done.stdout)
+
+    def test_the_summary_with_h5py_and_pandas_alone(self):
+        """results/schema.md's lines: texts are texts, figures stay figures."""
+        with open("results/schema.md", encoding="utf-8") as file:
+            lines, = re.findall(r"```python\n(.*?)```", file.read(), re.DOTALL)
+        for path in all_files():
+            names = {}
+            exec(lines.replace("RUN.h5", path), names)  # pylint: disable=exec-used
+            with lockstep.open(path) as run:
+                pandas.testing.assert_frame_equal(names["summary"], run.summary)
+                self.assertTrue(names["summary"].verdict.isin(["pass", "fail", "unknown"]).all())
 
     def test_types(self):
         if importlib.util.find_spec("mypy") is None:

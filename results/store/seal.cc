@@ -30,27 +30,41 @@ constexpr std::string_view kHdf5Magic = "\x89HDF\r\n\x1a\n";  // HDF5 file forma
 // memory; it is no signature.
 class Checksum {
  public:
-  // All calls but the last have a multiple of 32 bytes.
   void Add(std::span<const std::byte> bytes) {
     length_ += bytes.size();
-    while (bytes.size() >= 32) {
-      std::uint64_t words[4];
-      std::memcpy(words, bytes.data(), 32);
-      for (int i = 0; i < 4; ++i) lanes_[i] = Step(lanes_[i], words[i]);
-      bytes = bytes.subspan(32);
+    if (begun_ > 0) {
+      const std::size_t missing = std::min(kWords - begun_, bytes.size());
+      std::memcpy(begin_ + begun_, bytes.data(), missing);
+      begun_ += missing;
+      bytes = bytes.subspan(missing);
+      if (begun_ < kWords) return;
+      AddWords(begin_);
+      begun_ = 0;
     }
+    for (; bytes.size() >= kWords; bytes = bytes.subspan(kWords)) AddWords(bytes.data());
     if (bytes.empty()) return;
-    std::uint64_t words[4] = {};
-    std::memcpy(words, bytes.data(), bytes.size());
-    for (int i = 0; i < 4; ++i) lanes_[i] = Step(lanes_[i], words[i]);
+    std::memcpy(begin_, bytes.data(), bytes.size());
+    begun_ = bytes.size();
   }
-  std::uint64_t Value() const {
+  // Of all that was added: the last words are filled up with zeros.
+  std::uint64_t Value() {
+    if (begun_ > 0) {
+      std::memset(begin_ + begun_, 0, kWords - begun_);
+      AddWords(begin_);
+      begun_ = 0;
+    }
     std::uint64_t value = length_;
     for (const std::uint64_t lane : lanes_) value = Mix64(value ^ lane);
     return value;
   }
 
  private:
+  static constexpr std::size_t kWords = 32;  // bytes of four
+  void AddWords(const std::byte* bytes) {
+    std::uint64_t words[4];
+    std::memcpy(words, bytes, kWords);
+    for (int i = 0; i < 4; ++i) lanes_[i] = Step(lanes_[i], words[i]);
+  }
   // A bijection of the lane for each word and of the word for each lane: one changed word always
   // changes the result.
   static std::uint64_t Step(std::uint64_t lane, std::uint64_t word) {
@@ -59,6 +73,8 @@ class Checksum {
   }
   std::uint64_t lanes_[4] = {1, 2, 3, 4};
   std::uint64_t length_ = 0;
+  std::byte begin_[kWords] = {};  // of words that are not complete yet
+  std::size_t begun_ = 0;
 };
 
 Status Unreadable(const std::string& path, std::string_view what, std::string_view remedy) {
@@ -108,12 +124,15 @@ Status VerifyBody(const std::string& path, int fd, const Claims& claims) {
 
 }  // namespace
 
-std::array<char, kSealBytes> SealOf(std::span<const std::byte> body) {
+std::array<char, kSealBytes> SealOf(const std::vector<std::span<const std::byte>>& body) {
   Checksum checksum;
-  checksum.Add(body);
+  std::uint64_t bytes = kSealBytes;
+  for (const std::span<const std::byte> piece : body) {
+    checksum.Add(piece);
+    bytes += piece.size();
+  }
   std::array<char, kSealBytes> seal{};
-  std::snprintf(seal.data(), seal.size(), kSealFormat, kSchemaVersion, kSealBytes + body.size(),
-                checksum.Value());
+  std::snprintf(seal.data(), seal.size(), kSealFormat, kSchemaVersion, bytes, checksum.Value());
   return seal;
 }
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/base/status.h"
 
@@ -16,8 +17,8 @@ namespace lockstep::results::store {
 
 inline constexpr std::size_t kSealBytes = 512;  // the smallest user block that HDF5 knows
 
-// The seal of a file whose bytes from kSealBytes on are `body`.
-std::array<char, kSealBytes> SealOf(std::span<const std::byte> body);
+// The seal of a file whose bytes from kSealBytes on are these, one after the other.
+std::array<char, kSealBytes> SealOf(const std::vector<std::span<const std::byte>>& body);
 
 // Ok when the file at `path` is whole and unchanged since it was sealed. Errors name the file, what
 // it is instead (nothing, a directory, a text, another's HDF5, truncated, altered, of a newer

@@ -10,10 +10,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <span>
+#include <vector>
 
+#include "core/base/random.h"
 #include "results/store/seal.h"
 #include "results/store/testing/random_run.h"
 
@@ -63,7 +67,7 @@ class StoreTest : public testing::Test {
     H5Fclose(file);
     std::string bytes = Read(name);
     const auto body = std::as_bytes(std::span(bytes)).subspan(kSealBytes);
-    const auto seal = SealOf(body);
+    const auto seal = SealOf({body});
     std::copy(seal.begin(), seal.end(), bytes.begin());
     Write(name, bytes);
   }
@@ -252,6 +256,24 @@ TEST_F(StoreTest, AShapeWithoutDataIsNotAllocated) {
 }
 
 // Written by the program of that time; its five cases are those of results/report/literal_run.cc.
+TEST(Seal, IsTheSameHoweverTheBytesAreCut) {
+  Random random(7);
+  std::vector<std::byte> body(1000);
+  for (std::byte& byte : body) byte = static_cast<std::byte>(random.Below(256));
+  const auto whole = SealOf({body});
+  for (int i = 0; i < 200; ++i) {
+    std::vector<std::span<const std::byte>> pieces;
+    for (std::span<const std::byte> left = body; !left.empty();) {
+      const std::size_t bytes = std::min(left.size(), random.Below(i % 2 == 0 ? 40 : 400));
+      pieces.push_back(left.first(bytes));
+      left = left.subspan(bytes);
+    }
+    EXPECT_EQ(SealOf(pieces), whole);
+  }
+  body[500] ^= std::byte{1};
+  EXPECT_NE(SealOf({body}), whole);
+}
+
 TEST(Schema, AFileOfSchema1IsStillRead) {
   const auto read = ReadRun("results/store/testdata/schema1.h5");
   ASSERT_TRUE(read.ok()) << read.status().message();

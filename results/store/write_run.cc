@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/hdf5/handle.h"
+#include "core/hdf5/memory_file.h"
 #include "results/store/atomic_file.h"
 #include "results/store/attributes.h"
 #include "results/store/datasets.h"
@@ -198,39 +199,28 @@ void WriteAll(hid_t file, const Run& run, hdf5::Trouble& trouble) {
   WriteHistory(file, run, trouble);
 }
 
-// A file of the core driver, which lives in memory and never touches the disk.
-hdf5::Handle CreateInMemory(const Run& run) {
-  std::size_t sample_bytes = 0;
+// What is large, and stays where it is while a run is written.
+std::vector<std::span<const std::byte>> SamplesIn(const Run& run) {
+  std::vector<std::span<const std::byte>> samples;
+  const auto lend = [&samples](const auto& values) {
+    samples.push_back(std::as_bytes(std::span(values)));
+  };
   for (const CaseRecord& record : run.cases) {
-    sample_bytes += record.samples.entry_ns.size() * (16 + 8 * record.parts.size());
+    lend(record.samples.round);
+    lend(record.samples.entry_ns);
+    lend(record.samples.exit_ns);
+    for (const Part& part : record.parts) lend(part.values);
   }
-  const std::size_t growth =
-      std::clamp<std::size_t>(sample_bytes / 4, std::size_t{1} << 18, std::size_t{1} << 26);
+  return samples;
+}
+
+hdf5::Handle CreateInMemory(hdf5::MemoryFile& memory) {
   const hdf5::Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
-  H5Pset_fapl_core(access.get(), growth, /*backing_store=*/false);
+  if (!memory.UseIn(access.get())) return hdf5::Handle();
   H5Pset_meta_block_size(access.get(), std::size_t{1} << 16);
   const hdf5::Handle creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
   H5Pset_userblock(creation.get(), kSealBytes);
-  // HDF5 first tries to open a file of the name on the disk: there can be none of this one.
-  constexpr const char* kNoFile = "/dev/null/run.h5";
-  return hdf5::Handle(H5Fcreate(kNoFile, H5F_ACC_TRUNC, creation.get(), access.get()), H5Fclose);
-}
-
-// The bytes of a file of the core driver behind the user block; valid until it changes or closes.
-std::span<const std::byte> BodyOf(hid_t file, hdf5::Trouble& trouble) {
-  void* memory = nullptr;  // points at the driver's pointer to its buffer
-  if (H5Fflush(file, H5F_SCOPE_GLOBAL) < 0 || H5Fget_vfd_handle(file, H5P_DEFAULT, &memory) < 0) {
-    trouble.Note("HDF5 gave no file image");
-    return {};
-  }
-  // The end of what is in use, counted from the user block on; the buffer itself is larger.
-  const ssize_t bytes = H5Fget_file_image(file, nullptr, 0);
-  if (bytes <= 0) {
-    trouble.Note("HDF5 gave no size of the file image");
-    return {};
-  }
-  const auto* start = *static_cast<std::byte* const*>(memory);
-  return {start + kSealBytes, static_cast<std::size_t>(bytes)};
+  return hdf5::Handle(H5Fcreate("run.h5", H5F_ACC_TRUNC, creation.get(), access.get()), H5Fclose);
 }
 
 }  // namespace
@@ -239,18 +229,20 @@ Status WriteRun(const Run& run, const std::string& path, WriteRules rules) {
   LOCKSTEP_CHECK(run.schema_version == kSchemaVersion, "a run is written in the current schema");
   const hdf5::Silence silence;
   hdf5::Trouble trouble;
-  const hdf5::Handle file = CreateInMemory(run);
+  hdf5::MemoryFile memory(SamplesIn(run));
+  const hdf5::Handle file = CreateInMemory(memory);
   if (!file.ok()) trouble.Note("HDF5 could not make a file in memory");
   WriteAll(file.get(), run, trouble);
-  const std::span<const std::byte> body =
-      trouble.ok() ? BodyOf(file.get(), trouble) : std::span<const std::byte>();
+  if (trouble.ok() && H5Fflush(file.get(), H5F_SCOPE_GLOBAL) < 0) trouble.Note("HDF5 flushed none");
   if (!trouble.ok()) {
     return EnvironmentError(
         fmt::format("{}: cannot be built in memory ({}); free memory, or measure fewer iterations",
                     path, trouble.text()));
   }
-  const auto seal = SealOf(body);
-  return WriteAtomically(path, {std::as_bytes(std::span(seal)), body}, rules);
+  std::vector<std::span<const std::byte>> pieces = memory.Pieces(kSealBytes);
+  const auto seal = SealOf(pieces);
+  pieces.insert(pieces.begin(), std::as_bytes(std::span(seal)));
+  return WriteAtomically(path, pieces, rules);
 }
 
 }  // namespace lockstep::results::store

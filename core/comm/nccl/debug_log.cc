@@ -1,9 +1,9 @@
-// NCCL's own warnings often say more than its error codes. It is made to write them to a file that
-// only this process can have made. The user's NCCL_DEBUG and NCCL_DEBUG_FILE go first, and their
-// file is then read instead.
+// NCCL's own warnings often say more than its error codes. It is made to write them to a file in
+// memory, which the agent of this process holds as well. The user's NCCL_DEBUG and NCCL_DEBUG_FILE
+// go first, and their file is then read instead.
 #include "core/comm/nccl/debug_log.h"
 
-#include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -55,22 +55,11 @@ std::string Expand(const std::string& pattern) {
   return path;
 }
 
-std::string Folder(const std::string& folder) {
-  if (!folder.empty()) return folder;
-  const std::string temporary = Variable("TMPDIR");
-  return temporary.empty() ? "/tmp" : temporary;
-}
-
-// A new file that nobody else can have put there, or read: NCCL opens it by its name. Empty: none
-// can be made in that folder.
-std::string NewFile(const std::string& folder) {
-  constexpr std::string_view kSuffix = ".log";
-  std::string path =
-      fmt::format("{}/{}XXXXXX{}", folder, journal::WorkerLogPrefix(getpid()), kSuffix);
-  const int fd = mkostemps(path.data(), static_cast<int>(kSuffix.size()), O_CLOEXEC);
-  if (fd < 0) return "";
-  close(fd);
-  return path;
+// A file without a name in any folder: it ends with this process, however that ends. Empty: none
+// can be made.
+std::string NewFile() {
+  const int fd = memfd_create("lockstep-log", MFD_CLOEXEC);  // open until the end
+  return fd < 0 ? "" : fmt::format("/proc/self/fd/{}", fd);
 }
 
 std::deque<std::string> LastLines(const std::string& path) {
@@ -86,7 +75,7 @@ std::deque<std::string> LastLines(const std::string& path) {
 
 }  // namespace
 
-const std::string& CaptureDebugLog(const std::string& folder) {
+const std::string& CaptureDebugLog() {
   Capture& capture = TheCapture();
   std::call_once(capture.once, [&] {
     const std::string theirs = Variable("NCCL_DEBUG_FILE");
@@ -95,7 +84,8 @@ const std::string& CaptureDebugLog(const std::string& folder) {
       return;
     }
     if (Variable("NCCL_DEBUG").empty()) setenv("NCCL_DEBUG", "WARN", 0);
-    capture.path = NewFile(Folder(folder));
+    capture.path = Variable(journal::kWorkerLogVariable);
+    if (capture.path.empty()) capture.path = NewFile();
     if (capture.path.empty()) return;  // NCCL writes to standard output
     capture.ours = true;
     setenv("NCCL_DEBUG_FILE", capture.path.c_str(), 0);
@@ -104,21 +94,17 @@ const std::string& CaptureDebugLog(const std::string& folder) {
 }
 
 std::string DebugLogEnd() {
-  const std::string& path = TheCapture().path;
-  if (path.empty()) return "";
+  const Capture& capture = TheCapture();
+  if (capture.path.empty()) return "";
   std::string text;
-  for (const std::string& line : LastLines(path)) text += (text.empty() ? "" : " | ") + line;
+  for (const std::string& line : LastLines(capture.path))
+    text += (text.empty() ? "" : " | ") + line;
   if (text.empty()) return "";
   if (text.size() > kMostBytes) text = "…" + text.substr(text.size() - kMostBytes);
   for (char& letter : text) {
     if (static_cast<unsigned char>(letter) < ' ') letter = ' ';
   }
-  return fmt::format("NCCL's log {} ends: {}", path, text);
-}
-
-void DiscardQuietDebugLog() {
-  const Capture& capture = TheCapture();
-  if (capture.ours && LastLines(capture.path).empty()) unlink(capture.path.c_str());
+  return fmt::format("NCCL's log {}ends: {}", capture.ours ? "" : capture.path + " ", text);
 }
 
 }  // namespace lockstep::comm::nccl

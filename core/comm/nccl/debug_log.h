@@ -6,17 +6,15 @@
 
 namespace lockstep::comm::nccl {
 
-// Has NCCL write warnings to a new file, of this process alone, in `folder` (empty: $TMPDIR, or
-// /tmp), unless the user's NCCL_DEBUG or NCCL_DEBUG_FILE say otherwise. Sets environment variables:
-// called before the library is loaded, while no other thread reads them. The file's path; empty:
-// NCCL writes to where we cannot follow (standard output).
-const std::string& CaptureDebugLog(const std::string& folder);
+// Has NCCL write warnings to a file without a name, unless the user's NCCL_DEBUG or NCCL_DEBUG_FILE
+// say otherwise: that of journal::kWorkerLogVariable, or one of this process alone. Sets
+// environment variables: called before the library is loaded, while no other thread reads them. The
+// path to follow; empty: NCCL writes to where we cannot follow (standard output).
+const std::string& CaptureDebugLog();
 
-// The last lines of that file on one line, with its path; empty when there is none.
+// The last lines of that file on one line, with the path of a user's file; empty when there is
+// none.
 std::string DebugLogEnd();
-
-// Removes the file that CaptureDebugLog chose when NCCL had nothing to say but its version.
-void DiscardQuietDebugLog();
 
 }  // namespace lockstep::comm::nccl
 

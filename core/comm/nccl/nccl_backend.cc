@@ -72,7 +72,7 @@ NcclOptions NcclOptionsFromEnvironment() {
 }
 
 Result<NcclPlatform> OpenNccl(int local_rank, bool host_access) {
-  const std::string log_file = CaptureDebugLog("");
+  const std::string log_file = CaptureDebugLog();
   const NcclChoices choices = NcclChoicesFromEnvironment();
   LOCKSTEP_ASSIGN_OR_RETURN(const NcclLibraryFacts library, ExamineNccl(choices.library));
   LOCKSTEP_ASSIGN_OR_RETURN(NcclPlatform platform, OpenFor(library, local_rank, host_access));

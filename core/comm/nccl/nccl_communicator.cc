@@ -53,7 +53,6 @@ class Adapter final : public NcclCommunicator {
     connection_.reset();
     // What a stand-in that could not be ended may still count down stays.
     if (stand_in_->unfinished.load() > 0) static_cast<void>(stand_in_.release());
-    DiscardQuietDebugLog();
   }
 
   const Capabilities& capabilities() const override { return NcclCapabilities(); }
@@ -318,7 +317,7 @@ Result<std::unique_ptr<NcclCommunicator>> ConnectNccl(int rank, int size, Meetin
   if (size < 1 || rank < 0 || rank >= size) {
     return InvalidInput(fmt::format("nccl: rank {} of {} ranks does not exist", rank, size));
   }
-  static_cast<void>(CaptureDebugLog(options.log_folder));
+  static_cast<void>(CaptureDebugLog());
   LOCKSTEP_ASSIGN_OR_RETURN(auto library, Library::Open(options.library));
   if (options.register_buffers) {
     LOCKSTEP_RETURN_IF_ERROR(library->Has(Feature::kRegister));

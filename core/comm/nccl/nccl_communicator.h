@@ -13,7 +13,6 @@ namespace lockstep::comm::nccl {
 
 struct NcclOptions {
   std::string library;              // a file; empty: the libnccl.so.2 that the dynamic linker finds
-  std::string log_folder;           // of NCCL's own log; empty: $TMPDIR, or /tmp
   double operation_seconds = 1800;  // longest time of a call, and of an operation that blocks
   double abort_seconds = 10;
   double finalize_seconds = 10;

@@ -27,7 +27,6 @@ constexpr double kLongSeconds = 60;
 NcclOptions LongOptions() {
   NcclOptions options;
   options.library = "core/comm/nccl/testing/libfake_nccl_22809.so";
-  options.log_folder = std::getenv("TEST_TMPDIR");
   options.operation_seconds = kLongSeconds;
   options.abort_seconds = kLongSeconds;
   options.finalize_seconds = kLongSeconds;
