@@ -1,12 +1,13 @@
-// Ranks that hang together mostly hang alike, so their lines and stacks are shown once, with the
-// numbers of all of them. The text of a stack is core/agent's: "asleep in pause [do_sys]; stack:
-// pause@libc.so.6 < main@bench; thread 2: …".
+// Ranks that hang together mostly hang alike, so their lines and the stacks of their threads are
+// shown once, with the numbers of all of them. The text of a stack is core/agent's: "asleep in
+// pause [do_sys]; stack: pause@libc.so.6 < main@bench; thread 2: …".
 #include "results/report/stacks.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -20,12 +21,11 @@ namespace {
 
 using verdict::RankOutcome;
 
-// Ranks of which the same is said, and the first of them.
+// Ranks of which the same is said.
 struct Group {
   std::string key;
-  const RankOutcome* first;
+  std::string text;  // of the first of them
   std::vector<int> ranks;
-  double most_silent = 0;
 };
 
 // The culprits first, else in the order of ranks.
@@ -44,35 +44,21 @@ std::vector<const RankOutcome*> Unfinished(const verdict::Judgement& judgement) 
   return found;
 }
 
-template <typename KeyOf>
-std::vector<Group> GroupsOf(const std::vector<const RankOutcome*>& outcomes, const KeyOf& key_of) {
-  std::vector<Group> groups;
-  for (const RankOutcome* outcome : outcomes) {
-    const std::string key = key_of(*outcome);
-    if (key.empty()) continue;
-    auto group = std::ranges::find(groups, key, &Group::key);
-    if (group == groups.end()) group = groups.insert(group, {key, outcome, {}});
-    group->ranks.push_back(outcome->rank);
-    group->most_silent = std::max(group->most_silent, outcome->seconds_silent);
+void Add(std::string key, std::string text, int rank, std::vector<Group>& groups) {
+  auto group = std::ranges::find(groups, key, &Group::key);
+  if (group == groups.end()) {
+    group = groups.insert(group, {std::move(key), std::move(text), {}});
   }
-  for (Group& group : groups) std::ranges::sort(group.ranks);
-  return groups;
+  group->ranks.push_back(rank);
+  std::ranges::sort(group->ranks);
 }
 
 std::string EndOf(const RankOutcome& outcome) {
   std::string text(verdict::NameOf(outcome.outcome));
   if (outcome.exit_code != 0) text += fmt::format(", exit code {}", outcome.exit_code);
   if (outcome.signal != 0) text += fmt::format(", signal {}", outcome.signal);
-  if (!outcome.where.empty()) text += ", at " + OneLine(outcome.where);
+  if (!outcome.where.empty()) text += ": " + OneLine(outcome.where);
   return text;
-}
-
-// (what the process did, its stack or "")
-std::pair<std::string, std::string> SplitOf(const std::string& evidence) {
-  constexpr std::string_view kStack = "; stack: ";
-  const std::size_t at = evidence.find(kStack);
-  if (at == std::string::npos) return {OneLine(evidence), ""};
-  return {OneLine(evidence.substr(0, at)), OneLine(evidence.substr(at + kStack.size()))};
 }
 
 // Hexadecimal numbers differ from process to process.
@@ -86,37 +72,85 @@ std::string WithoutAddresses(const std::string& text) {
   return kept;
 }
 
-// Files keep the beginning of a long stack, so its last frame may be a part of one.
+// Files keep the beginning of a long text, so its last frame may be a part of one.
 constexpr std::size_t kMaybeCut = 1800;
 
-std::string StackKey(const RankOutcome& outcome) {
-  auto [state, stack] = SplitOf(outcome.evidence);
-  if (outcome.evidence.size() > kMaybeCut) stack.resize(std::min(stack.rfind(" < "), stack.size()));
-  return WithoutAddresses(stack.empty() ? state : stack);
+// (what the process did, the stacks of its threads, the main one first)
+std::pair<std::string, std::vector<std::string>> SplitOf(std::string evidence) {
+  const bool maybe_cut = evidence.size() > kMaybeCut;
+  evidence = OneLine(std::move(evidence));
+  std::vector<std::string> threads;
+  for (const std::string_view mark : {"; thread ", "; stack: "}) {
+    for (std::size_t at; (at = evidence.rfind(mark)) != std::string::npos; evidence.resize(at)) {
+      const std::size_t frames = evidence.find(": ", at);
+      if (frames != std::string::npos) threads.push_back(evidence.substr(frames + 2));
+    }
+  }
+  std::ranges::reverse(threads);
+  if (maybe_cut && !threads.empty()) {
+    std::string& last = threads.back();
+    last.resize(std::min(last.rfind(" < "), last.size()));
+  }
+  return {evidence, threads};
 }
 
-// Frames of a stack over lines that are not too long, threads on lines of their own.
-std::string Wrapped(std::string_view stack) {
-  constexpr std::string_view kIndent = "    ";
+// Frames over lines that are not too long.
+std::string Wrapped(std::string_view frames) {
+  constexpr std::string_view kIndent = "    ", kBelow = " < ";
   std::string text, line(kIndent);
-  while (!stack.empty()) {
-    const std::size_t thread = stack.find("; thread ");
-    const std::size_t end = std::min(stack.find(" < "), thread);
-    const std::string_view frame = stack.substr(0, end);
-    if (line.size() > kIndent.size() && line.size() + frame.size() > kStackWidth) {
+  while (!frames.empty()) {
+    const std::size_t end = std::min(frames.find(kBelow), frames.size());
+    if (line != kIndent && line.size() + end > kStackWidth) {
       text += line + "\n";
       line = kIndent;
     }
-    line += frame;
-    if (end == std::string_view::npos) break;
-    const bool next_thread = end == thread;
-    line += next_thread ? "" : " < ";
-    stack.remove_prefix(end + (next_thread ? 2 : 3));
-    if (!next_thread) continue;
-    text += line + "\n";
-    line = kIndent;
+    line += line == kIndent ? "" : " ";
+    line += frames.substr(0, end);
+    line += end < frames.size() ? " <" : "";
+    frames.remove_prefix(std::min(end + kBelow.size(), frames.size()));
   }
   return text + line + "\n";
+}
+
+std::string EndLines(const std::vector<const RankOutcome*>& outcomes) {
+  std::vector<Group> groups;
+  std::map<std::string, double> most_silent;
+  for (const RankOutcome* outcome : outcomes) {
+    const std::string end = EndOf(*outcome);
+    Add(end, end, outcome->rank, groups);
+    most_silent[end] = std::max(most_silent[end], outcome->seconds_silent);
+  }
+  std::string text;
+  for (const Group& group : groups) {
+    text += fmt::format("  {}: {}", verdict::FormatRanks(group.ranks), group.text);
+    const double silent = most_silent[group.key];
+    if (silent >= 0.05) text += fmt::format(", silent {:.1f} s", silent);
+    text += "\n";
+  }
+  return text;
+}
+
+// Main threads before the others.
+std::string StackLines(const std::vector<const RankOutcome*>& outcomes) {
+  std::vector<Group> mains, others;
+  for (const RankOutcome* outcome : outcomes) {
+    const auto [state, threads] = SplitOf(outcome->evidence);
+    if (state.empty() && threads.empty()) continue;
+    const std::string frames = threads.empty() ? "" : Wrapped(threads.front());
+    Add(WithoutAddresses(threads.empty() ? state : threads.front()), ": " + state + "\n" + frames,
+        outcome->rank, mains);
+    for (std::size_t i = 1; i < threads.size(); ++i) {
+      Add(WithoutAddresses(threads[i]), ", another thread\n" + Wrapped(threads[i]), outcome->rank,
+          others);
+    }
+  }
+  std::string text;
+  for (const std::vector<Group>* groups : {&mains, &others}) {
+    for (const Group& group : *groups) {
+      text += "  " + verdict::FormatRanks(group.ranks) + group.text;
+    }
+  }
+  return text;
 }
 
 }  // namespace
@@ -124,19 +158,9 @@ std::string Wrapped(std::string_view stack) {
 std::string FormatUnfinished(const verdict::Judgement& judgement) {
   const std::vector<const RankOutcome*> outcomes = Unfinished(judgement);
   if (outcomes.empty()) return "";
-  std::string text = "\nRanks that did not finish\n";
-  for (const Group& group : GroupsOf(outcomes, EndOf)) {
-    text += fmt::format("  {}: {}", verdict::FormatRanks(group.ranks), group.key);
-    if (group.most_silent > 0) text += fmt::format(", silent {:.1f} s", group.most_silent);
-    text += "\n";
-  }
-  std::string stacks;
-  for (const Group& group : GroupsOf(outcomes, StackKey)) {
-    const auto [state, stack] = SplitOf(group.first->evidence);
-    stacks += fmt::format("  {}: {}\n{}", verdict::FormatRanks(group.ranks), state,
-                          stack.empty() ? "" : Wrapped(stack));
-  }
-  return stacks.empty() ? text : text + "\nStacks\n" + stacks;
+  const std::string stacks = StackLines(outcomes);
+  return "\nRanks that did not finish\n" + EndLines(outcomes) +
+         (stacks.empty() ? "" : "\nStacks and errors\n" + stacks);
 }
 
 }  // namespace lockstep::results::report

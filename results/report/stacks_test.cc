@@ -29,13 +29,13 @@ TEST(Stacks, RanksThatHangAlikeAreToldOnce) {
   EXPECT_THAT(table, StartsWith("FAIL: rank 6 (host node2, pid 4711) hangs in all_reduce 678: "
                                 "asleep in pause(), silent 10 s; ranks 0-5 and 7 wait for it\n"));
   EXPECT_THAT(table, HasSubstr("\nRanks that did not finish\n"
-                               "  ranks 0-7: hung, at all_reduce 678 (sequence 678 of communicator "
+                               "  ranks 0-7: hung: all_reduce 678 (sequence 678 of communicator "
                                "0) f32 x 2359296 sum, bucket 3 of iteration 12, silent 10.2 s\n\n"
-                               "Stacks\n"
+                               "Stacks and errors\n"
                                "  rank 6: asleep in pause [do_sys_pause]\n    pause@libc.so.6 < "));
   EXPECT_THAT(table, HasSubstr("\n  ranks 0-5 and 7: running in sched_yield, 97 % CPU\n"
                                "    sched_yield@libc.so.6 < 0x7f12ab00@? < "));
-  EXPECT_THAT(table, HasSubstr("\n    thread 2: epoll_wait@libc.so.6 < "));
+  EXPECT_THAT(table, HasSubstr("\n  ranks 0-7, another thread\n    epoll_wait@libc.so.6 < "));
   const std::string once = FormatTrialDetails(HangingRun().cases[0]);
   EXPECT_EQ(once.find("sched_yield@"), once.rfind("sched_yield@"));
   std::istringstream lines(once);
@@ -49,9 +49,10 @@ TEST(Stacks, RanksThatHangAlikeAreToldOnce) {
 TEST(Stacks, AddressesAndLoadTellNothingApart) {
   const std::string text = FormatUnfinished(Two("running, 9 % CPU; stack: a@x < 0x7f1@? < main@b",
                                                 "running, 99 % CPU; stack: a@x < 0x8@? < main@b"));
-  EXPECT_THAT(text, HasSubstr("\nStacks\n  ranks 0 and 1: running, 9 % CPU\n    a@x < 0x7f1@? < "
-                              "main@b\n"));
-  EXPECT_THAT(text, HasSubstr("\n  ranks 0 and 1: hung, at barrier 1, silent 2.0 s\n"));
+  EXPECT_THAT(
+      text, HasSubstr("\nStacks and errors\n  ranks 0 and 1: running, 9 % CPU\n    a@x < 0x7f1@? < "
+                      "main@b\n"));
+  EXPECT_THAT(text, HasSubstr("\n  ranks 0 and 1: hung: barrier 1, silent 2.0 s\n"));
   EXPECT_THAT(text, Not(HasSubstr("99 %")));
 }
 
@@ -61,8 +62,9 @@ TEST(Stacks, OtherFunctionsAreAnotherStack) {
 }
 
 TEST(Stacks, WithoutAStackWhatItDidIsAllThereIs) {
-  EXPECT_THAT(FormatUnfinished(Two("gone", "")), testing::EndsWith("\nStacks\n  rank 0: gone\n"));
-  EXPECT_THAT(FormatUnfinished(Two("", "")), Not(HasSubstr("Stacks")));
+  EXPECT_THAT(FormatUnfinished(Two("gone", "")),
+              testing::EndsWith("\nStacks and errors\n  rank 0: gone\n"));
+  EXPECT_THAT(FormatUnfinished(Two("", "")), Not(HasSubstr("Stacks and")));
   EXPECT_EQ(FormatUnfinished({}), "");
 }
 

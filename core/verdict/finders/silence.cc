@@ -115,10 +115,12 @@ std::string BusyRemedy(const RankView& view) {
 // With how long the first rank is silent, unless that leaves no room for those who wait.
 Headline WithSilence(const std::string& sentence, const RankView& first,
                      const std::string& waiting) {
-  Headline headline(sentence);
-  headline.Add(", silent " + Seconds(first.evidence->seconds_silent));
-  const Headline whole = Headline(headline).Add(waiting);
-  return waiting.empty() || whole != headline ? whole : Headline(sentence).Add(waiting);
+  const Headline bare(sentence);
+  const Headline silent = Headline(bare).Add(", silent " + Seconds(first.evidence->seconds_silent));
+  const Headline whole = Headline(silent).Add(waiting);
+  if (waiting.empty() || whole != silent) return whole;
+  const Headline without = Headline(bare).Add(waiting);
+  return without != bare ? without : silent;
 }
 
 Headline MissingHeadline(const Standstill& standstill) {

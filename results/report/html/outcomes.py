@@ -22,7 +22,7 @@ _MEASURED = {"precision": "precise", "iterations": "", "cut_short": "cut short",
 
 Cell = collections.namedtuple("Cell", "verdict mark words anchor")
 Trace = collections.namedtuple(
-    "Trace", "anchor case backend verdict expected why findings stacks tables figure wrong")
+    "Trace", "anchor case backend verdict expected why findings ranks tables figure wrong")
 
 
 def anchor_of(run, case):

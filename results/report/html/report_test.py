@@ -241,7 +241,7 @@ class ComparisonTest(unittest.TestCase):
         with open(path_of("two.html"), encoding="utf-8") as file:
             words = Outline(file.read()).text()
         # First of all, although both runs passed.
-        self.assertIn("✗ slower the comparison Comparison : SLOWER: one case", words)
+        self.assertIn("✗ slower the comparison Comparison : one case", words)
         self.assertIn("all_reduce/8B missing – – 850 ns – pass → fail "
                       "it hangs; rank 1 leaves later (+8.0 %); look", words)
         self.assertIn("barrier same +8.0 % +5.0 % to +11.0 % 600 ns 610 ns pass", words)

@@ -16,7 +16,7 @@ def series_of(runs):
     """{operation: [Series]}: of sizes and of single buckets; steps and sequences have no curve."""
     panels = collections.OrderedDict()
     for run in runs:
-        of = (run.side + " " + run.shown).strip() if len(runs) > 1 else ""
+        of = run.label() if len(runs) > 1 else ""
         for case in filter(lambda case, run=run: _has_curve(run, case), run.cases):
             name = "%s %s" % (case["model"], case["operation"]) if case["model"] else _variant(case)
             panel = panels.setdefault(case["operation"], collections.OrderedDict())
