@@ -1,5 +1,6 @@
 """What tests of the page share: example runs, pages of them, and what a page holds."""
 
+import functools
 import html.parser
 import os
 import re
@@ -22,7 +23,9 @@ def report(*arguments):
     return done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8")
 
 
+@functools.lru_cache(maxsize=None)
 def page_of(*names):
+    """The page of example runs, made once."""
     target = path_of("-".join(names) + ".html")
     code, out, err = report(*[path_of(name + ".h5") for name in names], "-o", target)
     assert (code, out, err) == (0, "", ""), (code, out, err)
