@@ -60,7 +60,7 @@ class StressTest(unittest.TestCase):
         done = self.run_it("--backend=mpi", "--scenario=groups/same_order",
                            "--launcher=sh -c 'exit 7'")
         self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
-        self.assertTrue(done.stdout.startswith("UNKNOWN: 1 of 1 cases"), done.stdout)
+        self.assertTrue(done.stdout.startswith("INCONCLUSIVE: 1 of 1 cases"), done.stdout)
         self.assertIn("the launch left no result", done.stdout)
 
     def test_what_a_launch_cannot_show_is_not_run(self):

@@ -15,6 +15,7 @@ namespace {
 store::Run WithSamples(store::Run run) {
   for (store::CaseRecord& record : run.cases) {
     record.samples.ranks = record.ranks;
+    if (record.summary.iterations == 0) continue;
     for (std::int64_t i = 0; i < 5; ++i) {
       record.samples.round.push_back(static_cast<std::int32_t>(i / 2));
       for (int rank = 0; rank < record.ranks; ++rank) {
@@ -54,7 +55,8 @@ int Main(const std::string& directory) {
        {std::pair("passing", report::PassingRun()),
         std::pair("failing", WithEvidence(WithGpu(report::FailingRun()))),
         std::pair("corrupt", report::CorruptRun()), std::pair("steps", report::StepsRun()),
-        std::pair("links", report::LinksRun())}) {
+        std::pair("links", report::LinksRun()), std::pair("interrupted", report::InterruptedRun()),
+        std::pair("hanging", report::HangingRun())}) {
     const Status status = store::WriteRun(WithSamples(run), directory + "/" + name + ".h5");
     if (status.ok()) continue;
     std::fprintf(stderr, "%s\n", status.message().c_str());

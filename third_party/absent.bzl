@@ -1,6 +1,7 @@
 """What this machine lacks, said once when //third_party is loaded."""
 
 load("@system_benchmark//:facts.bzl", benchmark = "REASON")
+load("@system_chromium//:facts.bzl", chromium = "REASON")
 load("@system_cli11//:facts.bzl", cli11 = "REASON")
 load("@system_cuda//:facts.bzl", cuda = "REASON", nccl = "NCCL_REASON")
 load("@system_fmt//:facts.bzl", fmt = "REASON")
@@ -16,6 +17,7 @@ load("@system_torch//:facts.bzl", torch = "REASON")
 
 _REASONS = {
     "benchmark": benchmark,
+    "chromium": chromium,
     "cli11": cli11,
     "cuda_runtime": cuda,
     "fmt": fmt,

@@ -17,9 +17,8 @@ _BUILD = """cc_library(
 )
 """
 
-def _python_module(ctx):
-    find = "import importlib.util, sys; sys.exit(importlib.util.find_spec('%s') is None)"
-    found = ctx.execute([_PYTHON, "-c", find % ctx.attr.module]).return_code == 0
+def write_presence(ctx, found):
+    """Writes the target, incompatible with every platform unless `found`, and the facts."""
     compatible_with = [] if found else ["@//third_party:incompatible"]
     ctx.file(
         "BUILD",
@@ -28,6 +27,10 @@ def _python_module(ctx):
     )
     reason = "%s is not installed (apt install %s)" % (ctx.attr.package, ctx.attr.package)
     write_facts(ctx, found, "" if found else reason)
+
+def _python_module(ctx):
+    find = "import importlib.util, sys; sys.exit(importlib.util.find_spec('%s') is None)"
+    write_presence(ctx, ctx.execute([_PYTHON, "-c", find % ctx.attr.module]).return_code == 0)
 
 python_module = repository_rule(
     implementation = _python_module,

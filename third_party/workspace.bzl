@@ -1,6 +1,7 @@
 """Every external repository of Lockstep. Nothing here downloads anything."""
 
 load("//third_party/cuda:repository.bzl", "cuda_repository")
+load("//third_party:program.bzl", "program")
 load("//third_party:python_module.bzl", "python_module")
 load("//third_party:system_library.bzl", "system_library")
 
@@ -87,4 +88,5 @@ def _system_libraries():
         package = "libdw-dev",
     )
     python_module(name = "system_torch", module = "torch", package = "python3-torch")
+    program(name = "system_chromium", package = "chromium")
     cuda_repository(name = "system_cuda")

@@ -77,7 +77,8 @@ class RasTest(unittest.TestCase):
         code, out, err = diagnose("--ras", service.address, "--ras-seconds=0.1")
         self.assertEqual((code, err), (3, ""), out)
         lines = out.splitlines()
-        self.assertEqual(lines[0], "UNKNOWN: rank 1 (pid 101 on 10.0.0.1) launched 411 AllReduce, "
+        self.assertEqual(lines[0],
+                         "INCONCLUSIVE: rank 1 (pid 101 on 10.0.0.1) launched 411 AllReduce, "
                          "2 ranks 412; no launch between the looks")
         self.assertIn("NCCL 2.29.2, 1 communicator: a suspicion at most", lines[1])
         self.assertIn("rank_busy (suspected, ranks 1)", out)
@@ -101,7 +102,7 @@ class RasTest(unittest.TestCase):
         first, second = self.kept(answer([5, 5])), self.kept(answer([5, 5]))
         code, out, _ = diagnose("--ras", first, "--ras", second)
         self.assertEqual(code, 3)
-        self.assertIn("UNKNOWN: all ranks launched the same and nothing since", out)
+        self.assertIn("INCONCLUSIVE: all ranks launched the same and nothing since", out)
 
     def test_what_is_wrong_is_one_line(self):
         silent = socket.create_server(("127.0.0.1", 0))

@@ -128,8 +128,9 @@ TEST(Headlines, SayWhoWhereWhatAndWhomItKeeps) {
                                          .Silent(6)
                                          .Of("node2", 4711)
                                          .Asleep("asleep in pause [do_sys]; stack: pause@libc")}),
-      "rank 1 (host node2, pid 4711) has not entered all_reduce 50: asleep in pause; rank 0 "
-      "waits for it");
+      "rank 1 (host node2, pid 4711) has not entered all_reduce 50: asleep in pause(), silent 6.0 "
+      "s; rank "
+      "0 waits for it");
 }
 
 TEST(Headlines, ABucketIsNamedAsTheProgramKnowsIt) {
@@ -139,7 +140,7 @@ TEST(Headlines, ABucketIsNamedAsTheProgramKnowsIt) {
   EXPECT_EQ(HeadlineOf({in_bucket(0).Silent(6),
                         in_bucket(1).Silent(6).Of("node2", 4711).Asleep("asleep in pause")}),
             "rank 1 (host node2, pid 4711) hangs in all_reduce of bucket 3 of iteration 12: asleep "
-            "in pause; rank 0 waits for it");
+            "in pause(); rank 0 waits for it");
   EXPECT_EQ(HeadlineOf({At50(0), After49(1).Enters(AllReduce(8)).Of("node2", 4711)}),
             "rank 1 (host node2, pid 4711) calls all_reduce 50 with f32 x 8 sum, rank 0 with f32 x "
             "256 sum");

@@ -249,6 +249,9 @@ std::string SystemClauseBriefly(const RankView& view) {
   const std::string text =
       FirstWords(system.substr(0, std::min(system.find_first_of(",;[<"), system.size())), 6);
   if (text.empty()) return view.evidence->asleep ? ": asleep" : "";
+  // A function is written as one: "asleep in pause()".
+  const bool call = text.starts_with("asleep in ") && text.find(' ', 10) == std::string::npos;
+  if (call) return ": " + text + "()";
   return (view.evidence->asleep && !text.starts_with("asleep") ? ": asleep: " : ": ") + text;
 }
 

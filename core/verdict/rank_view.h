@@ -96,7 +96,7 @@ std::string InOrWhile(const RankView& view, DescribeCall call = DescribeInvocati
 // "rank 1 (host node2, pid 4711)", "ranks 0 and 2-7 (host node2)": with what is known of the place.
 std::string Who(const std::vector<const RankEvidence*>& ranks);
 std::string Who(const Views& ranks);
-// ": asleep in pause", the beginning of what the operating system says of it; or "".
+// ": asleep in pause()", the beginning of what the operating system says of it; or "".
 std::string SystemClauseBriefly(const RankView& view);
 
 // The signals by which a process ends itself: SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL …

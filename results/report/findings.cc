@@ -5,10 +5,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "results/report/figures.h"
 #include "results/report/report.h"
+#include "results/report/stacks.h"
 
 namespace lockstep::results::report {
 namespace {
@@ -59,25 +61,6 @@ class FindingList {
   std::string text_;
 };
 
-std::string RankLine(const verdict::RankOutcome& outcome) {
-  std::string line = fmt::format("  rank {}: {}", outcome.rank, verdict::NameOf(outcome.outcome));
-  if (outcome.exit_code != 0) line += fmt::format(", exit code {}", outcome.exit_code);
-  if (outcome.signal != 0) line += fmt::format(", signal {}", outcome.signal);
-  if (!outcome.where.empty()) line += ", at " + OneLine(outcome.where);
-  if (outcome.seconds_silent > 0) line += fmt::format(", silent {:.1f} s", outcome.seconds_silent);
-  const std::string evidence = outcome.evidence.substr(0, outcome.evidence.find('\n'));
-  if (!evidence.empty()) line += " [" + OneLine(evidence) + "]";
-  return line + "\n";
-}
-
-std::string RankLines(const store::Run& run) {
-  std::string text;
-  for (const verdict::RankOutcome& outcome : run.judgement.outcomes) {
-    if (outcome.outcome != verdict::Outcome::kFinished) text += RankLine(outcome);
-  }
-  return text.empty() ? "" : "\nRanks that did not finish\n" + text;
-}
-
 std::string WrongLines(const store::Run& run) {
   std::string text;
   std::size_t shown = 0;
@@ -112,12 +95,25 @@ const verdict::RankOutcome* WorstOutcome(const verdict::Judgement& judgement) {
   return worst;
 }
 
+// Nothing was found in it, and it was not measured to its end.
+bool IsOpen(const store::CaseRecord& record) {
+  return record.judgement.verdict == verdict::Verdict::kUnknown &&
+         record.judgement.findings.empty() && !record.trial;
+}
+
+// Why a case was never measured, in words.
+std::string ReasonOf(const std::string& stopped_by) {
+  if (stopped_by == "not_run") return "not begun";
+  if (stopped_by == "time_budget") return "no time left";
+  return stopped_by.empty() ? "no reason is known" : stopped_by;
+}
+
 // Whether the interval is as narrow as was asked; else why the case was left.
 std::string MeasuringText(const store::Summary& summary) {
   if (summary.stopped_by == "precision") return "precise";
   if (summary.stopped_by == "iterations") return "";
   if (summary.stopped_by == "cut_short") return "cut short";
-  if (summary.stopped_by == "time_budget" && summary.iterations > 0) return "imprecise";
+  if (summary.iterations > 0) return "imprecise";
   return summary.stopped_by;
 }
 
@@ -130,18 +126,42 @@ std::string_view Shout(verdict::Verdict verdict) {
     case verdict::Verdict::kFail:
       return "FAIL";
     case verdict::Verdict::kUnknown:
-      return "UNKNOWN";
+      return "INCONCLUSIVE";
   }
-  return "UNKNOWN";
+  return "INCONCLUSIVE";
 }
 
 std::string Headline(const store::Run& run) {
   const std::string text = run.summary_line.empty() ? MadeHeadline(run) : run.summary_line;
-  return fmt::format("{}: {}{}", Shout(run.verdict), OneLine(text),
-                     run.complete ? "" : " (incomplete: saved on the way out)");
+  // Where nothing else is wrong, the text says that it was ended.
+  const bool say = !run.complete && run.verdict != verdict::Verdict::kUnknown;
+  return fmt::format("{}: {}{}", Shout(run.verdict), OneLine(text), say ? " (incomplete)" : "");
+}
+
+bool IsUnmeasured(const store::CaseRecord& record) {
+  return IsOpen(record) && record.summary.iterations == 0;
+}
+
+std::string UnmeasuredText(const store::Run& run) {
+  std::map<std::string, int> reasons;
+  int count = 0;
+  for (const store::CaseRecord& record : run.cases) {
+    if (!IsUnmeasured(record)) continue;
+    ++count;
+    ++reasons[ReasonOf(record.summary.stopped_by)];
+  }
+  if (count == 0) return "";
+  std::string why;
+  for (const auto& [reason, cases] : reasons) {
+    why += fmt::format("{}{}", why.empty() ? "" : ", ", reason);
+    if (reasons.size() > 1) why += fmt::format(" ({})", cases);
+  }
+  return fmt::format("Not measured: {} of {} case{}; {}\n", count, run.cases.size(),
+                     run.cases.size() == 1 ? "" : "s", why);
 }
 
 std::string OutcomeText(const store::CaseRecord& record) {
+  if (IsOpen(record)) return MeasuringText(record.summary);  // the headline says the rest
   std::string text(record.judgement.verdict == verdict::Verdict::kPass
                        ? verdict::NameOf(verdict::Verdict::kPass)
                        : Shout(record.judgement.verdict));
@@ -158,7 +178,7 @@ std::string FormatFindings(const store::Run& run) {
   for (const store::CaseRecord& record : run.cases) {
     findings.Add(record.judgement, ", case " + record.name);
   }
-  return findings.text() + RankLines(run) + WrongLines(run);
+  return findings.text() + FormatUnfinished(run.judgement) + WrongLines(run);
 }
 
 }  // namespace lockstep::results::report

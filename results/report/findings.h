@@ -10,12 +10,20 @@
 
 namespace lockstep::results::report {
 
-std::string_view Shout(verdict::Verdict verdict);  // "PASS", "FAIL", "UNKNOWN"
+std::string_view Shout(verdict::Verdict verdict);  // "PASS", "FAIL", "INCONCLUSIVE"
 
-// The sections Findings, Ranks (those that did not finish) and Wrong results; "" when all is well.
+// The sections Findings, Ranks (those that did not finish), Stacks and Wrong results; "" when all
+// is well.
 std::string FormatFindings(const store::Run& run);
 
-// What became of the ranks of a case, in a few words: "pass, precise", "FAIL, rank 1 hung".
+// A case without a sample, of which nothing is known but why: tables have no row for it.
+bool IsUnmeasured(const store::CaseRecord& record);
+
+// "Not measured: 21 of 24 cases; not begun\n", a line for all of them; "" without any.
+std::string UnmeasuredText(const store::Run& run);
+
+// What became of the ranks of a case, in a few words: "pass, precise", "FAIL, rank 1 hung"; of one
+// that was ended early "imprecise", since the headline says why.
 std::string OutcomeText(const store::CaseRecord& record);
 
 }  // namespace lockstep::results::report

@@ -235,4 +235,119 @@ store::Run CorruptRun() {
   return run;
 }
 
+store::Run InterruptedRun() {
+  store::Run run = PassingRun();
+  run.verdict = verdict::Verdict::kUnknown;
+  run.exit_code = 3;
+  run.complete = false;
+  run.summary_line = "1 of 5 cases measured before the run was ended; run it again";
+  for (std::size_t i = 1; i < run.cases.size(); ++i) {
+    run.cases[i].judgement.verdict = verdict::Verdict::kUnknown;
+    run.cases[i].summary.stopped_by = i == 1 ? "interrupted" : i == 2 ? "time_budget" : "not_run";
+    if (i == 1) continue;
+    store::Summary none;
+    none.stopped_by = run.cases[i].summary.stopped_by;
+    run.cases[i].summary = none;
+  }
+  // Little is known of it, so its interval reaches below zero.
+  store::Summary& partly = run.cases[1].summary;
+  partly.interval_low_ns = -0.5 * partly.median_ns;
+  partly.interval_high_ns = 3 * partly.median_ns;
+  run.judgement.verdict = verdict::Verdict::kUnknown;
+  return run;
+}
+
+namespace {
+
+constexpr int kHangingRanks = 8;
+constexpr int kHangs = 6;
+constexpr std::uint64_t kHangsIn = 678;
+
+// Addresses and shares of a processor differ from rank to rank.
+std::string HangingEvidence(int rank) {
+  const std::string below =
+      "ompi_request_default_wait@libmpi.so.40 < PMPI_Allreduce@libmpi.so.40 < "
+      "lockstep::comm::mpi::BlockingCall@stress < lockstep::comm::RecordedCommunicator::Call@stress"
+      " < main@stress; thread 2: epoll_wait@libc.so.6 < event_base_loop@libevent.so.7";
+  if (rank == kHangs) {
+    return "asleep in pause [do_sys_pause]; stack: pause@libc.so.6 < " + below;
+  }
+  return "running in sched_yield, " + std::to_string(97 - rank) +
+         " % CPU; stack: sched_yield@libc.so.6 < 0x7f12ab" + std::to_string(rank) + "0@? < " +
+         below;
+}
+
+verdict::Judgement HangingJudgement() {
+  verdict::Judgement judgement{verdict::Verdict::kFail, {}, {}};
+  for (int rank = 0; rank < kHangingRanks; ++rank) {
+    judgement.outcomes.push_back(
+        {rank, verdict::Outcome::kHung, 0, 0,
+         "all_reduce 678 (sequence 678 of communicator 0) f32 x 2359296 sum, bucket 3 of iteration "
+         "12",
+         rank == kHangs ? 10.2 : 10.1, HangingEvidence(rank)});
+  }
+  verdict::Finding& finding = judgement.findings.emplace_back();
+  finding.cause = verdict::Cause::kTransportStall;
+  finding.culprits = {kHangs};
+  finding.message =
+      "all ranks entered all_reduce 678 (sequence 678 of communicator 0) f32 x 2359296 sum and 8 "
+      "of 8 did not leave it for 10 s; rank 6 is asleep while the others try to go on (asleep in "
+      "pause [do_sys_pause])";
+  finding.remedy = "See in rank 6's stored stack what it sleeps in.";
+  finding.headline = verdict::Headline(
+      "rank 6 (host node2, pid 4711) hangs in all_reduce 678: asleep in pause(), silent 10 s; "
+      "ranks 0-5 and 7 wait for it");
+  return judgement;
+}
+
+store::RankHistory HangingHistory(int rank, int lifetime) {
+  store::RankHistory history{rank, lifetime, 0, {}};
+  journal::JournalEvent event;
+  for (std::uint64_t sequence = kHangsIn - 3; sequence <= kHangsIn; ++sequence) {
+    event.sequence = event.nth = sequence;
+    event.count = 2359296;
+    event.value = (std::int64_t{13} << 32) + (3 << 8) + 6;  // bucket 3 of iteration 12
+    event.case_index = static_cast<std::uint32_t>(lifetime);
+    for (const journal::EventKind kind : {journal::EventKind::kStart, journal::EventKind::kEnd}) {
+      if (sequence == kHangsIn && kind == journal::EventKind::kEnd) continue;
+      ++event.index;
+      event.ticks = 1000 * event.index;
+      event.kind = kind;
+      history.events.push_back(event);
+    }
+  }
+  return history;
+}
+
+}  // namespace
+
+store::Run HangingRun() {
+  store::Run run = PassingRun();
+  run.name = "stress";
+  run.verdict = verdict::Verdict::kFail;
+  run.exit_code = 1;
+  run.plan_text = R"({"cases": [{"text": ""}, {"text": ""}, {"text": ""}]})";
+  run.cases.resize(3);
+  for (std::size_t i = 0; i < run.cases.size(); ++i) {
+    store::CaseRecord& record = run.cases[i];
+    const bool hangs = i < 2;
+    record.name = hangs ? "hang/asleep" + std::to_string(i) : "hang/none";
+    record.ranks = kHangingRanks;
+    record.settings = {{"scenario", record.name}, {"seed", "1"}};
+    record.summary = store::Summary();
+    record.summary.stopped_by = "over";
+    store::Trial& trial = record.trial.emplace();
+    trial.expected_outcomes = "finished,finished";
+    trial.why = hangs ? "expected all ranks to finish; ranks 0-7 hung" : "all ranks finished";
+    record.judgement = hangs ? HangingJudgement() : verdict::Judgement();
+    if (!hangs) record.judgement.verdict = verdict::Verdict::kPass;
+    for (int rank = 0; hangs && rank < kHangingRanks; ++rank) {
+      run.history.push_back(HangingHistory(rank, static_cast<int>(i)));
+    }
+  }
+  run.judgement = HangingJudgement();
+  run.summary_line = run.judgement.findings.front().headline.text();
+  return run;
+}
+
 }  // namespace lockstep::results::report

@@ -21,6 +21,13 @@ store::Run LinksRun();
 // One case with two wrong elements.
 store::Run CorruptRun();
 
+// The passing run, ended early: one case is measured, one in part, three not at all.
+store::Run InterruptedRun();
+
+// A run of stress with eight ranks: in two of three cases rank 6 hangs and the others wait, all of
+// them in one place.
+store::Run HangingRun();
+
 }  // namespace lockstep::results::report
 
 #endif  // LOCKSTEP_RESULTS_REPORT_LITERAL_RUN_H_

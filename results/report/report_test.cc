@@ -246,18 +246,24 @@ TEST(Arrivals, AreFiguresOnlyAboveTheErrorOfTheClocks) {
 }
 
 TEST(Table, OfARunWithoutCases) {
-  EXPECT_THAT(FormatTable({}), HasSubstr("UNKNOWN: 0 cases\n"));
+  EXPECT_THAT(FormatTable({}), HasSubstr("INCONCLUSIVE: 0 cases\n"));
   EXPECT_THAT(FormatTable({}), HasSubstr("No case was run.\n"));
 }
 
-TEST(Table, FiguresOfACaseThatNeverRanAreAbsent) {
-  auto run = PassingRun();
-  run.cases.resize(1);
-  run.cases[0].summary = store::Summary();
-  run.cases[0].summary.stopped_by = "not_run";
-  run.cases[0].judgement = verdict::Judgement();
-  const std::string row = Lines(FormatTable(run))[5];
-  EXPECT_THAT(row, testing::ContainsRegex("8 B +- +- +- +-  UNKNOWN, not_run"));
+TEST(Table, AnInterruptedRunSaysSoOnce) {
+  const std::string table = FormatTable(InterruptedRun());
+  EXPECT_THAT(table, StartsWith("INCONCLUSIVE: 1 of 5 cases measured before the run was ended; run "
+                                "it again\n"));
+  EXPECT_THAT(table, testing::ContainsRegex("all_reduce/64MiB .*  imprecise\n"));
+  EXPECT_THAT(table, HasSubstr("\nNot measured: 3 of 5 cases; no time left (1), not begun (2)\n"));
+  for (const char* text : {"ended", "Not measured"}) {
+    EXPECT_EQ(table.find(text), table.rfind(text)) << table;
+  }
+  for (const char* text : {"not_run", "interrupted", "incomplete", "barrier", "UNKNOWN"}) {
+    EXPECT_THAT(table, Not(HasSubstr(text)));
+  }
+  store::Run failed = FailingRun();
+  EXPECT_THAT(FormatTable(failed), testing::ContainsRegex("^FAIL: [^\n]* \\(incomplete\\)\n"));
 }
 
 TEST(Table, TheCommonBeginningOfLongNamesIsPrintedOnce) {

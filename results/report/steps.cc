@@ -143,7 +143,8 @@ Grid StepGrid(const store::Run& run, NameStyle names, Columns columns) {
   grid.AddColumn("outcome", kLeft);
   CaseRows rows(names, grid);
   for (const store::CaseRecord& record : run.cases) {
-    if (!record.parts.empty()) rows.Add(record.name, RowOf(record, parts, unit, columns));
+    if (record.parts.empty() || IsUnmeasured(record)) continue;
+    rows.Add(record.name, RowOf(record, parts, unit, columns));
   }
   return grid;
 }

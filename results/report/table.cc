@@ -87,7 +87,7 @@ Grid CollectiveGrid(const store::Run& run, NameStyle names, Columns columns) {
   }
   CaseRows rows(names, grid);
   for (const store::CaseRecord& record : run.cases) {
-    if (!record.parts.empty()) continue;
+    if (!record.parts.empty() || IsUnmeasured(record)) continue;
     std::vector<std::string> cells;
     for (const Column& column : kColumns) {
       if (columns == Columns::kFew && !column.at_a_glance) continue;
@@ -140,7 +140,14 @@ std::string Cases(const store::Run& run, NameStyle style, Columns columns) {
     text += (first ? "" : "\n") + grid.Format(columns == Columns::kFew ? kNarrow : Grid::kAny);
     first = false;
   }
-  return text;
+  return text + UnmeasuredText(run);
+}
+
+// "2026-11-23 13:14:32 UTC" of "2026-11-23T13:14:32Z".
+std::string TimeOfDay(std::string stamp) {
+  std::ranges::replace(stamp, 'T', ' ');
+  if (stamp.ends_with('Z')) stamp.replace(stamp.size() - 1, 1, " UTC");
+  return stamp;
 }
 
 std::string About(const store::Run& run) {
@@ -149,7 +156,7 @@ std::string About(const store::Run& run) {
     on.insert(fmt::format("{} ranks, {} on {}", record.ranks, record.backend, record.device));
   }
   std::string text =
-      fmt::format("{} {}, {}, {:.1f} s", run.name, run.id, run.started_at, run.duration_seconds);
+      fmt::format("{}, {}, {:.1f} s", run.name, TimeOfDay(run.started_at), run.duration_seconds);
   for (const std::string& item : on) text += "; " + item;
   return text + fmt::format("; exit code {}\n\n", run.exit_code);
 }

@@ -13,6 +13,7 @@
 #include "results/report/figures.h"
 #include "results/report/findings.h"
 #include "results/report/grid.h"
+#include "results/report/stacks.h"
 
 namespace lockstep::results::report {
 namespace {
@@ -127,7 +128,8 @@ std::string FormatTrialDetails(const store::CaseRecord& record) {
                         finding.proved ? "" : " (suspected)", finding.message, finding.remedy);
   }
   const std::string faults = SettingText(record, "faults");
-  return faults.empty() ? text : text + fmt::format("  injected: {}\n", faults);
+  if (!faults.empty()) text += fmt::format("  injected: {}\n", faults);
+  return text + FormatUnfinished(record.judgement);
 }
 
 verdict::Verdict VerdictOf(const std::vector<store::CaseRecord>& cases, std::size_t planned) {

@@ -159,7 +159,7 @@ std::string HeadlineOf(const Scoreboard& board) {
   const verdict::Verdict verdict = VerdictOf(board);
   std::string line = verdict == verdict::Verdict::kPass   ? "PASS"
                      : verdict == verdict::Verdict::kFail ? "FAIL"
-                                                          : "UNKNOWN";
+                                                          : "INCONCLUSIVE";
   line += fmt::format(
       ": {} of {} faults found, cause right in {} of {}, culprits in {} of {}, collective in {} of "
       "{}; {} false alarms in {} healthy runs",

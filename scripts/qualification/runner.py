@@ -183,7 +183,7 @@ class Runner:
 def first_line(text):
     """What a person should read: the verdict, else the first line that says anything."""
     lines = [line.strip() for line in text.splitlines() if re.search(r"\w", line)]
-    verdict = re.compile(r"(PASS|FAIL|UNKNOWN|ERROR): ")
+    verdict = re.compile(r"(PASS|FAIL|INCONCLUSIVE|ERROR): ")
     # Notes of a program that go before its verdict are not it.
     error = re.compile(r"(lockstep|stress|fuzz|bench_\w+): (?!note: )")
     for pattern in (verdict, error):

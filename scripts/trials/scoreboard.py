@@ -162,7 +162,7 @@ def verdict_in(text):
     """The line a person reads; libraries write into the output, too."""
     lines = [line for line in text.strip().splitlines()
              if not line.startswith("stress: note: ")] or ["no output"]
-    words = ("PASS: ", "FAIL: ", "UNKNOWN: ", "stress: ")
+    words = ("PASS: ", "FAIL: ", "INCONCLUSIVE: ", "stress: ")
     return next((line for line in lines if line.startswith(words)), lines[0])
 
 

@@ -15,14 +15,9 @@
 namespace lockstep::verdict::finders {
 namespace {
 
-// The evidence up to the third frame of the stack: a first line must be readable. All of it is in
-// the rank's outcome.
-std::string Beginning(const std::string& system) {
-  std::size_t end = system.find(" < ");
-  for (int frame = 1; frame < 3 && end != std::string::npos; ++frame) {
-    end = system.find(" < ", end + 1);
-  }
-  return end == std::string::npos ? system : system.substr(0, end) + " < …";
+// The evidence without the stack, which reports print once for all ranks that have it.
+std::string WithoutStack(const std::string& system) {
+  return system.substr(0, std::min(system.find("; stack: "), system.size()));
 }
 
 // What the operating system says of it, as the end of a sentence, or nothing.
@@ -30,7 +25,7 @@ std::string SystemClause(const RankView& view) {
   const std::string& system = view.evidence->system;
   if (system.empty()) return view.evidence->asleep ? " (asleep)" : "";
   const bool say = view.evidence->asleep && !system.starts_with("asleep");
-  return fmt::format(" ({}{})", say ? "asleep: " : "", OneLine(Beginning(system)));
+  return fmt::format(" ({}{})", say ? "asleep: " : "", OneLine(WithoutStack(system)));
 }
 
 // The earliest operation of a group that ranks wait in, and how every member stands to it.
@@ -95,7 +90,7 @@ std::string WhatInstead(const RankView& view, int group) {
                      Seconds(view.evidence->seconds_silent));
 }
 
-// "has not entered all_reduce 50: asleep in nanosleep".
+// "has not entered all_reduce 50: asleep in nanosleep()".
 std::string NotInItBriefly(const RankView& view, const Standstill& standstill) {
   const std::string call = NameOfInvocation(*standstill.operation);
   if (view.waits_in(standstill.group)) {
@@ -117,13 +112,28 @@ std::string BusyRemedy(const RankView& view) {
       view.rank());
 }
 
+// With how long the first rank is silent, unless that leaves no room for those who wait.
+Headline WithSilence(const std::string& sentence, const RankView& first,
+                     const std::string& waiting) {
+  const Headline bare(sentence);
+  const Headline silent = Headline(bare).Add(", silent " + Seconds(first.evidence->seconds_silent));
+  const Headline whole = Headline(silent).Add(waiting);
+  if (waiting.empty() || whole != silent) return whole;
+  const Headline without = Headline(bare).Add(waiting);
+  return without != bare ? without : silent;
+}
+
 Headline MissingHeadline(const Standstill& standstill) {
   const RankView& first = *standstill.missing.front();
-  Headline headline(standstill.missing.size() == 1
-                        ? fmt::format("{} {}", Who({&first}), NotInItBriefly(first, standstill))
-                        : fmt::format("{} are not in {}", Who(standstill.missing),
-                                      NameOfInvocation(*standstill.operation)));
-  return headline.Add(WaitingClause(RanksOf(standstill.waiting), RanksOf(standstill.missing)));
+  const std::string waiting =
+      WaitingClause(RanksOf(standstill.waiting), RanksOf(standstill.missing));
+  if (standstill.missing.size() == 1) {
+    return WithSilence(fmt::format("{} {}", Who({&first}), NotInItBriefly(first, standstill)),
+                       first, waiting);
+  }
+  return Headline(fmt::format("{} are not in {}", Who(standstill.missing),
+                              NameOfInvocation(*standstill.operation)))
+      .Add(waiting);
 }
 
 Finding MissingRanks(const Standstill& standstill) {
@@ -156,9 +166,9 @@ Headline AsleepHeadline(const Standstill& standstill, const Views& asleep) {
                        [](const RankView* view) { return !view->evidence->asleep; });
   const std::vector<int> ranks = RanksOf(asleep);
   const std::string system = asleep.size() == 1 ? SystemClauseBriefly(*asleep.front()) : ": asleep";
-  return Headline(fmt::format("{} {} in {}{}", Who(asleep), Verb(ranks, "hangs", "hang"),
-                              NameOfInvocation(*standstill.operation), system))
-      .Add(WaitingClause(RanksOf(others), ranks));
+  return WithSilence(fmt::format("{} {} in {}{}", Who(asleep), Verb(ranks, "hangs", "hang"),
+                                 NameOfInvocation(*standstill.operation), system),
+                     *asleep.front(), WaitingClause(RanksOf(others), ranks));
 }
 
 Headline StallHeadline(const Standstill& standstill) {

@@ -163,6 +163,8 @@ def curve(canvas, series, points, class_="line"):
 def band(canvas, series, lows, highs):
     if len(lows) > 1:
         canvas.add("path", d=polyline(lows + highs[::-1]) + "Z", class_="band s%d" % series)
+    elif lows:  # a single case: an upright line
+        curve(canvas, series, [lows[0], highs[0]])
 
 
 def legend(canvas, x, y, names, width):

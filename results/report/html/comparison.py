@@ -6,11 +6,11 @@ import subprocess
 
 import units
 
-_WORSE = 5  # exit code of lockstep compare
+_VERDICTS = {0: "pass", 3: "unknown"}  # by the exit code of lockstep compare; else it is worse
 _ORDER = ("slower", "missing", "ambiguous", "faster", "same")
 
 Comparison = collections.namedtuple(
-    "Comparison", "headline worse base candidate counts rows cases figure", defaults=(None,))
+    "Comparison", "headline verdict base candidate counts rows cases figure", defaults=(None,))
 
 
 class CompareFailed(Exception):
@@ -46,9 +46,10 @@ def _ask(lockstep, base, candidate):
 
 
 def interval_of(case):
-    """(low, high) of the change; () while the launches are too few for one."""
+    """(low, high) of the change; () while the launches are too few for one. No time is less than
+    nothing, so a wide interval ends there."""
     low, high = case["effect"]["low"], case["effect"]["high"]
-    return () if low is None or high is None or low <= -1 else (low, high)
+    return () if low is None or high is None else (max(low, -1), high)
 
 
 def _time(side):
@@ -83,6 +84,6 @@ def compare(lockstep, runs, candidates):
     rows = [[case["case"], case["verdict"], units.change(case["effect"]["estimate"]),
              " to ".join(map(units.change, interval_of(case))) or "–", _time(case["base"]),
              _time(case["candidate"]), _outcome(case), _why(case)] for case in cases]
-    return Comparison(told["headline"], told["exit_code"] == _WORSE, [run.id for run in base],
-                      [run.id for run in candidate],
+    return Comparison(told["headline"], _VERDICTS.get(told["exit_code"], "fail"),
+                      [run.shown for run in base], [run.shown for run in candidate],
                       [(name, count) for name, count in counts if count], rows, cases)

@@ -91,9 +91,11 @@ def phases_of(journal):
     return [(word, start, end) for (word, start), end in zip(begun, ends)]
 
 
-def aligned(journals, communicator, before, after):
-    """(rows, ranks): the calls of all ranks side by side around the first sequence that not all of
-    them left alike. A row is (sequence, differs, [cell of each rank]); "" where a rank has none."""
+def aligned(journals, communicator, before, after, apart=()):
+    """(rows, columns): the calls of all ranks side by side around the first sequence that not all
+    of them left alike. A row is (sequence, differs, [cell of each column]); "" where a rank has
+    none. A column is the ranks that have the same cells, in the order of `journals`; those of
+    `apart` share none with others."""
     by_rank = {journal.rank: {call.sequence: call for call in calls_of(journal)
                               if call.communicator == communicator} for journal in journals}
     # {sequence: [call of each rank, or None]}
@@ -101,10 +103,17 @@ def aligned(journals, communicator, before, after):
             for sequence in sorted(set().union(*by_rank.values()))}
     broken = next((sequence for sequence, calls in rows.items() if not _left_alike(calls)), None)
     middle = broken if broken is not None else max(rows, default=0)
-    return [(sequence, sequence == broken,
-             [(call.what, call.state()) if call else ("", "") for call in calls])
-            for sequence, calls in rows.items()
-            if middle - before <= sequence <= middle + after], list(by_rank)
+    shown = {sequence: list(map(_cell, calls)) for sequence, calls in rows.items()
+             if middle - before <= sequence <= middle + after}
+    columns = {}  # {cells: ranks}
+    for rank, cells in zip(by_rank, zip(*shown.values())):
+        columns.setdefault((rank in apart, cells), []).append(rank)
+    return [(sequence, sequence == broken, [cells[place] for _, cells in columns])
+            for place, sequence in enumerate(shown)], list(columns.values())
+
+
+def _cell(call):
+    return (call.what, call.state()) if call else ("", "")
 
 
 def _left_alike(calls):

@@ -4,15 +4,21 @@ import collections
 import json
 import re
 
+import stacks
 import units
 from figures import history
 from journal import aligned, communicators
 from lockstep import LAUNCH
+from run_file import WORST
 
 _MARK = {"pass": "✓", "fail": "✗", "unknown": "?"}
-_WORST = ("fail", "unknown", "pass")
 _MOST_TRACES = 200
+_MOST_COLUMNS = 16  # of the last collectives side by side
+_MOST_NAMED = 5
 _MOST_FINDINGS = 50
+# Of `stopped_by`: why a case was never measured, and what its interval is worth.
+_REASONS = {"not_run": "not begun", "time_budget": "no time left", "": "no reason is known"}
+_MEASURED = {"precision": "precise", "iterations": "", "cut_short": "cut short", "lost": "lost"}
 
 Cell = collections.namedtuple("Cell", "verdict mark words anchor")
 Trace = collections.namedtuple(
@@ -40,24 +46,28 @@ def wants_trace(run, number):
     if number == LAUNCH:  # what broke a case is told there
         told = set().union(*(_messages(run, case["case"]) for case in run.cases))
         return run.launch_verdict != "pass" and bool(_messages(run, LAUNCH) - told)
-    return run.cases[number]["verdict"] != "pass" or bool(run.findings_of.get(number))
+    case = run.cases[number]
+    if run.is_open(case):  # the run was ended, or out of time: its first line says so
+        return False
+    return case["verdict"] != "pass" or bool(run.findings_of.get(number))
 
 
 def matrix(runs):
-    """{columns: [text], rows: [(scenario, [[Cell]])]} of stress runs; None without any."""
-    columns, rows = [], collections.OrderedDict()
+    """{columns: [text], rows: [(scenario, [[Cell]])]} of stress runs; None without any. Columns
+    with what is worst come first, where a phone shows them."""
+    columns, rows = {}, {}  # columns: {text: how good the worst of it is}
     for run in runs:
         for number in sorted(run.trials):
             case = run.cases[number]
             column = "%s, %d ranks" % (case["backend"], case["ranks"])
-            if column not in columns:
-                columns.append(column)
+            columns[column] = min(columns.get(column, len(WORST)), WORST.index(case["verdict"]))
             name = case["name"].split("/repetition:")[0]
             cell = Cell(case["verdict"], _MARK[case["verdict"]], _words(run, number),
                         anchor_of(run, number) if wants_trace(run, number) else None)
             rows.setdefault(name, collections.defaultdict(list))[column].append(cell)
     if not rows:
         return None
+    columns = sorted(columns, key=columns.get)
     counts = [(verdict, _MARK[verdict], sum(cell.verdict == verdict for row in rows.values()
                                             for cells in row.values() for cell in cells))
               for verdict in _MARK]
@@ -90,31 +100,39 @@ def _messages(run, number):
     return {finding.message for finding in run.findings_of.get(number, ())}
 
 
-def _tables(run, lifetime):
-    """The last collectives of the ranks side by side, one table a communicator."""
-    if lifetime is None:
-        return []
-    journals = run.journals(lifetime)[:16]
+def _tables(journals, culprits):
+    """The last collectives of the ranks side by side, one table a communicator: its name, columns
+    (ranks, whether a culprit is among them) and rows."""
     tables = []
     for communicator in communicators(journals)[:8]:
-        rows, ranks = aligned(journals, communicator, 5, 3)
-        tables.append(("world" if communicator == 0 else "communicator %d" % communicator, ranks,
-                       rows))
+        rows, columns = aligned(journals, communicator, 5, 3, culprits)
+        tables.append(("world" if communicator == 0 else "communicator %d" % communicator,
+                       [(ranks, bool(culprits.intersection(ranks)))
+                        for ranks in columns[:_MOST_COLUMNS]],
+                       [(sequence, broken, cells[:_MOST_COLUMNS])
+                        for sequence, broken, cells in rows]))
     return tables
+
+
+def _journals(run, lifetime, culprits):
+    """The culprits' first."""
+    journals = [] if lifetime is None else run.journals(lifetime)
+    return sorted(journals, key=lambda journal: journal.rank not in culprits)
 
 
 def _trace(run, number):
     case = run.cases[number] if number != LAUNCH else None
     trial = run.trials.get(number)
-    lifetime = _lifetime(run, number)
+    findings = run.findings_of.get(number, [])[:_MOST_FINDINGS]
+    culprits = set().union(*(finding.culprits for finding in findings))
+    journals = _journals(run, _lifetime(run, number), culprits)
     return Trace(
         anchor_of(run, number), case["name"] if case else "The launch of %s" % run.label(),
         "%s, %d ranks" % (case["backend"], case["ranks"]) if case else "",
         case["verdict"] if case else run.launch_verdict, _expected(run, number),
-        trial["why"] if trial else "", run.findings_of.get(number, [])[:_MOST_FINDINGS],
-        [one for one in run.outcomes.get(number, ()) if one.outcome != "finished"],
-        _tables(run, lifetime), history.figure(run, lifetime, "history-" + anchor_of(run, number),
-                                                run.faults(number)),
+        trial["why"] if trial else "", findings,
+        stacks.of(run.outcomes.get(number, ()), culprits), _tables(journals, culprits),
+        history.figure(journals, "history-" + anchor_of(run, number), run.faults(number)),
         [row for row in run.wrong if row["case"] == number][:20])
 
 
@@ -125,7 +143,7 @@ def traces(runs):
     for run in runs:
         verdicts = [(LAUNCH, run.launch_verdict)] + [(case["case"], case["verdict"])
                                                      for case in run.cases]
-        wanted += [(_WORST.index(verdict), run, number) for number, verdict in verdicts
+        wanted += [(WORST.index(verdict), run, number) for number, verdict in verdicts
                    if wants_trace(run, number)]
     wanted.sort(key=lambda one: one[0])
     found = [_trace(run, number) for _, run, number in wanted[:_MOST_TRACES]]
@@ -139,13 +157,50 @@ def wrong_cells(rows):
                                     "got")] for row in rows]
 
 
+def unmeasured(run):
+    """("3 of 5 cases; no time left (1), not begun (2)", their names); None without any."""
+    cases = [case for case in run.cases if run.is_unmeasured(case)]
+    if not cases:
+        return None
+    reasons = collections.Counter(_REASONS.get(case["stopped_by"], case["stopped_by"])
+                                  for case in cases)
+    why = ", ".join(reason if len(reasons) == 1 else "%s (%d)" % (reason, count)
+                    for reason, count in sorted(reasons.items()))
+    return "%d of %d case%s; %s" % (len(cases), len(run.cases), "s" if len(run.cases) > 1 else "",
+                                    why), [case["name"] for case in cases]
+
+
+def outcome(run, case):
+    """What became of a case, in the terminal's words: "pass, precise", "fail, rank 1 killed"."""
+    if case["verdict"] != "pass" and not run.is_open(case):
+        others = [one for one in run.outcomes.get(case["case"], ()) if one.outcome != "finished"]
+        culprits = set().union(*(found.culprits for found in run.findings_of.get(case["case"], ())))
+        others.sort(key=lambda one: one.rank not in culprits)
+        if others:
+            return "%s, rank %d %s" % (case["verdict"], others[0].rank, others[0].outcome)
+    words = [] if run.is_open(case) else [case["verdict"]]
+    words += [_MEASURED.get(case["stopped_by"], "imprecise")]
+    return ", ".join(word for word in words if word)
+
+
+def failed(run):
+    """Traces' anchors and names of cases that failed, if they are several: each has its own first
+    line then. (shown, how many more)"""
+    cases = [case for case in run.cases if case["verdict"] == "fail"]
+    if len(cases) < 2:
+        return None
+    return [(anchor_of(run, case["case"]), case["name"]) for case in cases[:_MOST_NAMED]], \
+        len(cases) - len(cases[:_MOST_NAMED])
+
+
 def headline(run):
     """The first line that a person reads, without the verdict if it begins with one."""
     text = run.summary_line or next(
         (found[0].headline for _, found in sorted(run.findings_of.items()) if found),
         "%d cases" % len(run.cases))
-    text = re.sub(r"^(PASS|FAIL|UNKNOWN): ", "", text)
-    return text + ("" if run.complete else " (incomplete: saved on the way out)")
+    text = re.sub(r"^(PASS|FAIL|UNKNOWN|INCONCLUSIVE): ", "", text)
+    # Where nothing else is wrong, the text says that it was ended.
+    return text + ("" if run.complete or run.verdict == "unknown" else " (incomplete)")
 
 
 def plan_text(run, most=20000):

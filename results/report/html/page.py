@@ -7,15 +7,17 @@ import markupsafe
 
 import comparison
 import machine
+import names
 import outcomes
 import sections
 import units
 from figures import changes, link_matrices
+from run_file import WORST
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _MOST_RUNS_IN_DETAIL = 4  # of several: the worst, then the last
 _OPEN_FIGURES = 12   # of a section; the rest can be unfolded
-_WORST = ("fail", "unknown", "pass")
+_WORDS = {"pass": "pass", "fail": "fail", "unknown": "inconclusive"}  # those of exit codes
 
 
 def _read(name):
@@ -35,9 +37,7 @@ class Document:
 
     def __init__(self, runs, lockstep, title="", candidates=1):
         self.runs = runs
-        for place, run in enumerate(runs):  # copies of a run have its id
-            again = run.id in [other.id for other in runs[:place]]
-            run.key = "%s-%d" % (run.id, place) if again else run.id
+        names.give(runs)
         self.title = title or self._title()
         self.comparison = self._compared(lockstep, candidates) if len(runs) > 1 else None
         # An iteration of a link is no collective: its ranks are not compared.
@@ -62,7 +62,7 @@ class Document:
 
     def _in_detail(self):
         last = sorted(range(len(self.runs)),
-                      key=lambda place: (_WORST.index(self.runs[place].verdict), -place))
+                      key=lambda place: (WORST.index(self.runs[place].worst()), -place))
         return [self.runs[place] for place in sorted(last[:_MOST_RUNS_IN_DETAIL])]
 
     def _title(self):
@@ -84,19 +84,30 @@ class Document:
         return found
 
     def verdict(self):
-        """The worst of the runs; a candidate that is worse than its base fails, too."""
-        if self.comparison and self.comparison.worse:
-            return "fail"
-        return min((run.verdict for run in self.runs), key=_WORST.index)
+        """(the worst of the runs and their comparison, in a word of exit codes, of what)"""
+        worst = min((run.worst() for run in self.runs), key=WORST.index)
+        compared = self.comparison.verdict if self.comparison else "pass"
+        if WORST.index(compared) < WORST.index(worst):
+            return compared, self.comparison.headline.partition(":")[0].lower(), "the comparison"
+        if len(self.runs) == 1:
+            return worst, _WORDS[worst], ""
+        alike = len({run.worst() for run in self.runs}) == 1
+        return worst, _WORDS[worst], "%s %d runs" % ("all" if alike else "the worst of",
+                                                     len(self.runs))
+
+    def told(self, headline):
+        """Whether the banner has this first line of a finding, which is not repeated below then."""
+        return any(outcomes.headline(run).startswith(headline) for run in self.runs
+                   if not outcomes.failed(run))
 
     def _run_rows(self):
         rows = []
         for run in self.runs:
             counts = {verdict: sum(case["verdict"] == verdict for case in run.cases)
-                      for verdict in _WORST}
-            rows.append({"run": run, "headline": outcomes.headline(run), "counts": counts,
-                         "empty": sum(not case["iterations"] and case["case"] not in run.trials
-                                      for case in run.cases),
+                      for verdict in WORST}
+            rows.append({"run": run, "worst": run.worst(), "counts": counts,
+                         "headline": outcomes.headline(run),
+                         "failed": outcomes.failed(run), "unmeasured": outcomes.unmeasured(run),
                          "wrong": sum(case["wrong_elements"] for case in run.cases),
                          "checked": sum(case["checked_elements"] for case in run.cases),
                          "backends": sorted({case["backend"] for case in run.cases}),
@@ -108,18 +119,17 @@ class Document:
         tables = {}
         for run in self.runs:
             for case in run.cases:
-                if case["case"] in run.trials:
+                if case["case"] in run.trials or run.is_unmeasured(case):
                     continue
                 key = (run, case["model"] or case["operation"] or "other")
                 tables.setdefault(key, []).append([
-                    case["name"], units.duration(case["median_ns"]),
+                    case["name"], outcomes.outcome(run, case), units.duration(case["median_ns"]),
                     units.precision(case["interval_low_ns"], case["median_ns"],
                                     case["interval_high_ns"]),
                     units.duration(case["p99_ns"]), units.duration(case["max_ns"]),
                     units.bandwidth(case["bus_gbps"]), units.percent(case["percent_of_limit"]),
                     units.size(case["bytes"]), "%d" % case["ranks"], "%d" % case["iterations"],
-                    "%d" % case["wrong_elements"],
-                    case["verdict"] + ", " + case["stopped_by"]])
+                    "%d" % case["wrong_elements"]])
         return [("%s of %s" % (name, run.label()) if len(self.runs) > 1 else name, rows)
                 for (run, name), rows in tables.items()]
 
@@ -130,9 +140,12 @@ class Document:
         environment.filters.update(duration=units.duration, seconds=units.seconds,
                                    ranks=units.ranks, wrong_cells=outcomes.wrong_cells,
                                    breakable=_breakable, label_of=lambda run: run.label(),
+                                   time_of_day=names.time_of_day, word=_WORDS.get,
                                    safe_svg=jinja2.filters.do_mark_safe)
+        verdict, word, of = self.verdict()
         return environment.get_template("page.html").render(
-            document=self, title=self.title, verdict=self.verdict(), rows=self._run_rows(),
+            document=self, title=self.title, verdict=verdict, word=word, of=of,
+            rows=self._run_rows(),
             runs=self.runs, tables=self._case_tables(), machine=machine,
             differences=machine.differences(self.runs) if len(self.runs) > 1 else [],
             plan_text=outcomes.plan_text, open_figures=_OPEN_FIGURES, style=_read("page.css"),

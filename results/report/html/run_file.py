@@ -11,6 +11,8 @@ import tomllib
 import lockstep
 import numpy
 
+WORST = ("fail", "unknown", "pass")
+
 Part = collections.namedtuple("Part", "name units over median low high")
 Outcome = collections.namedtuple("Outcome", "rank outcome exit_code signal where silent evidence")
 
@@ -41,7 +43,7 @@ class RunFile(lockstep.Run):
 
     def __init__(self, path):
         super().__init__(path, verify=False)  # `lockstep` did before
-        self.key = None  # names the run within a page: `id`, made distinct by the page
+        self.key = self.shown = None  # name the run within a page, in anchors and for people
         self.side = ""  # of a comparison of several runs: base or candidate
         self.file_name = os.path.basename(path)
         self.cases = self.rows("summary")
@@ -61,7 +63,21 @@ class RunFile(lockstep.Run):
 
     def label(self):
         """Short and distinct among runs."""
-        return "%s %s" % (self.name, self.id) + (", " + self.side if self.side else "")
+        return self.shown + (", " + self.side if self.side else "")
+
+    def is_open(self, case):
+        """Nothing was found in it, and it was not measured to its end."""
+        return case["verdict"] == "unknown" and case["case"] not in self.trials and \
+            not self.findings_of.get(case["case"])
+
+    def is_unmeasured(self, case):
+        return self.is_open(case) and not case["iterations"]
+
+    def worst(self):
+        """The worst of what the file says of the run, its launch, its cases and its exit code."""
+        said = [self.verdict, self.launch_verdict, *(case["verdict"] for case in self.cases),
+                {0: "pass", 3: "unknown"}.get(self.exit_code, "fail")]
+        return min(said, key=WORST.index)
 
     def times(self, case):
         return Times(*self.stamps(case))

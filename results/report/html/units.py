@@ -90,7 +90,22 @@ def precision_of(case):
     return precision(case["interval_low_ns"], case["median_ns"], case["interval_high_ns"])
 
 
+def interval(low, high, form):
+    """"1.2 to 1.3"; one dash where there is none."""
+    known = low is not None and high is not None and math.isfinite(low) and math.isfinite(high)
+    return "%s to %s" % (form(low), form(high)) if known else _DASH
+
+
 def ranks(numbers):
+    """"rank 1", "ranks 0, 2", "ranks 0–5, 7"."""
     if not numbers:
         return "no rank"
-    return "rank%s %s" % ("s" if len(numbers) > 1 else "", ", ".join(map(str, numbers)))
+    numbers = sorted(map(int, numbers))
+    parts, begin = [], 0
+    for end in range(1, len(numbers) + 1):
+        if end < len(numbers) and numbers[end] == numbers[end - 1] + 1:
+            continue
+        some = numbers[begin:end]
+        parts += ["%d–%d" % (some[0], some[-1])] if len(some) > 2 else map(str, some)
+        begin = end
+    return "rank%s %s" % ("s" if len(numbers) > 1 else "", ", ".join(parts))

@@ -1,5 +1,7 @@
 """Bus bandwidth over the size of a message, with confidence bands."""
 
+import math
+
 import units
 from chart import Linear
 from figures.size_plot import Series, SizePlot
@@ -16,8 +18,8 @@ def figure(operation, series, slug):
         0, 1.08 * max(case["bus_gbps"] for case in best), start, end, units.plain),
                     "bus bandwidth in GB/s")
     for place in range(len(series)):
-        plot.band(place, lambda case: min(plot.y.high, _within(case, "interval_low_ns")),
-                  lambda case: _within(case, "interval_high_ns"))
+        plot.band(place, lambda case: _within(case, "interval_high_ns"),
+                  lambda case: _within(case, "interval_low_ns"))
     plot.curves(lambda case: case["bus_gbps"], lambda case: units.bandwidth(case["bus_gbps"]))
     title = "Bus bandwidth of %s" % operation
     alternative = "%s: %s." % (title, "; ".join(
@@ -29,5 +31,5 @@ def figure(operation, series, slug):
 
 
 def _within(case, time):
-    """The bandwidth of the case if it took that time."""
-    return case["bus_gbps"] * case["median_ns"] / case[time]
+    """The bandwidth of the case if it took that time; NaN: nobody knows."""
+    return math.inf if case[time] <= 0 else case["bus_gbps"] * case["median_ns"] / case[time]

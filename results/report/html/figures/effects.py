@@ -20,7 +20,7 @@ def figure(run):
         "%s: %s times as fast" % (name, units.plain(row["ratio"]))
         for row, name in zip(rows, names)))
     table = [[name, case, units.plain(row["ratio"]),
-              "%s to %s" % (units.plain(row["interval_low"]), units.plain(row["interval_high"])),
+              units.interval(row["interval_low"], row["interval_high"], units.plain),
               str(row["rounds"])] for row, name, case in zip(rows, names, cases)]
     return _draw(rows, names, cases).figure(
         "effects-%s" % run.key, title, alternative,
@@ -46,8 +46,9 @@ def _draw(rows, names, cases):
     for place, (row, name, case) in enumerate(zip(rows, names, cases)):
         y = 22 + 34 * place
         canvas.text(8, y + 11, name, "label", title=case)
-        if positive(row["interval_low"], row["interval_high"]):
-            canvas.line(x(row["interval_low"]), y + 22, x(row["interval_high"]), y + 22, "whisker")
+        if positive(row["interval_high"]):  # one that reaches zero ends with the axis
+            low = row["interval_low"] if positive(row["interval_low"]) else x.low
+            canvas.line(x(low), y + 22, x(row["interval_high"]), y + 22, "whisker")
         canvas.add("circle", "<title>%s</title>" % units.plain(row["ratio"]),
                    cx=float(x(row["ratio"])), cy=float(y + 22), r=4.5, class_="mark s0")
     return canvas

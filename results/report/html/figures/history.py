@@ -11,10 +11,9 @@ _MOST_CALLS = 24  # of a rank, the last ones
 _HOW = {"done": "done", "error": "error", "WAITS": "waits", "queued": "queued"}
 
 
-def figure(run, lifetime, slug, faults):
-    """Of one lifetime of the workers; None where it left no events."""
-    journals = [] if lifetime is None else [
-        journal for journal in run.journals(lifetime) if len(journal.events)][:_MOST_RANKS]
+def figure(journals, slug, faults):
+    """Of the first ranks among those of one lifetime; None where it left no events."""
+    journals = [journal for journal in journals if len(journal.events)][:_MOST_RANKS]
     if not journals:
         return None
     calls = [calls_of(journal) for journal in journals]

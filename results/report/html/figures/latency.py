@@ -1,5 +1,7 @@
 """Latency over the size of a message, with confidence bands and the floors of the host."""
 
+import math
+
 import units
 from chart import Log, curve
 from figures.size_plot import SizePlot
@@ -24,6 +26,8 @@ def figure(operation, series, slug):
                                         units.duration(one.cases[-1]["median_ns"]))
                   for one in series))
     note = "Bands: 95 % confidence interval of the median."
+    if not all(math.isfinite(case["interval_high_ns"]) for case in plot.cases):
+        note += " From edge to edge: too few rounds for one."
     if has_floor:
         note += " Thin dotted lines: the least time that this host's floors allow."
     elif any(positive(case["floor_ns"]) for case in plot.cases):

@@ -1,11 +1,10 @@
 """What curves over the size of a message share: the plot, and which cases have a curve."""
 
 import collections
-import itertools
+import math
 
 import units
 from chart import Canvas, Log, axes, band, curve, legend, marker
-from units import positive
 
 _WIDTH, _LEFT, _RIGHT = 460, 62, 12
 _PLOT = 230  # height of the plot
@@ -17,7 +16,7 @@ def series_of(runs):
     """{operation: [Series]}: of sizes and of single buckets; steps and sequences have no curve."""
     panels = collections.OrderedDict()
     for run in runs:
-        of = (run.side + " " + run.key).strip() if len(runs) > 1 else ""
+        of = run.label() if len(runs) > 1 else ""
         for case in filter(lambda case, run=run: _has_curve(run, case), run.cases):
             name = "%s %s" % (case["model"], case["operation"]) if case["model"] else _variant(case)
             panel = panels.setdefault(case["operation"], collections.OrderedDict())
@@ -71,12 +70,14 @@ class SizePlot:
         return [(self.x(case["bytes"]), self.y(value_of(case))) for case in cases]
 
     def band(self, place, low_of, high_of):
-        """Round neighbouring cases of a series that have an interval, group by group."""
-        for has, group in itertools.groupby(self.series[place].cases, lambda case: positive(
-                case["interval_low_ns"], case["interval_high_ns"])):
-            if has:
-                sure = list(group)
-                band(self.canvas, place, self.points(sure, low_of), self.points(sure, high_of))
+        """From edge to edge of the plot where nothing is known."""
+        cases = self.series[place].cases
+        band(self.canvas, place,
+             self.points(cases, lambda case: self._within(low_of(case), self.y.low)),
+             self.points(cases, lambda case: self._within(high_of(case), self.y.high)))
+
+    def _within(self, value, unknown):
+        return unknown if math.isnan(value) else min(self.y.high, max(self.y.low, value))
 
     def curves(self, value_of, words_of):
         """A curve a series; a marker a case, which says the words."""
