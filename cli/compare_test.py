@@ -164,7 +164,7 @@ class InputTest(unittest.TestCase):
                                 (["--min-effect=much", base, candidate], "much"),
                                 (["--min-effect==3%", base, candidate], "=3%"),
                                 (["--min-effect-file=no.toml", base, candidate], "no.toml"),
-                                (["--drift=-1", base, candidate], "-1"),
+                                (["--launch-drift=-1", base, candidate], "-1"),
                                 (["--format=xml", base, candidate], "xml")):
             code, out, err = compare(*arguments)
             self.assertEqual((code, out, err.count("\n")), (2, "", 1), (arguments, err))

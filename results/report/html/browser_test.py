@@ -78,7 +78,8 @@ def look(page, width, *arguments):
 
 def make_page(*names):
     target = path_of("-".join(names) + ".html")
-    subprocess.run([_LOCKSTEP, "report", *[path_of(name + ".h5") for name in names], "-o", target],
+    subprocess.run([_LOCKSTEP, "report", *[path_of(name + ".h5") for name in names],
+                    "--output", target],
                    check=True)
     return os.path.basename(target)
 
