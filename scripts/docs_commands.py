@@ -33,8 +33,7 @@ SUBSTITUTIONS = [
     (r"--repeat=100", "--repeat=2", "repetitions"),
     (r"lockstep scoreboard(?! --)|lockstep scoreboard --ranks=2,4 --repeat=20",
      "lockstep scoreboard --ranks=2 --repeat=1 --healthy=1 --scenario=uneven_inputs/case2 "
-     "--time-budget=60 "
-     "--output-folder=trials", "launches"),
+     "--time-budget=60 --output-folder=trials", "launches"),
     (r"--launches=\d+", "--launches=1", "launches"),
     (r"--trials=1000000 --jobs=4", "--trials=50 --jobs=2", "trials"),
     (r"--trials=100\b", "--trials=2", "trials"),

@@ -58,6 +58,13 @@ class HelpFormatter final : public CLI::Formatter {
   }
 };
 
+// Options that are not in --help leave an empty line.
+std::string WithoutGaps(std::string help) {
+  for (std::size_t at; (at = help.find("\n\n\n")) != std::string::npos;) help.erase(at, 1);
+  if (help.ends_with("\n\n")) help.pop_back();
+  return help;
+}
+
 // "--timeout=TIME": the names, and the shape of what they take.
 std::pair<std::string, std::string> NamesAndShape(const std::string& text) {
   const std::size_t at = text.find('=');
@@ -224,7 +231,7 @@ Result<std::optional<std::string>> ArgumentParser::Parse(std::vector<std::string
   try {
     app.parse(std::move(arguments));
   } catch (const CLI::CallForHelp&) {
-    return std::optional(app.help());  // of the subcommand, if one was named
+    return std::optional(WithoutGaps(app.help()));  // of the subcommand, if one was named
   } catch (const CLI::CallForVersion&) {
     return std::optional(app.version() + "\n");
   } catch (const CLI::ParseError& error) {

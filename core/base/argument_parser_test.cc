@@ -112,6 +112,7 @@ TEST_F(ArgumentParserTest, HelpSaysNothingRaw) {
   EXPECT_NE((*help)->find("  --wait TIME:0.5..9=2        How long\n"), std::string::npos) << **help;
   EXPECT_NE((*help)->find("  --no-progress               Quiet\n"), std::string::npos) << **help;
   EXPECT_EQ((*help)->find("-x"), std::string::npos) << **help;
+  EXPECT_EQ((*help)->find("\n\n\n"), std::string::npos) << **help;
 }
 
 TEST(SubcommandTest, OneMustBeNamedAndIsChosen) {

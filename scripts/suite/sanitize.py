@@ -11,7 +11,6 @@ What is over is a line of FOLDER/sanitize.jsonl and is not run again, as long as
 same. Exit codes: 0 nothing was found; 1 something was; 2 usage; 3 interrupted, rooms are left;
 4 bazel did not run.
 """
-import argparse
 import json
 import os
 import re
@@ -21,6 +20,7 @@ import sys
 import time
 import zlib
 
+import launches
 from launches import TREE, JsonLines, command
 from suite import test_summary
 
@@ -42,7 +42,7 @@ class SanitizeError(Exception):
 
 
 def parse(arguments):
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser = launches.parser(__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("passes", nargs="*", metavar="PASS", help="of asan, tsan, odr; else all")
     parser.add_argument("--rooms", metavar="FOLDER",
                         help="Folders (as in core/base,core/verdict; default: all)")

@@ -7,7 +7,6 @@ failed are kept beside it: an interrupted soak is continued by the same command.
 Exit codes: 0 every test passed in every pass; 1 a test failed; 2 usage; 3 interrupted, passes are
 left; 4 bazel did not run the tests.
 """
-import argparse
 import collections
 import json
 import os
@@ -49,7 +48,7 @@ class BusyLoops:
 
 
 def parse(arguments):
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser = launches.parser(__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("passes", type=int, metavar="N", help="passes at each load")
     parser.add_argument("targets", nargs="*", default=["//..."], help="instead of the whole suite")
     parser.add_argument("--loads", default="0,2,4", metavar="COUNT",
