@@ -196,7 +196,7 @@ class TraceDdpTest(unittest.TestCase):
         for arguments, says in [
                 ([], "PROGRAM is required"),
                 (["no/such.toml"], "'no/such.toml' does not exist"),
-                ([good, "--format=xml"], "--format: 'xml' is unknown; choose from text"),
+                ([good, "--format=xml"], "--format: 'xml' is none of text, golden, jsonl"),
                 ([good, "--backend=mpi"], "'mpi' is unknown; choose from sim, null, gloo"),
                 ([good, "--sim-rules=tcp"], "--sim-rules: there are no rules 'tcp'"),
                 ([good, "--torch=3"], "--torch: '3'"),

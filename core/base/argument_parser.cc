@@ -56,6 +56,15 @@ class HelpFormatter final : public CLI::Formatter {
     if (option->get_expected_max() == CLI::detail::expected_max_vector_size) text += " ...";
     return text + (option->get_required() ? " REQUIRED" : "");
   }
+
+  std::string make_option(const CLI::Option* option, bool positional) const override {
+    const std::string head = make_option_name(option, positional) + make_option_opts(option);
+    // Two blanks before the help, or a new line.
+    if (head.size() + 4 > column_width_) {
+      return fmt::format("  {}\n{:{}}{}\n", head, "", column_width_, make_option_desc(option));
+    }
+    return fmt::format("  {:{}}{}\n", head, column_width_ - 2, make_option_desc(option));
+  }
 };
 
 // Options that are not in --help leave an empty line.

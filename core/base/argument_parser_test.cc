@@ -104,14 +104,19 @@ TEST_F(ArgumentParserTest, HelpSaysNothingRaw) {
   parser_.Add("--output=FILE", file, "Where").Required();
   parser_.Add("--op=WORD", operations, "Which").ShowDefault();
   parser_.Add("--wait=TIME", seconds, "How long").BetweenReals(0.5, 9).ShowDefault();
-  parser_.Renamed("-x", "--output");
+  parser_.Add("--twenty-characters-xy=WORD", file, "A line below");
+  parser_.Renamed("-u", "--output");
   const auto help = parser_.Parse(Words{"--help"});
   ASSERT_TRUE(help.ok() && *help);
   EXPECT_NE((*help)->find("  --output FILE REQUIRED      Where\n"), std::string::npos) << **help;
   EXPECT_NE((*help)->find("  --op WORD=sum ...           Which\n"), std::string::npos) << **help;
   EXPECT_NE((*help)->find("  --wait TIME:0.5..9=2        How long\n"), std::string::npos) << **help;
   EXPECT_NE((*help)->find("  --no-progress               Quiet\n"), std::string::npos) << **help;
-  EXPECT_EQ((*help)->find("-x"), std::string::npos) << **help;
+  EXPECT_NE(
+      (*help)->find("  --twenty-characters-xy WORD\n                              A line below\n"),
+      std::string::npos)
+      << **help;
+  EXPECT_EQ((*help)->find("-u"), std::string::npos) << **help;
   EXPECT_EQ((*help)->find("\n\n\n"), std::string::npos) << **help;
 }
 
