@@ -78,7 +78,7 @@ class VerdictTest(unittest.TestCase):
         _, result, _ = compare_json(path_of("base"), path_of("candidate"))
         self.assertEqual((said + "ified)", _VERSION), (result["other_version"],
                                                        result["lockstep"]))
-        for form in ("table", "markdown"):
+        for form in ("text", "markdown"):
             _, out, _ = compare("--format=" + form, path_of("base"), path_of("candidate"))
             self.assertIn("The sides were " + said, out)
             _, out, _ = compare("--format=" + form, path_of("base"), path_of("same"))
