@@ -38,8 +38,8 @@ void Links::AddOptions(ArgumentParser& parser) {
       .ShowDefault();
   parser.Flag("--one-at-a-time", raw_.one_at_a_time,
               "One pair after the other, instead of disjoint pairs at the same time");
-  parser.Add("--all-at-once=0|1", raw_.all_at_once,
-             "Also every rank with all others (default: 1 where the backend can)");
+  parser.Add("--all-at-once=WORD", raw_.all_at_once,
+             "Also every rank with all others (0 or 1; default: 1 where the backend can)");
   parser
       .Add("--slow-factor=FACTOR", raw_.slow_factor,
            "A link is slow only if it is slower than usual by this factor")
