@@ -180,10 +180,6 @@ void PrintJson(const Case& c) {
 }
 
 Result<ExitCode> PrintBuckets(const Arguments& arguments) {
-  if (arguments.format != "text" && arguments.format != "json") {
-    return InvalidInput(
-        fmt::format("--format: '{}' is unknown; choose text or json", arguments.format));
-  }
   LOCKSTEP_ASSIGN_OR_RETURN(const auto names, Split("--model", arguments.models));
   LOCKSTEP_ASSIGN_OR_RETURN(const auto options, ReadOptions(arguments));
   LOCKSTEP_ASSIGN_OR_RETURN(const auto type, ReadType(arguments));
@@ -195,7 +191,7 @@ Result<ExitCode> PrintBuckets(const Arguments& arguments) {
     }
   }
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    if (arguments.format == "json") {
+    if (arguments.format == "jsonl") {
       PrintJson(cases[i]);
     } else {
       if (i > 0) fmt::print("\n");
@@ -209,26 +205,32 @@ Result<ExitCode> PrintBuckets(const Arguments& arguments) {
 
 Work AddBuckets(ArgumentParser& parser) {
   auto arguments = std::make_shared<Arguments>();
-  parser.Add("--model", arguments->models, "Models: names or paths of manifests, a,b,c").Required();
-  parser.Add("--bucket-cap-mb", arguments->caps_mb,
-             "bucket_cap_mb of DDP in MiB; several: 1,5,25. Default: as if not passed "
-             "to DDP, which is 25 with a first bucket of 1");
-  parser.Add("--first-bucket-mb", arguments->first_mb,
-             "Limit of the first bucket in MiB. Default: 1; with --bucket-cap-mb and "
-             "PyTorch 2.6 that cap");
+  parser.Add("--model=NAME", arguments->models, "Models, by name or file (several: a,b,c)")
+      .Required();
+  parser.Add(
+      "--bucket-cap-mb=MIB", arguments->caps_mb,
+      "DDP's bucket_cap_mb (several: 1,5,25; default: as if not passed to DDP, which is 25 with "
+      "a first bucket of 1)");
+  parser.Add(
+      "--first-bucket-mb=MIB", arguments->first_mb,
+      "Limit of the first bucket (default: 1; with --bucket-cap-mb and PyTorch 2.6 that cap)");
   parser.Flag("--initial", arguments->initial,
-              "The buckets of the first iteration, before DDP rebuilds them");
-  parser.Flag("--find-unused", arguments->find_unused, "find_unused_parameters=True");
-  parser.Flag("--static-graph", arguments->static_graph, "static_graph=True");
+              "The buckets of the first iteration (before DDP rebuilds them)");
+  parser.Flag("--find-unused", arguments->find_unused, "DDP's find_unused_parameters");
+  parser.Flag("--static-graph", arguments->static_graph, "DDP's static_graph");
   parser.Flag("--small-bucket-last", arguments->small_bucket_last,
               "DDP_SET_LAST_BUCKET_CAP=1, for rebuilt buckets");
-  parser.Add("--dtype", arguments->type,
-             "Type of the model's floating-point parameters: f16, bf16, f32 or f64. "
-             "Default: as the manifest says");
-  parser.Add("--torch", arguments->torch, "PyTorch whose rules count: 1.9, 1.13 or 2.6")
+  parser.Add(
+      "--dtype=WORD", arguments->type,
+      "Type of the model's floating-point parameters (f16, bf16, f32 or f64; default: as the "
+      "manifest says)");
+  parser.Add("--torch=VERSION", arguments->torch, "PyTorch whose rules count (1.9, 1.13 or 2.6)")
       .ShowDefault();
   parser
-      .Add("--format", arguments->format, "text, or json: one object a line for each model and cap")
+      .Add("--format=WORD", arguments->format,
+           "Form of what is printed (text, or jsonl: a line for each model and cap)")
+      .OneOf({"text", "jsonl"})
+      .WordRenamed("json", "jsonl")
       .ShowDefault();
   return [arguments] { return PrintBuckets(*arguments); };
 }

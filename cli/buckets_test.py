@@ -65,7 +65,7 @@ class BucketsTest(unittest.TestCase):
             for options, key in MODES:
                 with self.subTest(model=model, options=options):
                     got = json.loads(
-                        run("buckets", f"--model={model}", "--format=json", *options).stdout)
+                        run("buckets", f"--model={model}", "--format=jsonl", *options).stdout)
                     self.assertEqual([b["params"] for b in got["buckets"]], recorded[key])
                     numel = [sum(recorded["params"][i]["numel"] for i in b) for b in recorded[key]]
                     self.assertEqual(got["elements"], numel)
@@ -80,13 +80,13 @@ class BucketsTest(unittest.TestCase):
 
     def test_an_explicit_cap_is_the_first_buckets_too(self):
         got = json.loads(run("buckets", "--model=resnet50", "--bucket-cap-mb=25",
-                             "--format=json").stdout)
+                             "--format=jsonl").stdout)
         self.assertEqual(got["limits_bytes"], [25 << 20, 25 << 20])
         self.assertGreaterEqual(got["buckets"][0]["bytes"], 25 << 20)
 
     def test_models_times_caps(self):
         lines = run("buckets", "--model=resnet50,datasets/testdata/bert_base_golden.json",
-                    "--bucket-cap-mb=1,100", "--format=json").stdout.splitlines()
+                    "--bucket-cap-mb=1,100", "--format=jsonl").stdout.splitlines()
         got = [(case["model"], case["limits_bytes"][1] >> 20) for case in map(json.loads, lines)]
         self.assertEqual(got, [("resnet50", 1), ("resnet50", 100), ("bert_base", 1),
                                ("bert_base", 100)])
@@ -114,7 +114,7 @@ class BucketsTest(unittest.TestCase):
                 os.makedirs(f"{prefix}/{place}")
                 shutil.copy(LOCKSTEP, f"{prefix}/bin/lockstep")
                 shutil.copy("datasets/testdata/bert_base_golden.json", f"{prefix}/{place}/own.json")
-                installed = [f"{prefix}/bin/lockstep", "buckets", "--format=json"]
+                installed = [f"{prefix}/bin/lockstep", "buckets", "--format=jsonl"]
                 own = subprocess.run(installed + ["--model=own"], stdout=subprocess.PIPE, env={},
                                      cwd="/", check=True)
                 self.assertEqual(json.loads(own.stdout)["elements"][-1], 23837184)

@@ -24,7 +24,7 @@ struct Options {
   std::string drift = "5%";
   std::string cases = "*";
   std::vector<std::string> across;
-  std::string format = "table";
+  std::string format = "text";
 };
 
 Status AssignSides(Options& options) {
@@ -51,7 +51,7 @@ Result<results::compare::CompareOptions> OptionsOf(const Options& options) {
     LOCKSTEP_RETURN_IF_ERROR(out.min_effects.Add(rule));
   }
   LOCKSTEP_ASSIGN_OR_RETURN(
-      out.drift, results::compare::ParseFraction("--drift", options.drift, /*zero=*/true));
+      out.drift, results::compare::ParseFraction("--launch-drift", options.drift, /*zero=*/true));
   out.cases = options.cases;
   out.across.insert(options.across.begin(), options.across.end());
   return out;
@@ -105,32 +105,39 @@ void SeparateSides(std::vector<std::string>& arguments) {
 
 Work AddCompare(ArgumentParser& parser) {
   auto options = std::make_shared<Options>();
-  parser.Add("RUNS", options->names, "Run files, directories or globs: two of them, or a side's")
-      .AnyNumber();
-  parser.Add("--base", options->base, "Launches of the base");
-  parser.Add("--candidate", options->candidate, "Launches of the candidate; `--` for short");
   parser
-      .Add("--min-effect", options->min_effects,
-           "The least change that counts: 3%, or of some cases 'all_reduce/*=3%'; "
-           "repeated, the last one that matches holds (2%)")
+      .Add("RUNS=FILE", options->names, "Run files, directories or globs: two of them, or a side's")
+      .AnyNumber();
+  parser.Add("--base=FILE", options->base, "Launches of the base");
+  parser.Add("--candidate=FILE", options->candidate, "Launches of the candidate (`--` for short)");
+  parser
+      .Add("--min-effect=PERCENT", options->min_effects,
+           "The least change that counts (3%, or of some cases 'all_reduce/*=3%'; repeated, the "
+           "last "
+           "one that matches holds; default 2%)")
       .OneWordEach();
-  parser.Add("--min-effect-file", options->min_effect_file,
+  parser.Add("--min-effect-file=FILE", options->min_effect_file,
              "TOML with such rules: min_effect = [\"2%\", \"all_reduce/*=3%\"]");
   parser
-      .Add("--drift", options->drift,
+      .Add("--launch-drift=PERCENT", options->drift,
            "What the machine may drift between launches that were not interleaved")
       .ShowDefault();
-  parser.Add("--cases", options->cases, "A glob: which cases are compared").ShowDefault();
+  parser.Add("--cases=GLOB", options->cases, "Which cases count").ShowDefault();
   parser
-      .Add("--across", options->across,
-           "Compare cases of one name although they differ in: backend, ranks, program; and "
-           "those that a graph replays with those that are called: cuda_graph")
+      .Add("--across=WORD", options->across,
+           "Compare cases of one name although they differ in backend, ranks or program, or only "
+           "one "
+           "side's are replayed by a CUDA graph")
       .SplitAtCommas()
       .OneWordEach()
       .OneOf({"backend", "ranks", "program", "cuda_graph"});
-  parser.Add("--format", options->format, "table, json, markdown or junit")
-      .OneOf({"table", "json", "markdown", "junit"})
+  parser
+      .Add("--format=WORD", options->format,
+           "Form of what is printed (text, json, markdown or junit)")
+      .OneOf({"text", "json", "markdown", "junit"})
+      .WordRenamed("table", "text")
       .ShowDefault();
+  parser.Renamed("--drift", "--launch-drift");
   return [options] { return RunCompare(*options); };
 }
 

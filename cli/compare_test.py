@@ -78,7 +78,7 @@ class VerdictTest(unittest.TestCase):
         _, result, _ = compare_json(path_of("base"), path_of("candidate"))
         self.assertEqual((said + "ified)", _VERSION), (result["other_version"],
                                                        result["lockstep"]))
-        for form in ("table", "markdown"):
+        for form in ("text", "markdown"):
             _, out, _ = compare("--format=" + form, path_of("base"), path_of("candidate"))
             self.assertIn("The sides were " + said, out)
             _, out, _ = compare("--format=" + form, path_of("base"), path_of("same"))
@@ -164,7 +164,7 @@ class InputTest(unittest.TestCase):
                                 (["--min-effect=much", base, candidate], "much"),
                                 (["--min-effect==3%", base, candidate], "=3%"),
                                 (["--min-effect-file=no.toml", base, candidate], "no.toml"),
-                                (["--drift=-1", base, candidate], "-1"),
+                                (["--launch-drift=-1", base, candidate], "-1"),
                                 (["--format=xml", base, candidate], "xml")):
             code, out, err = compare(*arguments)
             self.assertEqual((code, out, err.count("\n")), (2, "", 1), (arguments, err))

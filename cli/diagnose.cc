@@ -149,7 +149,7 @@ Result<verdict::Verdict> DiagnoseFile(const std::string& path, const Options& op
   for (diagnose::StoredCase& stored_case : cases) {
     const Diagnosis diagnosis = Diagnose(std::move(stored_case), options);
     verdict = diagnose::Worse(verdict, diagnosis.judgement.verdict);
-    if (options.format == "json") {
+    if (options.format == "jsonl") {
       fmt::print("{}\n",
                  ToJson(path, diagnosis).dump(-1, ' ', false, Json::error_handler_t::replace));
     } else {
@@ -165,18 +165,20 @@ Result<ExitCode> RunDiagnose(const Options& options) {
       return InvalidInput("--flight-recorder goes without RUN files and without --backend");
     }
     diagnose::FlightOptions flight = options.flight;
-    flight.json = options.format == "json";
+    flight.json = options.format == "jsonl";
     if (options.deadline_seconds > 0) flight.deadline_seconds = options.deadline_seconds;
     flight.limits.rows_before = static_cast<std::size_t>(options.rows);
     flight.limits.columns = static_cast<std::size_t>(options.columns);
-    return diagnose::DiagnoseFlightRecorder(flight);
+    if (options.ras.of.empty()) return diagnose::DiagnoseFlightRecorder(flight, nullptr);
+    LOCKSTEP_ASSIGN_OR_RETURN(const diagnose::RasWitness ras, diagnose::HearRas(options.ras));
+    return diagnose::DiagnoseFlightRecorder(flight, &ras);
   }
   if (!options.ras.of.empty()) {
     if (!options.paths.empty() || !options.backend.empty()) {
       return InvalidInput("--ras goes without RUN files and without --backend");
     }
     diagnose::RasOptions ras = options.ras;
-    ras.json = options.format == "json";
+    ras.json = options.format == "jsonl";
     return diagnose::DiagnoseRas(ras);
   }
   if (options.paths.empty()) {
@@ -197,35 +199,43 @@ Result<ExitCode> RunDiagnose(const Options& options) {
 
 Work AddDiagnose(ArgumentParser& parser) {
   auto options = std::make_shared<Options>();
-  parser.Add("RUN", options->paths, "Run files (.h5)");
-  parser.Add("--flight-recorder", options->flight.directory,
+  parser.Add("RUN=FILE", options->paths, "Run files (.h5)");
+  parser.Add("--flight-recorder=FOLDER", options->flight.directory,
              "Instead of run files: a directory of PyTorch's Flight Recorder dumps");
-  parser.Add("--prefix", options->flight.prefix,
+  parser.Add("--prefix=TEXT", options->flight.prefix,
              "A part of the dumps' names: chooses one of several jobs in the directory");
   parser
-      .Add(
-          "--ras", options->ras.of,
-          "Instead of run files: HOST:PORT of NCCL's RAS service (usually localhost:28028), or two "
-          "files with its answers")
+      .Add("--ras=HOST:PORT", options->ras.of,
+           "Instead of run files, or beside dumps: HOST:PORT of NCCL's RAS service (usually "
+           "localhost:28028), or two files with its answers")
       .OneWordEach();
-  parser.Add("--ras-seconds", options->ras.seconds, "Between two looks at that service")
+  parser.Add("--ras-interval=TIME", options->ras.seconds, "Between two looks at that service")
       .BetweenReals(0, 3600)
       .ShowDefault();
-  parser.Add("--format", options->format, "text, or json: one line a case or lifetime")
-      .OneOf({"text", "json"})
+  parser
+      .Add("--format=WORD", options->format,
+           "Form of what is printed (text, or jsonl: a line for each case or lifetime)")
+      .OneOf({"text", "jsonl"})
+      .WordRenamed("json", "jsonl")
       .ShowDefault();
-  parser.Add("--backend", options->backend, "Judge again by whose rules, instead of the run's")
+  parser
+      .Add("--backend=WORD", options->backend,
+           "Communication library (judge again as of this one, instead of the run's)")
       .OneOf({"nccl", "mpi", "gloo", "null"});
   parser
-      .Add("--deadline", options->deadline_seconds,
-           "Judge again by so many seconds of silence, instead of the run's (dumps: 30)")
+      .Add(
+          "-T,--timeout=TIME", options->deadline_seconds,
+          "Silence of a rank that is taken for a hang (judge again by this; default: the run's, of "
+          "dumps 30)")
       .BetweenReals(0.001, 1e9);
-  parser.Add("--rows", options->rows, "Collectives shown before the one in question")
+  parser.Add("--rows=COUNT", options->rows, "Collectives shown before the one in question")
       .Between(0, 10'000)
       .ShowDefault();
-  parser.Add("--columns", options->columns, "Ranks shown side by side")
+  parser.Add("--columns=COUNT", options->columns, "Ranks shown side by side")
       .Between(1, 1000)
       .ShowDefault();
+  parser.Renamed("--deadline", "--timeout");
+  parser.Renamed("--ras-seconds", "--ras-interval");
   return [options] { return RunDiagnose(*options); };
 }
 

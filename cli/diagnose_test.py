@@ -30,7 +30,7 @@ class DiagnoseTest(unittest.TestCase):
                                             ("stall", 1, "transport_stall", []),
                                             ("early", 3, None, None),
                                             ("healthy", 0, None, None)):
-            got, out, err = diagnose(path_of(name), "--format=json")
+            got, out, err = diagnose(path_of(name), "--format=jsonl")
             self.assertEqual((got, err), (code, ""), name)
             findings = json.loads(out)["findings"]
             if cause is None:
@@ -69,8 +69,8 @@ class DiagnoseTest(unittest.TestCase):
         code, out, _ = diagnose(path_of("join_barrier"), "--backend=nccl")
         self.assertEqual(code, 1)
         self.assertIn("runs a barrier as an all_reduce of one f32", out)
-        self.assertEqual(diagnose(path_of("stall"), "--deadline=60")[0], 3)
-        self.assertEqual(diagnose(path_of("early"), "--deadline=0.5")[0], 1)
+        self.assertEqual(diagnose(path_of("stall"), "--timeout=60")[0], 3)
+        self.assertEqual(diagnose(path_of("early"), "--timeout=0.5")[0], 1)
 
     def test_several_files_and_the_worst_of_them(self):
         code, out, _ = diagnose(path_of("healthy"), path_of("early"))
@@ -83,7 +83,7 @@ class DiagnoseTest(unittest.TestCase):
                 ([os.path.join(_DIRECTORY, "none.h5")], 2, "none.h5"),
                 ([path_of("passing")], 2, "holds no history of any rank"),
                 ([path_of("killed"), "--backend=smoke"], 2, "--backend"),
-                ([path_of("killed"), "--deadline=-1"], 2, "--deadline"),
+                ([path_of("killed"), "--timeout=-1"], 2, "--timeout"),
                 ([], 2, "RUN")):
             got, out, err = diagnose(*arguments)
             self.assertEqual((got, out), (code, ""), arguments)

@@ -1,6 +1,5 @@
 // `lockstep doctor`: the facts of this machine, judged against the known causes of hanging jobs.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -14,7 +13,7 @@
 
 #include "cli/subcommand.h"
 #include "core/base/clock.h"
-#include "core/base/random.h"
+#include "core/base/run_id.h"
 #include "core/base/utc.h"
 #include "core/base/version.h"
 #include "core/environment/elf.h"
@@ -72,7 +71,7 @@ Result<std::vector<environment::Rule>> RulesOf(const Options& options) {
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   if (!file) {
     return InvalidInput(
-        fmt::format("--rules: '{}' can't be read; name a TOML file of rules", options.rules));
+        fmt::format("--rules-file: '{}' can't be read; name a TOML file of rules", options.rules));
   }
   return environment::ParseRules(text, options.rules);
 }
@@ -213,9 +212,7 @@ results::store::Run RunOf(const Examination& examination, double seconds) {
   results::store::Run run;
   run.name = "doctor";
   run.started_at = UtcNow();
-  const std::uint64_t unique = Mix64(static_cast<std::uint64_t>(MonotonicNs())) ^
-                               (static_cast<std::uint64_t>(getpid()) << 32);
-  run.id = fmt::format("{:08x}", static_cast<std::uint32_t>(Mix64(unique)));
+  run.id = NewRunId();
   run.duration_seconds = seconds;
   run.command_line = "lockstep doctor";
   run.environment = examination.facts;
@@ -268,14 +265,19 @@ Result<ExitCode> Doctor(const Options& options) {
 Work AddDoctor(ArgumentParser& parser) {
   auto options = std::make_shared<Options>();
   parser.Flag("--facts", options->facts, "Also print all that was found out");
-  parser.Add("--format", options->format, "text or json").OneOf({"text", "json"}).ShowDefault();
-  parser.Add("--output", options->output, "A result file (.h5)");
-  parser.Add("--rules", options->rules, "Rules of your own (TOML), instead of ours");
-  parser.Add("--nvml-library", options->nvml_library, "Another libnvidia-ml.so than the driver's");
-  parser.Add("--nccl-library", options->nccl_library,
-             "Judge this libnccl.so.2 alone, instead of those that can be found");
+  parser.Add("--format=WORD", options->format, "Form of what is printed (text or json)")
+      .OneOf({"text", "json"})
+      .ShowDefault();
+  parser.Add("--output=FILE", options->output, "File to write (a result file; default: none)");
+  parser.Add("--rules-file=FILE", options->rules, "TOML with rules of your own, instead of ours");
+  parser.Add("--nvml-library=FILE", options->nvml_library,
+             "Another libnvidia-ml.so than the driver's");
+  parser.Add("--nccl-library=FILE", options->nccl_library,
+             "The libnccl.so.2 in question (alone; default: all that can be found)");
+  parser.Renamed("--rules", "--rules-file");
   parser.Flag("--nagios", options->nagios,
-              "One line and the exit codes of a monitoring plugin: 0 OK, 1 WARNING, 2 CRITICAL, 3");
+              "One line and the exit codes of a monitoring plugin (0 OK, 1 WARNING, 2 CRITICAL, 3 "
+              "UNKNOWN)");
   return [options]() -> Result<ExitCode> {
     Result<ExitCode> code = Doctor(*options);
     if (code.ok() || !options->nagios) return code;

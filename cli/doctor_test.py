@@ -45,13 +45,14 @@ class DoctorTest(unittest.TestCase):
                 file.write('[[rule]]\nid = "a"\nwhen = ["limits/open_files < %s"]\nlevel = "%s"\n'
                            'message = "m | n"\nremedy = "r"\n'
                            % ("1000000000" if level else "1", level or "problem"))
-            done = doctor("--nagios", f"--rules={rules}")
+            done = doctor("--nagios", f"--rules-file={rules}")
             self.assertEqual((done.returncode, done.stderr), (code, ""))
             self.assertRegex(done.stdout, r"\ALOCKSTEP DOCTOR %s - [^|\n]* \| problems=%d "
                              r"warnings=%d\n\Z" % (word, code == 2, code == 1))
-        done = doctor("--nagios", "--rules=/nowhere.toml")
+        done = doctor("--nagios", "--rules-file=/nowhere.toml")
         self.assertEqual((done.returncode, done.stderr), (3, ""))
-        self.assertRegex(done.stdout, r"\ALOCKSTEP DOCTOR UNKNOWN - --rules: '/nowhere.toml'.*\n\Z")
+        self.assertRegex(done.stdout,
+                         r"\ALOCKSTEP DOCTOR UNKNOWN - --rules-file: '/nowhere.toml'.*\n\Z")
 
     def test_a_planted_limit_is_found_and_without_it_is_not(self):
         script = f"ulimit -n 256; exec {LOCKSTEP} doctor --format=json"
@@ -62,7 +63,7 @@ class DoctorTest(unittest.TestCase):
         with open(rules, "w", encoding="utf-8") as file:
             file.write('[[rule]]\nid = "a"\nwhen = ["limits/open_files < 1"]\nlevel = "problem"\n'
                        'message = "m"\nremedy = "r"\n')
-        code, found = examined(f"--rules={rules}")
+        code, found = examined(f"--rules-file={rules}")
         self.assertEqual((code, found["ailments"]), (0, []))
 
     def test_sick_gpus_are_problems_and_an_exit_code(self):
@@ -140,8 +141,8 @@ class DoctorTest(unittest.TestCase):
         wrong = os.path.join(FOLDER, "wrong.toml")
         with open(wrong, "w", encoding="utf-8") as file:
             file.write("[[rule]]\nid = 1\n")
-        for arguments in (["--rules=/no/such"], ["--nccl-library=/no/such"],
-                          [f"--rules={wrong}"], ["--format=xml"]):
+        for arguments in (["--rules-file=/no/such"], ["--nccl-library=/no/such"],
+                          [f"--rules-file={wrong}"], ["--format=xml"]):
             done = doctor(*arguments)
             self.assertEqual(done.returncode, 2, done.stdout)
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)

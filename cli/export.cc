@@ -45,12 +45,23 @@ struct Options {
   std::string path;
   std::string format;
   std::string output = "-";
+  std::string folder;
 };
 
 Result<ExitCode> Export(const Options& options) {
+  const bool folder = options.format == kFlightRecorder;
+  if (folder && (options.folder.empty() || options.output != "-")) {
+    return InvalidInput(
+        "--format=flight-recorder writes a file for each rank; name a folder with --output-folder");
+  }
+  if (!folder && !options.folder.empty()) {
+    return InvalidInput(fmt::format(
+        "--output-folder goes with --format=flight-recorder; name a file for {} with --output",
+        options.format));
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(const results::store::Run run, results::store::ReadRun(options.path));
-  if (options.format == kFlightRecorder) {
-    LOCKSTEP_RETURN_IF_ERROR(ExportFlightRecorder(run, options.path, options.output));
+  if (folder) {
+    LOCKSTEP_RETURN_IF_ERROR(ExportFlightRecorder(run, options.path, options.folder));
     return ExitCode::kPass;
   }
   const std::string text = Formatters().at(options.format)(run);
@@ -67,15 +78,18 @@ Result<ExitCode> Export(const Options& options) {
 
 Work AddExport(ArgumentParser& parser) {
   auto options = std::make_shared<Options>();
-  parser.Add("RUN", options->path, "A run file (.h5)").Required();
+  parser.Add("RUN=FILE", options->path, "A run file (.h5)").Required();
   parser
-      .Add("--format", options->format,
-           "chrome-trace (Perfetto), prometheus, openmetrics, junit, jsonl, csv, gbench, or "
-           "flight-recorder (PyTorch's: -o names a directory)")
+      .Add("--format=WORD", options->format,
+           "Form of what is printed (chrome-trace is Perfetto's; flight-recorder is PyTorch's, and "
+           "needs --output-folder)")
       .OneOf(FormatNames())
       .Required();
-  parser.Add("-o,--output", options->output, "File to write (atomically); - for stdout")
+  parser.Add("--output=FILE", options->output, "File to write (atomically; - for stdout)")
       .ShowDefault();
+  parser.Add("--output-folder=FOLDER", options->folder,
+             "Folder to write (a new or empty one, for flight-recorder's file of each rank)");
+  parser.Renamed("-o", "--output");
   return [options] { return Export(*options); };
 }
 

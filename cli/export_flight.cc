@@ -29,13 +29,13 @@ Status MakeEmpty(const std::string& directory) {
   std::error_code error;
   fs::create_directories(directory, error);
   if (error) {
-    return EnvironmentError(fmt::format("{}: {}; name a directory that can be made with -o",
+    return EnvironmentError(fmt::format("{}: {}; name one that can be made with --output-folder",
                                         directory, error.message()));
   }
   if (fs::is_empty(directory, error) && !error) return OkStatus();
   return InvalidInput(
-      fmt::format("{}: is not empty, and dumps of two runs must not mix; name a new directory with "
-                  "-o",
+      fmt::format("{}: is not empty, and dumps of two runs must not mix; name a new one with "
+                  "--output-folder",
                   directory));
 }
 
@@ -43,9 +43,6 @@ Status MakeEmpty(const std::string& directory) {
 
 Status ExportFlightRecorder(const results::store::Run& run, const std::string& path,
                             const std::string& directory) {
-  if (directory == "-") {
-    return InvalidInput("--format=flight-recorder writes a file a rank; name a directory with -o");
-  }
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<results::store::Lifetime> lifetimes,
                             results::store::LifetimesOf(run, path));
   LOCKSTEP_RETURN_IF_ERROR(MakeEmpty(directory));

@@ -1,4 +1,4 @@
-// `lockstep export RUN.h5 --format=flight-recorder -o DIR`.
+// `lockstep export RUN.h5 --format=flight-recorder --output-folder=DIR`.
 #ifndef LOCKSTEP_CLI_EXPORT_FLIGHT_H_
 #define LOCKSTEP_CLI_EXPORT_FLIGHT_H_
 

@@ -277,7 +277,7 @@ class ExportTest(unittest.TestCase):
     def test_a_file_appears_whole(self):
         for form in _FORMATS:
             target = path_of("out." + form)
-            code, out, err = export(path_of("passing.h5"), "--format=" + form, "-o", target)
+            code, out, err = export(path_of("passing.h5"), "--format=" + form, "--output", target)
             self.assertEqual((code, out, err), (0, "", ""))
             with open(target, encoding="utf-8") as file:
                 self.assertEqual(file.read(), exported("passing", form))
@@ -292,7 +292,7 @@ class ExportTest(unittest.TestCase):
                 words.append("--format=junit")
             code, out, err = export(*words)
             self.assertEqual((code, out, err.count("\n")), (2, "", 1), (arguments, err))
-        code, _, err = export(path_of("passing.h5"), "--format=junit", "-o", "/proc/no/file")
+        code, _, err = export(path_of("passing.h5"), "--format=junit", "--output", "/proc/no/file")
         self.assertEqual((code, err.count("\n")), (4, 1), err)
 
 

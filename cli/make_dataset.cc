@@ -33,10 +33,10 @@ Result<ExitCode> MakeDataset(Arguments arguments) {
     spec.max_bytes = 8 * 1024;
   }
   if (!arguments.min_bytes.empty()) {
-    LOCKSTEP_ASSIGN_OR_RETURN(spec.min_bytes, ParseBytes("--min-bytes", arguments.min_bytes));
+    LOCKSTEP_ASSIGN_OR_RETURN(spec.min_bytes, ParseBytes("--min-sample", arguments.min_bytes));
   }
   if (!arguments.max_bytes.empty()) {
-    LOCKSTEP_ASSIGN_OR_RETURN(spec.max_bytes, ParseBytes("--max-bytes", arguments.max_bytes));
+    LOCKSTEP_ASSIGN_OR_RETURN(spec.max_bytes, ParseBytes("--max-sample", arguments.max_bytes));
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const std::int64_t bytes,
                             datasets::shards::MakeShardFile(arguments.path, spec));
@@ -49,14 +49,22 @@ Result<ExitCode> MakeDataset(Arguments arguments) {
 
 Work AddMakeDataset(ArgumentParser& parser) {
   auto arguments = std::make_shared<Arguments>();
-  parser.Add("FILE", arguments->path, "The file; it is replaced").Required();
-  parser.Add("--samples", arguments->spec.samples, "How many samples").Required();
-  parser.Add("--kind", arguments->kind, "images, tokens or mixed (half of each)").ShowDefault();
-  parser.Add("--min-bytes", arguments->min_bytes, "Smallest sample. Default: 16K, of tokens 512");
-  parser.Add("--max-bytes", arguments->max_bytes,
-             "Largest sample; sizes are log-uniform, the texts of a mixed dataset 16 "
-             "times smaller. Default: 256K, of tokens 8K");
-  parser.Add("--seed", arguments->spec.seed, "Of sizes and contents").ShowDefault();
+  parser.Add("FILE=FILE", arguments->path, "The file; it is replaced").Required();
+  parser.Add("--samples=COUNT", arguments->spec.samples, "Samples of the dataset").Required();
+  parser
+      .Add("--kind=WORD", arguments->kind,
+           "Kind of the samples (images, tokens or mixed: half of each)")
+      .ShowDefault();
+  parser.Add("--min-sample=BYTES", arguments->min_bytes,
+             "Smallest sample (default: 16K, of tokens 512)");
+  parser.Add(
+      "--max-sample=BYTES", arguments->max_bytes,
+      "Largest sample (sizes are log-uniform, the texts of a mixed dataset 16 times smaller; "
+      "default: 256K, of tokens 8K)");
+  parser.Add("--seed=SEED", arguments->spec.seed, "Seed of all that is random (sizes and contents)")
+      .ShowDefault();
+  parser.Renamed("--min-bytes", "--min-sample");
+  parser.Renamed("--max-bytes", "--max-sample");
   return [arguments] { return MakeDataset(*arguments); };
 }
 

@@ -16,9 +16,9 @@ BAD_INPUT = [
     ("x.h5", "--samples is required"),
     ("x.h5 --samples=0", "--samples: 0 samples; give a number from 1 to 2^40"),
     ("x.h5 --samples=1 --kind=sounds", "--kind: 'sounds'"),
-    ("x.h5 --samples=1 --min-bytes=2K --max-bytes=1K", "--max-bytes: 1 KiB"),
-    ("x.h5 --samples=1 --min-bytes=1", "--min-bytes: 1 B"),
-    ("x.h5 --samples=1 --max-bytes=big", "--max-bytes: 'big'"),
+    ("x.h5 --samples=1 --min-sample=2K --max-sample=1K", "--max-sample: 1 KiB"),
+    ("x.h5 --samples=1 --min-sample=1", "--min-sample: 1 B"),
+    ("x.h5 --samples=1 --max-sample=big", "--max-sample: 'big'"),
     ("/ --samples=1", "'/' is no file name"),
 ]
 
@@ -31,7 +31,7 @@ def run(arguments, folder):
 class MakeDatasetTest(unittest.TestCase):
     def test_file(self):
         with tempfile.TemporaryDirectory() as folder:
-            done = run("mix.h5 --samples=200 --min-bytes=1K --max-bytes=16K --seed=3", folder)
+            done = run("mix.h5 --samples=200 --min-sample=1K --max-sample=16K --seed=3", folder)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertTrue(done.stdout.startswith("mix.h5: 200 samples (mixed), "), done.stdout)
             self.assertEqual(os.listdir(folder), ["mix.h5"])
@@ -66,7 +66,8 @@ class MakeDatasetTest(unittest.TestCase):
 
     def test_what_does_not_fit_leaves_nothing(self):
         with tempfile.TemporaryDirectory() as folder:
-            done = run("x.h5 --samples=1000000 --min-bytes=1G --max-bytes=1G --kind=images", folder)
+            done = run("x.h5 --samples=1000000 --min-sample=1G --max-sample=1G --kind=images",
+                       folder)
             self.assertEqual(done.returncode, 4, done.stderr)
             limited = subprocess.run(
                 ["bash", "-c", f"ulimit -f 100; '{LOCKSTEP}' make-dataset x.h5 --samples=100"],

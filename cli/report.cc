@@ -1,4 +1,5 @@
-// `lockstep report RUN.h5 … -o report.html`: checks the files, then runs the program that draws.
+// `lockstep report RUN.h5 … --output=report.html`: checks the files, then runs the program that
+// draws.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -50,13 +51,14 @@ Result<ExitCode> Report(Options options) {
 
 Work AddReport(ArgumentParser& parser) {
   auto options = std::make_shared<Options>();
-  parser.Add("RUN", options->paths, "Run files (.h5); several are compared").Required();
-  parser.Add("-o,--output", options->output, "The page to write").Required();
-  parser.Add("--candidate", options->candidates,
-             "Runs to compare with the others; otherwise the last run is");
-  parser.Add("--figures", options->figures,
+  parser.Add("RUN=FILE", options->paths, "Run files (.h5); several are compared").Required();
+  parser.Add("--output=FILE", options->output, "File to write (the page)").Required();
+  parser.Add("--candidate=FILE", options->candidates,
+             "Launches of the candidate (compared with the others; default: the last run)");
+  parser.Add("--figures=FOLDER", options->figures,
              "Also write every figure as SVG and PNG to this directory");
-  parser.Add("--title", options->title, "Heading of the page");
+  parser.Add("--title=TEXT", options->title, "Heading of the page");
+  parser.Renamed("-o", "--output");
   return [options] { return Report(*options); };
 }
 

@@ -44,8 +44,9 @@ Result<std::vector<Side>> SidesOf(const Options& options) {
   std::vector<Side> sides(1);
   for (const std::string& word : options.words) {
     if (word == "--output" || word.starts_with("--output=")) {
-      return InvalidInput("run: " + word +
-                          " in the command; every launch gets a file of its own: see run --output");
+      return InvalidInput(
+          "run: " + word +
+          " in the command; every launch gets a file of its own: see run --output-folder");
     }
     if (word == "--") {
       sides.emplace_back();
@@ -73,13 +74,14 @@ Status MakeFolder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) {
-    return EnvironmentError(fmt::format("--output: '{}' can't be made ({}); choose another place",
-                                        folder.string(), error.message()));
+    return EnvironmentError(
+        fmt::format("--output-folder: '{}' can't be made ({}); choose another place",
+                    folder.string(), error.message()));
   }
   if (fs::is_empty(folder, error)) return OkStatus();
-  return InvalidInput(
-      fmt::format("--output: '{}' holds files; name a new folder, so that launches are not mixed",
-                  folder.string()));
+  return InvalidInput(fmt::format(
+      "--output-folder: '{}' holds files; name a new folder, so that launches are not mixed",
+      folder.string()));
 }
 
 std::string LastLineOf(const std::string& path) {
@@ -162,16 +164,19 @@ Result<ExitCode> Run(const Options& options) {
 Work AddRun(ArgumentParser& parser) {
   auto options = std::make_shared<Options>();
   parser
-      .Add("COMMAND", options->words,
+      .Add("COMMAND=WORD", options->words,
            "After `--`: mpirun and a bench_ program; a second `--` and command is compared with it")
       .Required();
-  parser.Add("--launches", options->launches, "Launches of each command")
+  parser.Add("--launches=COUNT", options->launches, "Launches of each command")
       .Between(1, 10'000)
       .ShowDefault();
-  parser.Add("--limit", options->limit_seconds, "Seconds after which a launch is ended")
+  parser.Add("--launch-limit=TIME", options->limit_seconds, "Time after which a launch is ended")
       .BetweenReals(1, 86'400)
       .ShowDefault();
-  parser.Add("--output", options->output, "A new folder (default: below results/launches)");
+  parser.Add("--output-folder=FOLDER", options->output,
+             "Folder to write (a new one; default: below results/launches)");
+  parser.Renamed("--limit", "--launch-limit");
+  parser.Renamed("--output", "--output-folder");
   return [options] { return Run(*options); };
 }
 

@@ -27,7 +27,8 @@ class RunTest(unittest.TestCase):
         return sorted(os.path.relpath(path, self.folder) for path in found)
 
     def test_one_command_has_a_row_a_case(self):
-        code, out, err = run("--launches=2", "--output", self.folder, "--", *_MPIRUN, *_BENCH)
+        code, out, err = run("--launches=2", "--output-folder", self.folder, "--", *_MPIRUN,
+                             *_BENCH)
         self.assertEqual((code, err), (0, ""), out)
         self.assertEqual(self.files(), ["001.h5", "002.h5"])
         lines = out.splitlines()
@@ -38,7 +39,8 @@ class RunTest(unittest.TestCase):
         self.assertNotIn(" - ", lines[3])
 
     def test_two_commands_are_launched_in_turn_and_compared(self):
-        code, out, err = run("--launches=2", "--output", self.folder, "--", *_MPIRUN, *_BENCH, "--",
+        code, out, err = run("--launches=2", "--output-folder", self.folder, "--", *_MPIRUN,
+                             *_BENCH, "--",
                              *_MPIRUN, *_BENCH, "--backend=gloo")
         self.assertEqual((code, err), (3, ""), "too few launches decide nothing\n" + out)
         self.assertEqual(self.files(), ["base/001.h5", "base/002.h5", "candidate/001.h5",
@@ -50,7 +52,8 @@ class RunTest(unittest.TestCase):
                          ["base", "candidate", "candidate", "base"])
 
     def test_a_launch_without_a_result_ends_it_at_once(self):
-        code, out, err = run("--launches=3", "--output", self.folder, "--", *_MPIRUN, *_BENCH,
+        code, out, err = run("--launches=3", "--output-folder", self.folder, "--", *_MPIRUN,
+                             *_BENCH,
                              "--backend=none")
         self.assertEqual((code, out), (2, ""))
         self.assertRegex(err, r"^lockstep: launch 1 left no result file \(exit code 2\): .*\n$")
@@ -58,9 +61,10 @@ class RunTest(unittest.TestCase):
 
     def test_what_is_typed_wrongly_is_named(self):
         for words, said in (
-                (["--output=" + self.folder, "--", "true", "--output=x"], "--output=x in the"),
-                (["--output=" + self.folder, "--", "a", "--", "b", "--", "c"], "3 commands"),
-                (["--output=" + self.folder, "--", "a", "--"], "an empty command"),
+                (["--output-folder=" + self.folder, "--", "true", "--output=x"],
+                 "--output=x in the"),
+                (["--output-folder=" + self.folder, "--", "a", "--", "b", "--", "c"], "3 commands"),
+                (["--output-folder=" + self.folder, "--", "a", "--"], "an empty command"),
                 (["--launches=0", "--", "true"], "--launches")):
             code, out, err = run(*words)
             self.assertEqual((code, out), (2, ""), words)
@@ -69,7 +73,7 @@ class RunTest(unittest.TestCase):
         os.makedirs(self.folder)
         with open(os.path.join(self.folder, "old.h5"), "w", encoding="utf-8"):
             pass
-        code, _, err = run("--output", self.folder, "--", "true")
+        code, _, err = run("--output-folder", self.folder, "--", "true")
         self.assertEqual(code, 2)
         self.assertIn("holds files", err)
 

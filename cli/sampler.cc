@@ -85,23 +85,29 @@ Result<ExitCode> PrintSampler(Arguments arguments) {
 Work AddSampler(ArgumentParser& parser) {
   auto arguments = std::make_shared<Arguments>();
   datasets::sampler::SamplerOptions& options = arguments->sampler;
-  parser.Add("--n", options.samples, "Samples of the dataset").Required();
-  parser.Add("--world", options.world, "Ranks").Required();
-  parser.Add("--rank", options.rank, "The rank").Required();
-  parser.Add("--seed", arguments->seed, "Seed of the sampler, -2^63 to 2^64-1").ShowDefault();
-  parser.Add("--epoch", options.epoch, "As set by set_epoch").ShowDefault();
+  parser.Add("--samples=COUNT", options.samples, "Samples of the dataset").Required();
+  parser.Add("--ranks=COUNT", options.world, "Number of ranks").Required();
+  parser.Add("--rank=RANK", options.rank, "The rank whose indices are printed").Required();
+  parser
+      .Add("--seed=SEED", arguments->seed,
+           "Seed of all that is random (of the sampler, -2^63 to 2^64-1)")
+      .ShowDefault();
+  parser.Add("--epoch=COUNT", options.epoch, "As set by set_epoch").ShowDefault();
   parser.Flag("--no-shuffle", arguments->no_shuffle, "shuffle=False");
   parser.Flag("--drop-last", options.drop_last, "drop_last=True");
   parser
-      .Add("--torch", arguments->torch,
-           "PyTorch whose rules count: 1.9, 1.13 (also for 2.0 to 2.5) or 2.6; they differ "
-           "from n = 214748364 on")
+      .Add("--torch=VERSION", arguments->torch,
+           "PyTorch whose rules count (1.9, 1.13, also for 2.0 to 2.5, or 2.6; they differ from "
+           "214748364 samples on)")
       .ShowDefault();
   parser
-      .Add("--format", arguments->format,
-           "text: an index a line; json; fnv: count, 64-bit FNV sum, first five")
+      .Add("--format=WORD", arguments->format,
+           "Form of what is printed (text: an index a line; json; fnv: count, 64-bit FNV sum, "
+           "first five)")
       .OneOf({"text", "json", "fnv"})
       .ShowDefault();
+  parser.Renamed("--n", "--samples");
+  parser.Renamed("--world", "--ranks");
   return [arguments] { return PrintSampler(*arguments); };
 }
 

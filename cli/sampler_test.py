@@ -10,15 +10,15 @@ GOLDEN = "datasets/sampler/testdata/golden.txt"
 
 # Arguments -> what the error must say.
 BAD_INPUT = [
-    ("--world=2 --rank=0", "--n is required"),
-    ("--n=10 --world=2 --rank=2", "--rank: 2 is no rank of 2; give a number from 0 to 1"),
-    ("--n=10 --world=0 --rank=0", "--world: 0 ranks; give a number from 1 to 2^31"),
-    ("--n=-1 --world=1 --rank=0", "--n: -1 samples"),
-    ("--n=ten --world=1 --rank=0", "--n"),
-    ("--n=10 --world=1 --rank=0 --seed=18446744073709551616", "is no seed of PyTorch"),
-    ("--n=10 --world=1 --rank=0 --seed=x", "--seed: 'x'"),
-    ("--n=10 --world=1 --rank=0 --torch=3", "--torch: '3'"),
-    ("--n=10 --world=1 --rank=0 --format=xml", "--format"),
+    ("--ranks=2 --rank=0", "--samples is required"),
+    ("--samples=10 --ranks=2 --rank=2", "--rank: 2 is no rank of 2; give a number from 0 to 1"),
+    ("--samples=10 --ranks=0 --rank=0", "--ranks: 0 ranks; give a number from 1 to 2^31"),
+    ("--samples=-1 --ranks=1 --rank=0", "--samples: -1 samples"),
+    ("--samples=ten --ranks=1 --rank=0", "--samples"),
+    ("--samples=10 --ranks=1 --rank=0 --seed=18446744073709551616", "is no seed of PyTorch"),
+    ("--samples=10 --ranks=1 --rank=0 --seed=x", "--seed: 'x'"),
+    ("--samples=10 --ranks=1 --rank=0 --torch=3", "--torch: '3'"),
+    ("--samples=10 --ranks=1 --rank=0 --format=xml", "--format"),
 ]
 
 
@@ -37,7 +37,7 @@ class SamplerTest(unittest.TestCase):
                     continue
                 case, result = line.strip().split(" => ")
                 n, world, rank, seed, epoch, shuffle, drop_last = case.split()[1:]
-                arguments = (f"--n={n} --world={world} --rank={rank} --seed={seed} "
+                arguments = (f"--samples={n} --ranks={world} --rank={rank} --seed={seed} "
                              f"--epoch={epoch} --format=fnv")
                 arguments += " --drop-last" if drop_last == "1" else ""
                 arguments += "" if shuffle == "1" else " --no-shuffle"
@@ -47,17 +47,17 @@ class SamplerTest(unittest.TestCase):
         self.assertEqual(lines, 20)
 
     def test_formats(self):
-        case = "--n=10 --world=3 --rank=2"
+        case = "--samples=10 --ranks=3 --rank=2"
         self.assertEqual(run(case).stdout, "7\n9\n6\n1\n")
         found = json.loads(run(case + " --seed=-0 --format=json").stdout)
         self.assertEqual(found["indices"], [7, 9, 6, 1])
         self.assertEqual((found["n"], found["world"], found["rank"], found["count"]), (10, 3, 2, 4))
-        self.assertEqual(run("--n=0 --world=3 --rank=2").stdout, "")
-        self.assertEqual(run("--n=3 --world=8 --rank=1 --drop-last").stdout, "")
-        self.assertEqual(run("--n=7 --world=3 --rank=1 --no-shuffle").stdout, "1\n4\n0\n")
+        self.assertEqual(run("--samples=0 --ranks=3 --rank=2").stdout, "")
+        self.assertEqual(run("--samples=3 --ranks=8 --rank=1 --drop-last").stdout, "")
+        self.assertEqual(run("--samples=7 --ranks=3 --rank=1 --no-shuffle").stdout, "1\n4\n0\n")
 
     def test_output_streams(self):
-        arguments = "--n=4000000000000 --world=2 --rank=1 --no-shuffle"
+        arguments = "--samples=4000000000000 --ranks=2 --rank=1 --no-shuffle"
         with subprocess.Popen([LOCKSTEP, "sampler"] + arguments.split(), stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True) as process:
             self.assertEqual([process.stdout.readline() for _ in range(3)], ["1\n", "3\n", "5\n"])
@@ -73,7 +73,7 @@ class SamplerTest(unittest.TestCase):
                 self.assertIn(says, done.stderr)
 
     def test_what_does_not_fit_is_refused(self):
-        done = run("--n=4000000000000000 --world=2 --rank=0")
+        done = run("--samples=4000000000000000 --ranks=2 --rank=0")
         self.assertEqual(done.returncode, 4, done.stderr)
         self.assertIn("do not fit", done.stderr)
 

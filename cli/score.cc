@@ -17,7 +17,7 @@ namespace {
 
 struct Options {
   std::vector<std::string> paths;
-  std::string format = "table";
+  std::string format = "text";
 };
 
 Result<results::score::Scoreboard> ScoreFiles(const std::vector<std::string>& paths) {
@@ -54,8 +54,11 @@ Result<ExitCode> Score(const Options& options) {
 
 Work AddScore(ArgumentParser& parser) {
   auto options = std::make_shared<Options>();
-  parser.Add("RUN", options->paths, "Result files of stress (.h5)").Required();
-  parser.Add("--format", options->format, "table or json").OneOf({"table", "json"}).ShowDefault();
+  parser.Add("RUN=FILE", options->paths, "Result files of stress (.h5)").Required();
+  parser.Add("--format=WORD", options->format, "Form of what is printed (text or json)")
+      .OneOf({"text", "json"})
+      .WordRenamed("table", "text")
+      .ShowDefault();
   return [options] { return Score(*options); };
 }
 

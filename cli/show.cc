@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 struct Options {
   std::vector<std::string> paths;
-  std::string format = "table";
+  std::string format = "text";
   bool wide = false;
   bool environment = false;
   bool history = false;
@@ -46,9 +46,9 @@ std::string Format(const results::store::Run& run, const Options& options) {
 
 Status ShowFile(const std::string& path, const Options& options) {
   LOCKSTEP_ASSIGN_OR_RETURN(const results::store::Run run, results::store::ReadRun(path));
-  if (options.paths.size() > 1 && options.format == "table") fmt::print("{}\n", path);
+  if (options.paths.size() > 1 && options.format == "text") fmt::print("{}\n", path);
   fmt::print("{}", Format(run, options));
-  if (options.paths.size() > 1 && options.format == "table") fmt::print("\n");
+  if (options.paths.size() > 1 && options.format == "text") fmt::print("\n");
   return OkStatus();
 }
 
@@ -88,9 +88,9 @@ Status ShowDirectory(const std::string& directory) {
 
 Result<ExitCode> Show(const Options& options) {
   const bool more = options.wide || options.environment || options.history || options.skew;
-  if (options.format != "table" && more) {
+  if (options.format != "text" && more) {
     return InvalidInput(
-        fmt::format("--wide, --skew, --environment and --history go with --format=table, not {}; "
+        fmt::format("--wide, --skew, --environment and --history go with --format=text, not {}; "
                     "leave one out (jsonl has the figures of --skew)",
                     options.format));
   }
@@ -111,16 +111,19 @@ Result<ExitCode> Show(const Options& options) {
 
 Work AddShow(ArgumentParser& parser) {
   auto options = std::make_shared<Options>();
-  parser.Add("RUN", options->paths, "Run files (.h5) or directories of them").Required();
-  parser.Add("--format", options->format, "table, nccl-tests, jsonl or csv")
-      .OneOf({"table", "nccl-tests", "jsonl", "csv"})
+  parser.Add("RUN=FILE", options->paths, "Run files (.h5) or directories of them").Required();
+  parser
+      .Add("--format=WORD", options->format,
+           "Form of what is printed (text, nccl-tests, jsonl or csv)")
+      .OneOf({"text", "nccl-tests", "jsonl", "csv"})
+      .WordRenamed("table", "text")
       .ShowDefault();
   parser.Flag("--wide", options->wide, "All columns in the table");
   parser.Flag("--skew", options->skew,
               "Also print how far apart the ranks came, and how long it took from then on");
   parser.Flag("--environment", options->environment, "Also print machine and software");
   parser.Flag("--history", options->history, "Also print the newest events of every rank");
-  parser.Add("--events", options->events, "How many events of a rank --history prints")
+  parser.Add("--events=COUNT", options->events, "How many events of a rank --history prints")
       .Between(1, 1'000'000'000)
       .ShowDefault();
   return [options] { return Show(*options); };

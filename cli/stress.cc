@@ -1,4 +1,5 @@
-// `lockstep stress -n RANKS …`: stress with a launch for every case, and one result of them all.
+// `lockstep stress --ranks=RANKS …`: stress with a launch for every case, and one result of them
+// all.
 #include <fmt/format.h>
 #include <stdlib.h>
 
@@ -101,11 +102,11 @@ std::string TextOf(const std::string& path) {
 
 // What stress itself said at the end, without its name; empty: nothing.
 std::string ErrorIn(const std::string& log) {
-  constexpr std::string_view kName = "stress: ";
+  constexpr std::string_view kName = "lockstep-stress: ";
   std::string error;
   std::istringstream lines(log);
   for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("stress: note: ")) continue;
+    if (line.starts_with("lockstep-stress: note: ")) continue;
     if (line.starts_with(kName)) error = line.substr(kName.size());
   }
   return error;
@@ -230,10 +231,10 @@ Result<stress::harness::StressOptions> ParseRest(const std::vector<std::string>&
       const stress::harness::StressCommandLine line,
       stress::harness::ParseStressCommandLine(static_cast<int>(argv.size()), argv.data()));
   if (!line.options || line.options->list) {
-    return InvalidInput("for --list and the options of stress itself, call stress");
+    return InvalidInput("for --list and the options of stress itself, call lockstep-stress");
   }
   if (line.options->backend == "sim") {
-    return InvalidInput("--backend=sim launches nothing; call stress --backend=sim");
+    return InvalidInput("--backend=sim launches nothing; call lockstep-stress --backend=sim");
   }
   return *line.options;
 }
@@ -298,12 +299,16 @@ Result<ExitCode> Stress(const Options& options, const std::string& command_line)
 Work AddStress(ArgumentParser& parser) {
   auto options = std::make_shared<Options>();
   options->launcher = DefaultLauncher();
-  parser.Add("-n,--np", options->ranks, "Ranks of every launch").Required().Between(1, 100'000);
-  parser.Add("--launcher", options->launcher, "What starts the ranks, without -n").ShowDefault();
-  parser.Footer("All other options are those of stress (stress --help)");
+  parser.Add("--ranks=COUNT", options->ranks, "Number of ranks (of every launch)")
+      .Required()
+      .Between(1, 100'000);
+  parser.Add("--launcher=COMMAND", options->launcher, "What starts the ranks, without their number")
+      .ShowDefault();
+  parser.Renamed("-n,--np", "--ranks");
+  parser.Footer("All other options are those of lockstep-stress (lockstep-stress --help)");
   parser.KeepUnknown(options->rest);
   return [options] {
-    return Stress(*options, fmt::format("lockstep stress -n {} {}", options->ranks,
+    return Stress(*options, fmt::format("lockstep stress --ranks={} {}", options->ranks,
                                         fmt::join(options->rest, " ")));
   };
 }

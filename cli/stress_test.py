@@ -21,7 +21,7 @@ class StressTest(unittest.TestCase):
         self.json = os.path.join(self.folder, "all.json")
 
     def command(self, *arguments):
-        return [LOCKSTEP, "stress", "-n", "2", f"--output={self.path}", f"--json={self.json}",
+        return [LOCKSTEP, "stress", "--ranks=2", f"--output={self.path}", f"--json={self.json}",
                 *arguments]
 
     def run_it(self, *arguments, seconds=120):
@@ -67,7 +67,8 @@ class StressTest(unittest.TestCase):
         # Of streams it is known beforehand; of the other one only its launch can tell.
         launcher = os.path.join(self.folder, "launcher")
         with open(launcher, "w", encoding="utf-8") as file:
-            file.write('#!/bin/sh\ncase "$*" in *case6*) echo "stress: only on Sundays"; exit 2;; '
+            file.write('#!/bin/sh\n'
+                       'case "$*" in *case6*) echo "lockstep-stress: only on Sundays"; exit 2;; '
                        'esac\nexec mpirun --oversubscribe --bind-to none "$@"\n')
         os.chmod(launcher, 0o755)
         done = self.run_it("--backend=mpi", "--scenario=custom_kernel/buffer_reuse_event",

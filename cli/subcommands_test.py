@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
-COMMANDS = {"matrix": "--nccl-wheels", "nightly": "--profile", "scoreboard": "--seeds",
+COMMANDS = {"matrix": "--nccl-wheels", "nightly": "--profile", "scoreboard": "--repeat",
             "testbed": "--boot-ids"}
 CONFIGURATIONS = "".join("[[configuration]]\nname = '%s'\n" % name for name in "ab")
 
@@ -45,7 +45,7 @@ class SubcommandsTest(unittest.TestCase):
             for command, more in (("nightly", ""), ("matrix", CONFIGURATIONS)):
                 with open(plan, "w", encoding="utf-8") as file:
                     file.write("ranks = 2\n" + more)
-                done = said(command, plan, "--programs=" + folder, "--output=" + folder)
+                done = said(command, plan, "--programs=" + folder, "--output-folder=" + folder)
                 self.assertEqual(done.returncode, 4, done)
                 self.assertIn("is not installed", done.stderr)
 

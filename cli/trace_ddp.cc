@@ -46,7 +46,6 @@ Status Check(std::string_view option, std::string_view text,
 
 Result<Choice> ReadChoice(const Arguments& arguments) {
   Choice choice;
-  LOCKSTEP_RETURN_IF_ERROR(Check("--format", arguments.format, {"text", "golden", "json"}));
   LOCKSTEP_RETURN_IF_ERROR(Check("--backend", arguments.backend, {"sim", "null", "gloo"}));
   LOCKSTEP_ASSIGN_OR_RETURN(choice.rules, comm::sim::ParseSimRules("--sim-rules", arguments.rules));
   LOCKSTEP_ASSIGN_OR_RETURN(choice.scenario.torch,
@@ -80,9 +79,9 @@ Result<bool> TraceOne(const stress::scenario::Scenario& scenario, const Argument
           ? trace_ddp::TraceWithGloo(program, scenario.ranks, arguments.timeout_seconds)
           : trace_ddp::TraceWithSim(program, scenario.ranks, choice.rules));
   const trace_ddp::TraceTitle title = {scenario.name, program, scenario.ranks};
-  const auto print = arguments.format == "golden" ? trace_ddp::GoldenText
-                     : arguments.format == "json" ? trace_ddp::JsonText
-                                                  : trace_ddp::TableText;
+  const auto print = arguments.format == "golden"  ? trace_ddp::GoldenText
+                     : arguments.format == "jsonl" ? trace_ddp::JsonText
+                                                   : trace_ddp::TableText;
   fmt::print("{}", print(title, ranks));
   for (const trace_ddp::TracedRank& rank : ranks) {
     if (!rank.finished()) return false;
@@ -110,29 +109,33 @@ Result<ExitCode> Trace(const Arguments& arguments) {
 Work AddTraceDdp(ArgumentParser& parser) {
   auto arguments = std::make_shared<Arguments>();
   parser
-      .Add("PROGRAM", arguments->paths,
+      .Add("PROGRAM=FILE", arguments->paths,
            "Scenario files whose workload is ddp_training; exit code 1 when a rank fails "
            "or would wait for ever")
       .Required();
   parser
-      .Add("--format", arguments->format,
-           "text: a column a rank; golden: as recordings of PyTorch; json: a line a program")
+      .Add("--format=WORD", arguments->format,
+           "Form of what is printed (text: a column for each rank; golden: as recordings of "
+           "PyTorch; jsonl: a line for each program)")
+      .OneOf({"text", "golden", "jsonl"})
+      .WordRenamed("json", "jsonl")
       .ShowDefault();
   parser
-      .Add("--backend", arguments->backend,
-           "sim: in virtual time; null: the same, since join's flags must come from "
-           "somewhere where there is no library; gloo: that library, over loopback")
+      .Add("--backend=WORD", arguments->backend,
+           "Communication library (sim: virtual time; null: the same, since join's flags must come "
+           "from somewhere; gloo: over loopback)")
       .ShowDefault();
   parser
-      .Add("--sim-rules", arguments->rules,
-           "Whose matching of collectives sim imitates: nccl, mpi or gloo")
+      .Add("--sim-rules=WORD", arguments->rules,
+           "Whose rules the simulation follows (nccl, mpi or gloo)")
       .ShowDefault();
-  parser.Add("--ranks", arguments->ranks, "Number of ranks. Default: the program's")
+  parser.Add("--ranks=COUNT", arguments->ranks, "Number of ranks (default: the program's)")
       .Between(1, kMaxRanks);
-  parser.Add("--torch", arguments->torch, "PyTorch whose rules count: 1.9, 1.13 or 2.6")
+  parser.Add("--torch=VERSION", arguments->torch, "PyTorch whose rules count (1.9, 1.13 or 2.6)")
       .ShowDefault();
   parser
-      .Add("--timeout", arguments->timeout_seconds, "Seconds of silence that gloo takes for a hang")
+      .Add("-T,--timeout=TIME", arguments->timeout_seconds,
+           "Silence of a rank that is taken for a hang (by gloo)")
       .BetweenReals(0.1, 3600.0)
       .ShowDefault();
   return [arguments] { return Trace(*arguments); };

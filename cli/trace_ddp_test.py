@@ -122,7 +122,7 @@ class TraceDdpTest(unittest.TestCase):
 
     def test_a_barrier_inside_join_hangs_both_ranks(self):
         text = UNEVEN + 'join = true\nbarrier = "in_loop"\n'
-        ranks = json.loads(run_text(text, "--format=json").stdout)["ranks"]
+        ranks = json.loads(run_text(text, "--format=jsonl").stdout)["ranks"]
         self.assertEqual([rank["outcome"] for rank in ranks], ["hung", "hung"])
         self.assertIn("all_reduce f32 x 1", ranks[0]["message"])
         self.assertIn("barrier", ranks[1]["message"])
@@ -141,7 +141,7 @@ class TraceDdpTest(unittest.TestCase):
     def test_random_programs_end_no_command(self):
         """Whatever comes of a program, the command says it of every rank, and no signal ends it."""
         for torn in random_programs(seed=13, count=24):
-            done = run_text(torn, "--backend=gloo", "--timeout=0.5", "--format=json")
+            done = run_text(torn, "--backend=gloo", "--timeout=0.5", "--format=jsonl")
             self.assertIn(done.returncode, (0, 1), torn + done.stderr)
             self.assertEqual(done.stderr, "", torn)
             ranks = json.loads(done.stdout)["ranks"]
@@ -170,7 +170,7 @@ class TraceDdpTest(unittest.TestCase):
                 self.assertRegex(done.stdout, line)
 
     def test_an_exception_is_the_ranks_end(self):
-        done = run_text(UNEVEN + "join = true\njoin_throw = true\n", "--format=json")
+        done = run_text(UNEVEN + "join = true\njoin_throw = true\n", "--format=jsonl")
         self.assertEqual(done.returncode, 1)
         ranks = json.loads(done.stdout)["ranks"]
         self.assertEqual([rank["outcome"] for rank in ranks], ["failed", "failed"])
@@ -184,7 +184,7 @@ class TraceDdpTest(unittest.TestCase):
 
     def test_models_of_datasets(self):
         text = 'name = "t/m"\nranks = 1\n[workload]\nkind = "ddp_training"\nmodel = "resnet50"\n'
-        done = run_text(text + "inputs = 2\n", "--format=json")
+        done = run_text(text + "inputs = 2\n", "--format=jsonl")
         self.assertEqual(done.returncode, 0, done.stderr)
         sections = json.loads(done.stdout)["ranks"][0]["sections"]
         counts = [call["count"] for call in sections[2]["collectives"]
@@ -196,7 +196,7 @@ class TraceDdpTest(unittest.TestCase):
         for arguments, says in [
                 ([], "PROGRAM is required"),
                 (["no/such.toml"], "'no/such.toml' does not exist"),
-                ([good, "--format=xml"], "--format: 'xml' is unknown; choose from text"),
+                ([good, "--format=xml"], "--format: 'xml' is none of text, golden, jsonl"),
                 ([good, "--backend=mpi"], "'mpi' is unknown; choose from sim, null, gloo"),
                 ([good, "--sim-rules=tcp"], "--sim-rules: there are no rules 'tcp'"),
                 ([good, "--torch=3"], "--torch: '3'"),

@@ -24,16 +24,17 @@ struct Options {
   std::string min_change = "2%";
   std::string peer_effect = "5%";
   std::string cases = "*";
-  std::string format = "table";
+  std::string format = "text";
 };
 
 Result<ExitCode> RunTrend(const Options& options) {
   results::compare::TrendOptions how;
-  LOCKSTEP_ASSIGN_OR_RETURN(how.night_gap_seconds, ParseSeconds("--night-gap", options.night_gap));
-  LOCKSTEP_ASSIGN_OR_RETURN(how.change_min,
-                            results::compare::ParseFraction("--min-change", options.min_change));
-  LOCKSTEP_ASSIGN_OR_RETURN(how.peer_min,
-                            results::compare::ParseFraction("--peer-effect", options.peer_effect));
+  LOCKSTEP_ASSIGN_OR_RETURN(how.night_gap_seconds,
+                            ParseSeconds("--night-gap=TIME", options.night_gap));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      how.change_min, results::compare::ParseFraction("--min-change=PERCENT", options.min_change));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      how.peer_min, results::compare::ParseFraction("--peer-effect=PERCENT", options.peer_effect));
   how.recent_nights = static_cast<std::size_t>(options.recent_nights);
   how.cases = options.cases;
   LOCKSTEP_ASSIGN_OR_RETURN(
@@ -52,25 +53,29 @@ Result<ExitCode> RunTrend(const Options& options) {
 
 Work AddTrend(ArgumentParser& parser) {
   auto options = std::make_shared<Options>();
-  parser.Add("DIR", options->names, "Directories with run files (and those below), or runs")
+  parser.Add("DIR=FOLDER", options->names, "Directories with run files (and those below), or runs")
       .Required();
   parser
-      .Add("--night-gap", options->night_gap,
+      .Add("--night-gap=TIME", options->night_gap,
            "Launches of a machine farther apart than this belong to different nights")
       .ShowDefault();
   parser
-      .Add("--recent", options->recent_nights,
+      .Add("--recent=COUNT", options->recent_nights,
            "A slower level that began within so many nights is a regression")
       .Between(1, 100'000)
       .ShowDefault();
-  parser.Add("--min-change", options->min_change, "The least change of level told").ShowDefault();
+  parser.Add("--min-change=PERCENT", options->min_change, "The least change of level told")
+      .ShowDefault();
   parser
-      .Add("--peer-effect", options->peer_effect,
+      .Add("--peer-effect=PERCENT", options->peer_effect,
            "From how much on a machine is slow beside its peers")
       .ShowDefault();
-  parser.Add("--cases", options->cases, "A glob: which cases").ShowDefault();
-  parser.Add("--format", options->format, "table, json, markdown or junit")
-      .OneOf({"table", "json", "markdown", "junit"})
+  parser.Add("--cases=GLOB", options->cases, "Which cases count").ShowDefault();
+  parser
+      .Add("--format=WORD", options->format,
+           "Form of what is printed (text, json, markdown or junit)")
+      .OneOf({"text", "json", "markdown", "junit"})
+      .WordRenamed("table", "text")
       .ShowDefault();
   return [options] { return RunTrend(*options); };
 }

@@ -11,17 +11,19 @@ namespace lockstep::cli {
 
 Work AddWatch(ArgumentParser& parser) {
   auto options = std::make_shared<watch::run::WatchOptions>();
-  parser.Add("COMMAND", options->command, "After `--`: the launcher and its arguments").Required();
-  parser.Add("--on-hang", options->on_hang, "What to do when ranks are proved to be stuck")
+  parser.Add("COMMAND=WORD", options->command, "After `--`: the launcher and its arguments")
+      .Required();
+  parser.Add("--on-hang=WORD", options->on_hang, "What to do when ranks are proved to be stuck")
       .OneOf({"report", "kill"})
       .ShowDefault();
   parser.Flag("--races", options->races, "Also tell of messages that race for MPI_ANY_SOURCE");
   parser
-      .Add("--silence", options->silence_s,
-           "Suspect a missing call of NCCL after so many seconds without any call; 0: never")
+      .Add("--silence=SECONDS", options->silence_s,
+           "Suspect a missing call of NCCL when nothing was called for so long (0: never)")
       .Between(0, 1'000'000)
       .ShowDefault();
-  parser.Add("--findings", options->findings, "A file: one line a finding, fields between tabs");
+  parser.Add("--findings=FILE", options->findings,
+             "Write the findings to this file (one line each, fields between tabs)");
   return [options]() -> Result<ExitCode> {
     LOCKSTEP_ASSIGN_OR_RETURN(
         const std::filesystem::path library,

@@ -54,7 +54,7 @@ def damaged_library():
 
 def matrix(name, *arguments, content=None):
     output = os.path.join(FOLDER, name)
-    words = [MATRIX, f"--output={output}", f"--programs={PROGRAMS}", *arguments]
+    words = [MATRIX, f"--output-folder={output}", f"--programs={PROGRAMS}", *arguments]
     if content is not None:
         path = os.path.join(FOLDER, name + ".toml")
         with open(path, "w", encoding="utf-8") as file:

@@ -7,8 +7,9 @@ SUBSTITUTIONS = [
     (r"results/runs/FILE\.h5|\bFILE\.h5|\bRUN\.h5", "run.h5", "a run of bench_allreduce"),
     (r"lockstep score run\.h5", "lockstep score stress.h5", "a run of stress"),
     (r"--flight-recorder (DIR|/shared/dumps)", "--flight-recorder dumps", "exported from run.h5"),
-    (r"flight-recorder -o DIR", "flight-recorder -o dumps_again", "a new folder"),
-    (r"--output=DIR\b", "--output=of_a_budget", "a new folder"),
+    (r"flight-recorder --output-folder=DIR",
+     "flight-recorder --output-folder=dumps_again", "a new folder"),
+    (r"--output-folder=DIR\b", "--output-folder=of_a_budget", "a new folder"),
     (r"OLD/matrix\.json NEW/matrix\.json|before/matrix\.json after/matrix\.json",
      "results/matrix/matrix.json results/matrix/matrix.json", "what compat_matrix left"),
     (r"lockstep compare baseline/ night/launches", "lockstep compare old/ night/launches",
@@ -30,16 +31,16 @@ SUBSTITUTIONS = [
     (r"--scenario='network/\*'", "--scenario=network/blackout", "scenarios"),
     (r"'custom_kernel/\*'", "'custom_kernel/buffer_reuse_*' --backend=gloo", "scenarios"),
     (r"--repeat=100", "--repeat=2", "repetitions"),
-    (r"lockstep scoreboard(?! --)|lockstep scoreboard --ranks=2,4 --seeds=20",
-     "lockstep scoreboard --ranks=2 --seeds=1 --healthy=1 --scenario=uneven_inputs/case2 --time=60 "
-     "--output=trials", "launches"),
+    (r"lockstep scoreboard(?! --)|lockstep scoreboard --ranks=2,4 --repeat=20",
+     "lockstep scoreboard --ranks=2 --repeat=1 --healthy=1 --scenario=uneven_inputs/case2 "
+     "--time-budget=60 --output-folder=trials", "launches"),
     (r"--launches=\d+", "--launches=1", "launches"),
     (r"--trials=1000000 --jobs=4", "--trials=50 --jobs=2", "trials"),
     (r"--trials=100\b", "--trials=2", "trials"),
     (r"--trials=20\b", "--trials=1", "trials"),
-    (r"nightly --profile=\w+( --budget=20min)?", "nightly small_night.toml", "an hour"),
+    (r"nightly --profile=\w+( --time-budget=20min)?", "nightly small_night.toml", "an hour"),
     (r"scripts/examples/matrix\.toml", "small_matrix.toml", "minutes"),
-    (r"--output=before", "--output=results/before", "a new folder"),
+    (r"--output-folder=before", "--output-folder=results/before", "a new folder"),
 ]
 
 # (pattern of the command as printed, why it is not run).

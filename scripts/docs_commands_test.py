@@ -82,7 +82,7 @@ class CommandsTest(unittest.TestCase):
             cls.must(run + name)
         cls.must("mpirun -np 2 lockstep-stress --backend=gloo --scenario=uneven_inputs/case1 "
                  "--output=stress.h5")
-        cls.must("lockstep export run.h5 --format=flight-recorder -o dumps")
+        cls.must("lockstep export run.h5 --format=flight-recorder --output-folder=dumps")
         cls.must("mkdir -p results/runs results/nightly/1/launches && cp run.h5 results/runs && "
                  "cp run.h5 results/nightly/1/launches")
         with open(os.path.join(TREE, "docs/ddp_step.md"), encoding="utf-8") as page:

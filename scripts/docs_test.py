@@ -16,9 +16,15 @@ sys.path[:0] = [os.path.join(TREE, "scripts"), os.path.join(TREE, "scripts/packa
 # pylint: disable=wrong-import-position
 from docs_figures import OPTIONS, PAGES, filled, read
 from launches import installed_name
-from documentation import options_page
+from documentation import clashes, options_of, options_page, words_page
 
 FAULTS = "docs/faults.md"
+WORDS = "docs/option_words.md"
+# Letters of nccl-tests, and -h. No other program gives them another meaning.
+LETTERS = {"-h": "--help", "-b": "--minbytes", "-e": "--maxbytes", "-i": "--stepbytes",
+           "-f": "--stepfactor", "-n": "--iters", "-w": "--warmup_iters", "-c": "--check",
+           "-o": "--op", "-d": "--datatype", "-r": "--root", "-z": "--blocking",
+           "-T": "--timeout"}
 MOST_WORDS = 35          # of a sentence
 MOST_MEDIAN_WORDS = 16   # of the README's sentences
 MOST_README_LINES = 150
@@ -106,7 +112,11 @@ class DocsTest(unittest.TestCase):
 
     def test_every_flag_in_the_documentation_exists(self):
         known = FOREIGN.union(*(FLAG.findall(text) for text in self.help.values()))
-        unknown = {f"{page}: {flag}" for page, text in self.pages.items()
+        # What it tables first are spellings of earlier versions.
+        pages = dict(self.pages, **{"CHANGELOG.md": re.sub(r"^\|[^|]*", "",
+                                                           self.pages["CHANGELOG.md"],
+                                                           flags=re.MULTILINE)})
+        unknown = {f"{page}: {flag}" for page, text in pages.items()
                    for flag in FLAG.findall(text)
                    if flag not in known and not flag.startswith("--benchmark_")}
         self.assertEqual(sorted(unknown), [])
@@ -114,6 +124,22 @@ class DocsTest(unittest.TestCase):
     def test_the_page_of_options_is_what_the_programs_say(self):
         self.assertEqual(self.pages[OPTIONS], options_page(self.help),
                          "write it anew: bazel run //scripts:docs_test -- --write")
+
+    def test_the_page_of_words_is_what_the_programs_say(self):
+        self.assertEqual(self.pages[WORDS], words_page(self.help),
+                         "write it anew: bazel run //scripts:docs_test -- --write")
+
+    def test_a_word_means_one_thing_in_all_programs(self):
+        self.assertEqual(clashes(self.help), [])
+
+    def test_letters_are_those_of_nccl_tests(self):
+        found = {letter: word for said in self.help.values() for option in options_of(said)
+                 for letter, word in [(option.names[0], option.names[-1])] if len(letter) == 2}
+        self.assertEqual(found, LETTERS)
+
+    def test_help_prints_no_raw_default(self):
+        raw = re.compile(r"\{false\}|=\[|\bINT\b|\bFLOAT\b|\bUINT\b")
+        self.assertEqual([program for program, said in self.help.items() if raw.search(said)], [])
 
     def test_the_page_of_faults_is_what_stress_lists(self):
         self.assertEqual(self.pages[FAULTS], faults_page(),
@@ -177,6 +203,7 @@ def write(path, text):
 if __name__ == "__main__":
     if sys.argv[1:] == ["--write"]:
         write(OPTIONS, options_page(help_of_programs()))
+        write(WORDS, words_page(help_of_programs()))
         write(FAULTS, faults_page())
         for name in PAGES:
             write(name, filled(read(name)))

@@ -6,6 +6,7 @@ import ctypes
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -27,9 +28,33 @@ _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)
 
 
+class _Parser(argparse.ArgumentParser):
+
+    def error(self, message):
+        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+
+class _Renamed(argparse.Action):
+    """Of an earlier version: refused, with today's name."""
+
+    def __call__(self, this, namespace, values, option_string=None):
+        this.error(f"{option_string} is called {self.const} now")
+
+
 def parser(description):
-    return argparse.ArgumentParser(prog=_TYPED, description=description,
-                                   formatter_class=argparse.RawDescriptionHelpFormatter)
+    """Errors are one line; a part of an option's name is no option."""
+    made = _Parser(prog=_TYPED, description=description, allow_abbrev=False, add_help=False,
+                   formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("-h", "--help", action="help", help="Print this help message and exit")
+    return made
+
+
+def renamed(of, **names):
+    """Old spellings of options: renamed(parser, budget="--time-budget"); `_` is a dash."""
+    for old, now in names.items():
+        dashes = "-" if len(old) == 1 else "--"
+        of.add_argument(dashes + old.replace("_", "-"), action=_Renamed, const=now, nargs="?",
+                        help=argparse.SUPPRESS)
 
 
 def choices(allowed):
@@ -41,6 +66,18 @@ def choices(allowed):
                 raise argparse.ArgumentTypeError(f"'{word}' is none of {', '.join(allowed)}")
         return words
     return parse
+
+
+_UNITS = {"": 1, "s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "m": 60, "min": 60, "h": 3600}
+
+
+def seconds(text):
+    """Of an argument: a time as all programs read it, such as 20, 1.5s, 250ms or 2m."""
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?)([a-z]*)", text)
+    if not found or found[2] not in _UNITS:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a duration; write seconds such as 20, "
+                                         "1.5s, 250ms or 2m")
+    return float(found[1]) * _UNITS[found[2]]
 
 
 def fail(program, code, message):

@@ -28,16 +28,17 @@ class Finished(Folder):
         self.assertEqual((3, "NOT RUN", 3, answer, ""), (
             code, again["verdict"], again["exit_code"], again["earlier"], err))
         self.assertEqual(before, self.state())
-        done = subprocess.run(["scripts/nightly", self.plan(self.TEXT), "--output=" + self.output],
+        done = subprocess.run(["scripts/nightly", self.plan(self.TEXT),
+                               "--output-folder=" + self.output],
                               capture_output=True, text=True, check=False)
         self.assertEqual(3, done.returncode)
         plugin = subprocess.run(["scripts/nightly", self.plan(self.TEXT), "--nagios",
-                                 "--output=" + self.output],
+                                 "--output-folder=" + self.output],
                                 capture_output=True, text=True, check=False)
         self.assertEqual(3, plugin.returncode)
         self.assertRegex(plugin.stdout, r"\ALOCKSTEP NIGHTLY UNKNOWN - NOT RUN: .*\n\Z")
         self.assertRegex(done.stdout, r"^NOT RUN: .*/out was finished on %s, \d+ s ago: "
-                         r"QUALIFIED\. Nothing was run now; give another --output" %
+                         r"QUALIFIED\. Nothing was run now; give another --output-folder" %
                          answer["ended"])
 
     def test_a_plugin_has_other_exit_codes(self):
@@ -99,7 +100,8 @@ class NotInstalled(Folder):
 
     def check(self, text, folder, words):
         done = subprocess.run(
-            ["scripts/nightly", self.plan(text), "--output=" + self.output, "--programs=" + folder],
+            ["scripts/nightly", self.plan(text), "--output-folder=" + self.output,
+             "--programs=" + folder],
             capture_output=True, text=True, check=False)
         self.assertEqual((4, ""), (done.returncode, done.stdout))
         self.assertRegex(done.stderr, r"^nightly: %s.*\n$" % words)
@@ -121,7 +123,7 @@ class NotInstalled(Folder):
             '[[step]]\nname = "%s"\nkind = "%s"\nseconds = 2\nrequired = false\n' % (kind, kind)
             for kind in ("simulation", "soak"))
         done = subprocess.run(
-            ["scripts/nightly", self.plan(text), "--output=" + self.output,
+            ["scripts/nightly", self.plan(text), "--output-folder=" + self.output,
              "--programs=" + self.programs("stress"), "--format=json"],
             capture_output=True, text=True, check=False)
         answer = json.loads(done.stdout)
@@ -145,7 +147,7 @@ class NotInstalled(Folder):
         path = self.plan('budget = "9000s"\nbackends = ["gloo"]\nlauncher = "%s"\n' % launcher +
                          '[[step]]\nname = "soak"\nkind = "soak"\nseconds = 2000\n')
         done = subprocess.run(
-            ["scripts/nightly", path, "--output=" + self.output, "--programs=" + folder,
+            ["scripts/nightly", path, "--output-folder=" + self.output, "--programs=" + folder,
              "--format=json"], capture_output=True, text=True, check=False)
         answer = json.loads(done.stdout)
         self.assertEqual((3, "INCONCLUSIVE"), (done.returncode, answer["verdict"]))

@@ -115,7 +115,7 @@ seconds = 3
             with open(os.path.join(self.output, "logs/fuzz.%d.log" % replicate),
                       encoding="utf-8") as file:
                 said = file.read()
-            self.assertIn("fuzz: seed %d: " % (night * 10**11 + replicate * 10**10), said)
+            self.assertIn("lockstep-fuzz: seed %d: " % (night * 10**11 + replicate * 10**10), said)
             self.assertGreater(int(said.split(": ")[2].split()[0]), 10)  # trials
 
     def test_a_wrong_verdict_of_the_judge_disqualifies(self):
@@ -128,7 +128,7 @@ seconds = 3
         self.assertEqual(os.path.join(self.folder, "fuzz"), programs["fuzz"])
         path = self.plan('[[step]]\nname = "fuzz"\nkind = "fuzz"\nseconds = 1\n')
         done = subprocess.run(
-            ["scripts/nightly", path, "--output=" + self.output, "--programs=" + self.folder,
+            ["scripts/nightly", path, "--output-folder=" + self.output, "--programs=" + self.folder,
              "--format=json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
              check=False)
         self.assertEqual(1, done.returncode, done.stderr)
@@ -192,7 +192,7 @@ class Subcommand(Folder):
         return done.returncode, done.stderr
 
     def test_it_is_reached(self):
-        code, err = self.lockstep(self.plan("ranks = 1"), "--output=" + self.output)
+        code, err = self.lockstep(self.plan("ranks = 1"), "--output-folder=" + self.output)
         self.assertEqual(2, code)
         self.assertIn("nightly: ", err)
         self.assertIn("2 or more", err)
@@ -329,7 +329,7 @@ class Examples(unittest.TestCase):
                                            SLURM_JOB_ID="7", SLURM_NTASKS="8",
                                            SLURM_JOB_NODELIST="node[1-2]"))
             text, _, option = done.stdout.strip().rpartition("\n")
-            self.assertEqual((3, "--output=%s/7" % folder), (done.returncode, option))
+            self.assertEqual((3, "--output-folder=%s/7" % folder), (done.returncode, option))
             self.assertEqual(8, plan.read_plan("p", text).ranks)
 
     @unittest.skipUnless(shutil.which("systemd-analyze"), "no systemd-analyze")

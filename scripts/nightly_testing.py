@@ -29,7 +29,7 @@ class Folder(unittest.TestCase):
 
     def begin(self, path):
         return subprocess.Popen(
-            ["scripts/nightly", path, "--output=" + self.output, "--programs=" + os.getcwd(),
+            ["scripts/nightly", path, "--output-folder=" + self.output, "--programs=" + os.getcwd(),
              "--format=json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def finish(self, process):

@@ -19,14 +19,14 @@ def deaths(*words, seconds=250):
 class NodeDeathsTest(unittest.TestCase):
     def test_deaths_are_named_and_survived(self):
         print(f"LOCKSTEP_TEST_SEED={SEED}", flush=True)
-        done = deaths("--trials=2", f"--seed={SEED}", "--only=killed,launcher,cut_off")
+        done = deaths("--trials=2", f"--seed={SEED}", "--deaths=killed,launcher,cut_off")
         if done.returncode == 77:
             self.skipTest(done.stdout.strip())
         print(done.stdout, flush=True)
         self.assertEqual(done.returncode, 0, done.stdout)
 
     def test_bad_input_is_told(self):
-        done = deaths("--only=old_age")
+        done = deaths("--deaths=old_age")
         self.assertEqual(done.returncode, 2)
         self.assertIn("'old_age' is none of", done.stdout)
 

@@ -182,7 +182,7 @@ class FromOutside(unittest.TestCase):
         path = os.path.join(FOLDER, "wrong.toml")
         with open(path, "wb") as file:
             file.write(content)
-        done = subprocess.run(["scripts/" + program, path, "--output=" + FOLDER + "/out",
+        done = subprocess.run(["scripts/" + program, path, "--output-folder=" + FOLDER + "/out",
                                "--programs=" + os.getcwd()], capture_output=True, text=True,
                                check=False)
         self.assertEqual((2, "", 1), (done.returncode, done.stdout, done.stderr.count("\n")),

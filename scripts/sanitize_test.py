@@ -64,7 +64,8 @@ class SanitizeTest(unittest.TestCase):
 
     def sanitize(self, *words):
         done = subprocess.run([self.tree + "/scripts/sanitize", "--bazel=" + self.bazel,
-                               "--output=" + self.folder + "/out", *words], capture_output=True,
+                               "--output-folder=" + self.folder + "/out", *words],
+                              capture_output=True,
                               text=True, check=False)
         return done.returncode, done.stdout, done.stderr
 

@@ -25,9 +25,9 @@ class ScoreboardTest(unittest.TestCase):
         return sorted(name for name in os.listdir(self.folder) if name.endswith(".h5"))
 
     def test_an_interrupted_run_goes_on(self):
-        few = ["--ranks=2", "--seeds=1", "--healthy=20", f"--output={self.folder}",
+        few = ["--ranks=2", "--repeat=1", "--healthy=20", f"--output-folder={self.folder}",
                "--scenario=uneven_inputs/case[14]"]
-        code, out, err = scoreboard(*few, "--time=0.001")
+        code, out, err = scoreboard(*few, "--time-budget=0.001")
         print(out, err)
         self.assertEqual(code, 3, "one launch was made, the others are left")
         self.assertEqual(self.files(), ["catalogue-gloo-2ranks-seed1.h5"])
@@ -43,20 +43,22 @@ class ScoreboardTest(unittest.TestCase):
         self.assertEqual((code, err), (0, ""))
 
     def test_no_scenario_for_so_many_ranks_is_no_error(self):
-        code, out, err = scoreboard("--ranks=3", "--seeds=1", "--healthy=0",
-                                    f"--output={self.folder}", "--scenario=uneven_inputs/case4")
+        code, out, err = scoreboard("--ranks=3", "--repeat=1", "--healthy=0",
+                                    f"--output-folder={self.folder}",
+                                    "--scenario=uneven_inputs/case4")
         print(out, err)
         self.assertEqual(code, 0)
         self.assertEqual(self.files(), ["random-gloo-3ranks-seed1.h5"])
 
     def test_bad_input(self):
-        for argument, part in (("--ranks=1", "--ranks: '1'"), ("--seeds=x", "--seeds"),
-                               ("--seeds=-1", "--seeds"),
+        for argument, part in (("--ranks=1", "--ranks: '1'"), ("--repeat=x", "--repeat"),
+                               ("--repeat=-1", "--repeat"),
                                ("--stress=/nonexistent", "cannot be run")):
-            code, _, err = scoreboard(f"--output={self.folder}", argument)
+            code, _, err = scoreboard(f"--output-folder={self.folder}", argument)
             self.assertEqual(code, 2)
             self.assertIn(part, err.splitlines()[-1])
-        code, _, err = scoreboard(f"--output={self.folder}", "--ranks=2", "--scenario=nothing")
+        code, _, err = scoreboard(f"--output-folder={self.folder}", "--ranks=2",
+                                  "--scenario=nothing")
         self.assertEqual(code, 2)
         self.assertIn("'nothing' names nothing", err)
 

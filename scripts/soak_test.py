@@ -70,7 +70,7 @@ class SoakTest(unittest.TestCase):
             return [json.loads(line) for line in file if line.endswith("\n")]
 
     def command(self, *words):
-        return ["scripts/soak", "--bazel=" + self.bazel, "--output=" + self.output, *words]
+        return ["scripts/soak", "--bazel=" + self.bazel, "--output-folder=" + self.output, *words]
 
     def soak(self, *words):
         done = subprocess.run(self.command(*words), capture_output=True, text=True,

@@ -26,7 +26,8 @@ def environment():
 
 
 def hosts(number, *words, ranks=1, seconds=120):
-    command = ["timeout", "-k", "5", str(seconds), HOSTS, str(number), f"--ranks={ranks}", *words]
+    command = ["timeout", "-k", "5", str(seconds), HOSTS, str(number),
+               f"--ranks-per-host={ranks}", *words]
     return subprocess.run(command, capture_output=True, text=True, env=environment(),
                           stdin=subprocess.DEVNULL)
 
@@ -116,7 +117,7 @@ class HostsTest(unittest.TestCase):
         process.wait()
 
     def test_bad_input_is_one_line(self):
-        for words in (["0", "--", "true"], ["2", "--ranks=1000", "--", "true"]):
+        for words in (["0", "--", "true"], ["2", "--ranks-per-host=1000", "--", "true"]):
             done = subprocess.run([HOSTS, *words], capture_output=True, text=True)
             self.assertEqual(done.returncode, 2)
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)

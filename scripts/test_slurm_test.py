@@ -195,7 +195,8 @@ class SlurmTest(unittest.TestCase):
 
 
 def cluster(*words, seconds=280, **more):
-    return subprocess.run(["timeout", "-k", "5", str(seconds), SLURM, "2", "--ranks=2", "--",
+    return subprocess.run(["timeout", "-k", "5", str(seconds), SLURM, "2",
+                           "--ranks-per-host=2", "--",
                            *words], stdin=subprocess.DEVNULL, text=True, check=False, **more)
 
 

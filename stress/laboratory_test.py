@@ -116,7 +116,8 @@ def mistakes():
     for number, (text, part) in enumerate(wrong.items()):
         path = run_stress.scenario(f"own/mistake{number}", text)
         outcome = run_stress.run(0, f"--scenario={path}", "--backend=sim")
-        lines = [line for line in outcome.errors.splitlines() if line.startswith("stress: ")]
+        lines = [line for line in outcome.errors.splitlines()
+                 if line.startswith("lockstep-stress: ")]
         print(outcome.code, lines)
         assert outcome.code == 2 and len(lines) == 1 and part in lines[0], (text, outcome.errors)
 

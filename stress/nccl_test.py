@@ -76,7 +76,7 @@ def main():
     lacking = run_stress.run(2, "--backend=nccl", "--nccl-library=/nonexistent/libnccl.so.2",
                              "--scenario=uneven_inputs/case1")
     assert lacking.code == 4, f"exit code {lacking.code}: {lacking.output}{lacking.errors}"
-    lines = [line for line in lacking.errors.splitlines() if line.startswith("stress: ")]
+    lines = [line for line in lacking.errors.splitlines() if line.startswith("lockstep-stress: ")]
     assert len(lines) == 1 and "--nccl-library" in lines[0], lacking.errors
     os.environ["TMPDIR"] = run_stress.DIRECTORY
     outcome = run_stress.run(2, "--backend=nccl", f"--nccl-library={os.path.abspath(FAKE)}",

@@ -293,7 +293,8 @@ def refused():
         path = run_stress.scenario(
             "own/wrong", LOOP.format(rounds=2) + f"[[fault]]\nrank = 1\n{text}\n")
         outcome = run_stress.run(0, f"--scenario={path}", "--backend=sim")
-        lines = [line for line in outcome.errors.splitlines() if line.startswith("stress: ")]
+        lines = [line for line in outcome.errors.splitlines()
+                 if line.startswith("lockstep-stress: ")]
         assert outcome.code == 2 and len(lines) == 1 and part in lines[0], outcome.errors
     path = run_stress.scenario("own/throttled", LOOP.format(rounds=2) + THROTTLED)
     outcome = run_stress.run(0, f"--scenario={path}", "--backend=sim")

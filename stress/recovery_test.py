@@ -112,7 +112,7 @@ recovery = "resumed"
     for backend, ranks in (("sim", 0), ("mpi", 2)):
         path = run_stress.scenario("own/refused", LOOP.format(mode="shrink", ranks=2))
         refused = run_stress.run(ranks, f"--scenario={path}", f"--backend={backend}")
-        own = [line for line in refused.errors.splitlines() if line.startswith("stress: ")]
+        own = [line for line in refused.errors.splitlines() if line.startswith("lockstep-stress: ")]
         assert refused.code != 0 and len(own) == 1, refused.errors
         assert "cannot abort and rebuild a communicator" in own[0]
 

@@ -88,7 +88,7 @@ def killed_at_once():
          "--repeat=100000", f"--output={path}"],
         stderr=subprocess.PIPE, text=True, env=dict(os.environ, LOCKSTEP_TEST_MARK=mark))
     line = process.stderr.readline()
-    assert line == f"stress: note: results go to {path}\n", line
+    assert line == f"lockstep-stress: note: results go to {path}\n", line
     while left := run_stress.left_over(mark):
         for pid in left:
             with contextlib.suppress(ProcessLookupError):
@@ -308,7 +308,8 @@ def bad_input():
     for argument, part in wrong.items():
         given = [argument] if "scenario" in argument else [argument, "--scenario=*"]
         outcome = run_stress.run(2, *given)
-        lines = [line for line in outcome.errors.splitlines() if line.startswith("stress: ")]
+        lines = [line for line in outcome.errors.splitlines()
+                 if line.startswith("lockstep-stress: ")]
         print(argument, outcome.code, lines)
         assert outcome.code == 2 and len(lines) == 1 and part in lines[0], outcome.errors
     outcome = run_stress.run(3, "--scenario=uneven_inputs/case4")

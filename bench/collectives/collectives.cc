@@ -19,42 +19,61 @@ namespace lockstep::bench::collectives {
 namespace {
 
 void AddSizeOptions(ArgumentParser& parser, RawOptions& raw) {
-  parser.Add("-b,--minbytes", raw.begin, "Smallest size, e.g. 8, 64K").ShowDefault();
-  parser.Add("-e,--maxbytes", raw.end, "Largest size").ShowDefault();
-  parser.Add("-i,--stepbytes", raw.step, "Add this to the size instead of multiplying");
-  parser.Add("-f,--stepfactor", raw.factor, "Multiply the size by this").ShowDefault();
-  parser.Add("-r,--root", raw.root, "Root rank").ShowDefault();
+  parser.Add("-b,--minbytes=BYTES", raw.begin, "Smallest size").ShowDefault();
+  parser.Add("-e,--maxbytes=BYTES", raw.end, "Largest size").ShowDefault();
+  parser.Add("-i,--stepbytes=BYTES", raw.step, "Add this to the size instead of multiplying");
+  parser.Add("-f,--stepfactor=FACTOR", raw.factor, "Multiply the size by this").ShowDefault();
+}
+
+void AddRootOption(ArgumentParser& parser, const Program& program, RawOptions& raw) {
+  if (program.has_root()) {
+    parser.Add("-r,--root=RANK", raw.root, "Root rank").ShowDefault();
+  } else {
+    parser.Refuse("-r,--root", program.name + " has no root");
+  }
 }
 
 void AddAxisOptions(ArgumentParser& parser, const Program& program, RawOptions& raw) {
   parser
-      .Add("-d,--datatype", raw.types,
-           "Element types: f16 bf16 f32 f64 i8 i32 i64 u8, or all (of these), f8e4m3 f8e5m2 "
-           "(default f32)")
+      .Add("-d,--datatype=WORD", raw.types,
+           "Element types (f16 bf16 f32 f64 i8 i32 i64 u8, or all of these, f8e4m3 f8e5m2; default "
+           "f32)")
       .SplitAtCommas();
   if (program.reduces()) {
-    parser.Add("-o,--op", raw.operations, "Reductions: sum prod min max, or all")
+    parser.Add("-o,--op=WORD", raw.operations, "Reductions (sum prod min max, or all)")
         .SplitAtCommas()
         .ShowDefault();
+  } else {
+    parser.Refuse("-o,--op", fmt::format("{} reduces nothing", program.name));
   }
-  parser.Add("--placement", raw.placement,
-             fmt::format("out, in (send == recv) or both (default {})",
-                         program.in_place_by_default ? "in" : "out; both for nccl-tests"));
-  parser.Add("-z,--blocking", raw.blocking,
-             "1: the library's blocking call (default); 0: its non-blocking call; or both");
+  parser.Add("--placement=WORD", raw.placement,
+             fmt::format("Where results go (out, in: send == recv, or both; default {})",
+                         program.in_place_by_default ? "in" : "out, both for nccl-tests"));
+}
+
+void AddBlockingOption(ArgumentParser& parser, RawOptions& raw) {
+  parser.Add("-z,--blocking=WORD", raw.blocking,
+             "The library's call (1: blocking, the default; 0: non-blocking; or both)");
+}
+
+void RefuseData(ArgumentParser& parser) {
+  for (const char* names : {"-b,--minbytes", "-e,--maxbytes", "-i,--stepbytes", "-f,--stepfactor",
+                            "-d,--datatype", "-o,--op", "--placement"}) {
+    parser.Refuse(names, "a barrier has no data");
+  }
 }
 
 void AddModelOptions(ArgumentParser& parser, const Program& program, RawOptions& raw) {
   const bool buckets = program.reduces();
   parser
-      .Add("--model", raw.model.models,
-           fmt::format("{} of these models instead of sizes (give -b or -e for both)",
-                       buckets ? "Gradient buckets" : "State and buffers"))
+      .Add("--model=NAME", raw.model.models,
+           fmt::format("Models, by name or file ({} instead of sizes; give -b or -e for both)",
+                       buckets ? "gradient buckets" : "state and buffers"))
       .SplitAtCommas();
   if (!buckets) return;
-  parser.Add("--bucket-cap-mb", raw.model.caps, "DDP's bucket_cap_mb, one or several")
+  parser.Add("--bucket-cap-mb=MIB", raw.model.caps, "DDP's bucket_cap_mb (one or several)")
       .SplitAtCommas();
-  parser.Add("--first-bucket-mb", raw.model.first, "Limit of the first bucket");
+  parser.Add("--first-bucket-mb=MIB", raw.model.first, "Limit of the first bucket");
   parser.Flag("--find-unused", raw.model.find_unused, "DDP's find_unused_parameters");
   parser.Flag("--initial", raw.model.initial, "The buckets of the first iteration");
 }
@@ -149,8 +168,14 @@ Status ReadAxes(const RawOptions& raw, Axes& axes) {
 }  // namespace
 
 void Collectives::AddOptions(ArgumentParser& parser) {
-  AddSizeOptions(parser, raw_);
-  AddAxisOptions(parser, program_, raw_);
+  if (program_.has_data()) {
+    AddSizeOptions(parser, raw_);
+    AddAxisOptions(parser, program_, raw_);
+  } else {
+    RefuseData(parser);
+  }
+  AddRootOption(parser, program_, raw_);
+  AddBlockingOption(parser, raw_);
   if (program_.takes_models) AddModelOptions(parser, program_, raw_);
 }
 

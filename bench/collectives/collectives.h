@@ -22,6 +22,8 @@ struct Program {
   bool in_place_by_default = false;  // as the collective is used in training
   bool takes_models = false;         // --model: gradient buckets, or broadcasts of a model's state
 
+  bool has_data() const { return collective != collective::Collective::kBarrier; }
+  bool has_root() const { return collective::InfoOf(collective).rooted; }
   bool reduces() const { return collective::InfoOf(collective).reduces; }
   // Of calls whose send and receive buffers differ in length only out of place is measured.
   bool has_in_place() const {
@@ -45,6 +47,7 @@ class Collectives final : public measure::Kind {
   void AddOptions(ArgumentParser& parser) override;
   Status ReadOptions(const ArgumentParser& parser, measure::ReportFormat format,
                      plan::BenchSpec& spec) override;
+  bool takes_buffers() const override { return program_.has_data(); }
   std::string needs_host() const override;
   Result<plan::Plan> Expand(const plan::BenchSpec& spec, int ranks) const override {
     return collectives::Expand(spec, axes_, ranks);

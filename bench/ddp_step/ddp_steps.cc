@@ -41,7 +41,8 @@ Status ReadCaps(const RawOptions& raw, Axes& axes) {
     measure::PutInto(mb, 0.0, axes.bucket_caps_mb);
   }
   if (raw.first_bucket.empty()) return OkStatus();
-  LOCKSTEP_ASSIGN_OR_RETURN(axes.first_bucket_mb, ReadMb("--first-bucket-mb", raw.first_bucket));
+  LOCKSTEP_ASSIGN_OR_RETURN(axes.first_bucket_mb,
+                            ReadMb("--first-bucket-mb=MIB", raw.first_bucket));
   return OkStatus();
 }
 
@@ -58,32 +59,46 @@ Status ReadAccumulate(const std::vector<std::string>& words, std::vector<std::in
 }  // namespace
 
 void DdpSteps::AddOptions(ArgumentParser& parser) {
-  parser.Add("--model", raw_.models, "Models by name (an unknown name lists them), or files")
+  parser.Add("--model=NAME", raw_.models, "Models, by name or file (an unknown name lists them)")
       .SplitAtCommas();
-  parser.Add("--bucket-cap-mb", raw_.caps, "DDP's bucket_cap_mb, beside its default")
+  parser
+      .Add("--bucket-cap-mb=MIB", raw_.caps,
+           "DDP's bucket_cap_mb (one or several, beside its default)")
       .SplitAtCommas();
-  parser.Add("--first-bucket-mb", raw_.first_bucket, "Limit of the first bucket");
-  parser.Add("--broadcast-buffers", raw_.buffers, "0, 1 (default) or 0,1").SplitAtCommas();
-  parser.Add("--comm-hook", raw_.hooks, "none (default), all_reduce, fp16, bf16, powersgd")
+  parser.Add("--first-bucket-mb=MIB", raw_.first_bucket, "Limit of the first bucket");
+  parser
+      .Add("--broadcast-buffers=0|1", raw_.buffers,
+           "DDP's broadcast_buffers (1, the default, 0, or 0,1 for both)")
       .SplitAtCommas();
-  parser.Add("--find-unused", raw_.find_unused, "find_unused_parameters: 0 (default), 1, 0,1")
-      .SplitAtCommas()
-      .WithoutWordMeans(2, "1");
-  parser.Add("--static-graph", raw_.static_graph, "static_graph: 0 (default), 1 or 0,1")
+  parser
+      .Add("--comm-hook=WORD", raw_.hooks,
+           "DDP's communication hook (none, the default, all_reduce, fp16, bf16, powersgd)")
+      .SplitAtCommas();
+  parser
+      .Add("--find-unused=0|1", raw_.find_unused,
+           "DDP's find_unused_parameters (0, the default, 1, or 0,1 for both)")
       .SplitAtCommas()
       .WithoutWordMeans(2, "1");
   parser
-      .Add("--accumulate", raw_.accumulate,
-           "Micro-batches of a step, all but the last under no_sync(); default 1")
+      .Add("--static-graph=0|1", raw_.static_graph,
+           "DDP's static_graph (0, the default, 1, or 0,1 for both)")
+      .SplitAtCommas()
+      .WithoutWordMeans(2, "1");
+  parser
+      .Add("--accumulate=COUNT", raw_.accumulate,
+           "Micro-batches of a step, all but the last under no_sync() (default 1)")
       .SplitAtCommas();
-  parser.Add("--compute-ms", raw_.compute_ms,
+  parser.Add("--compute-ms=MS", raw_.compute_ms,
              "Time of forward and backward (default: what their memory traffic takes)");
-  parser.Add("--compute", raw_.compute,
-             "What --compute-ms is spent on: memory (default; reads it) or matmul (products of "
-             "matrices)");
+  parser.Add(
+      "--compute=WORD", raw_.compute,
+      "What --compute-ms is spent on (memory, the default, which reads it, or matmul, products "
+      "of matrices)");
   parser
-      .Add("--cuda-graph", raw_.cuda_graph,
-           "nccl: the step is captured once and replayed as a CUDA graph: 0 (default), 1, 0,1")
+      .Add("--cuda-graph=0|1", raw_.cuda_graph,
+           "nccl: an iteration is captured once and replayed as a CUDA graph (0, the default, 1, "
+           "or 0,1 "
+           "for both)")
       .SplitAtCommas()
       .WithoutWordMeans(2, "1");
   parser.Flag("--first-iteration", raw_.first_iteration,

@@ -15,20 +15,31 @@ namespace {
 
 // The words of the command line, before they mean anything.
 struct RawOptions {
-  std::string iterations, warmup, check, deadline = "30", budget;
-  std::string precision = "0.05", drift = "0.08", seed = "1", format = "table";
+  std::string iterations, warmup, check = "rotate", deadline = "30", budget;
+  std::string precision = "0.05", drift = "0.08", seed = "1", format = "text";
 };
+
+std::string GraphRefusal(const std::string& needs_host) {
+  return fmt::format(
+      "an iteration of {} needs the host between its collectives; use it with bench_ddp_step, or "
+      "with bench_allreduce, whose --model replays the gradient buckets",
+      needs_host);
+}
 
 void AddNcclOptions(ArgumentParser& parser, const measure::Kind& kind,
                     comm::nccl::NcclChoices& nccl) {
-  parser.Add("--nccl-library", nccl.library,
-             "nccl: the libnccl.so.2 to measure (default: the dynamic linker's)");
-  parser.Add("--ranks-per-gpu", nccl.ranks_per_gpu,
-             "nccl: so many ranks share a GPU, for tests without regard to speed");
-  parser.Flag("--nccl-register", nccl.registers, "nccl: register the buffers");
-  if (!kind.has_graph_option()) {
+  parser.Add("--nccl-library=FILE", nccl.library,
+             "The libnccl.so.2 in question (default: the dynamic linker's)");
+  parser.Add("--ranks-per-gpu=COUNT", nccl.ranks_per_gpu,
+             "nccl: so many ranks share a GPU (for tests without regard to speed)");
+  if (kind.takes_buffers()) {
+    parser.Flag("--nccl-register", nccl.registers, "nccl: register the buffers");
+  }
+  if (!kind.needs_host().empty()) {
+    parser.Refuse("--cuda-graph", GraphRefusal(kind.needs_host()));
+  } else if (!kind.has_graph_option()) {
     parser.Flag("--cuda-graph", nccl.graphs,
-                "nccl: an iteration's collectives are captured once and replayed as a CUDA graph");
+                "nccl: an iteration is captured once and replayed as a CUDA graph");
   }
   parser.Flag("!--no-device-marks", nccl.marks,
               "cuda: the device does not note what it begins and ends (to see what noting costs)");
@@ -36,39 +47,53 @@ void AddNcclOptions(ArgumentParser& parser, const measure::Kind& kind,
 
 void AddMeasureOptions(ArgumentParser& parser, const measure::Kind& kind, RawOptions& raw,
                        BenchOptions& options) {
-  parser.Add("-n,--iters", raw.iterations,
+  parser.Add("-n,--iters=COUNT", raw.iterations,
              "Fixed number of iterations (default: rounds until --precision)");
-  parser.Add("-w,--warmup_iters", raw.warmup, "Warm-up iterations with -n (default 5)");
+  parser.Add("-w,--warmup_iters=COUNT", raw.warmup, "Warm-up iterations with -n (default 5)");
   parser
-      .Add("--precision", raw.precision,
+      .Add("--precision=SHARE", raw.precision,
            "Half width of the median's 95 % interval at which a case stops")
       .ShowDefault();
   parser
-      .Add("--drift", raw.drift,
+      .Add("--drift=SHARE", raw.drift,
            "Half width added for drift slower than a sweep (see scripts/check_coverage)")
       .ShowDefault();
-  parser.Add("--time-budget", raw.budget,
-             "Time for the whole sweep, e.g. 20s; also ends -n (default: 6 to 50 s, by the cases; "
-             "none for "
-             "-n)");
-  parser.Add("-c,--check", raw.check,
-             "0 or off: none; rotate (default): compare every element, rewrite a rotating "
-             "window; 1 or full: rewrite and poison every element too");
-  parser.Add("-T,--timeout", raw.deadline, "Silence of a rank that is taken for a hang")
+  parser.Add(
+      "--time-budget=TIME", raw.budget,
+      "Time for the whole run (also ends -n; default: 6 to 50 s, by the cases; none for -n)");
+  if (kind.takes_buffers()) {
+    parser
+        .Add("-c,--check=WORD", raw.check,
+             "Comparison of results (0 or off: none; rotate: every element, behind a rewritten "
+             "window that rotates; 1 or full: every element, all rewritten and poisoned)")
+        .ShowDefault();
+  } else {
+    parser.Refuse("-c,--check", "this benchmark moves no data whose comparison could be chosen");
+  }
+  parser.Add("-T,--timeout=TIME", raw.deadline, "Silence of a rank that is taken for a hang")
       .ShowDefault();
-  parser.Add("--seed", raw.seed, "Seed of the data and of the order of rounds").ShowDefault();
-  parser.Add("--backend", options.spec.backend, "mpi, gloo, nccl or null").ShowDefault();
+  parser.Add("--seed=SEED", raw.seed, "Seed of all that is random (data, and the order of rounds)")
+      .ShowDefault();
+  parser
+      .Add("--backend=WORD", options.spec.backend,
+           "Communication library (mpi, gloo, nccl or null)")
+      .ShowDefault();
   AddNcclOptions(parser, kind, options.spec.nccl);
   parser.Flag("!--no-gpu-samples", options.gpu_samples,
               "Do not ask the GPUs' driver once a second for utilization, clocks, power …");
-  parser.Add("--output", options.output, "The result file (default: below results/runs)");
-  parser.Add("--format", raw.format, "table, nccl-tests, gbench, jsonl or csv").ShowDefault();
+  parser.Add("--output=FILE", options.output,
+             "File to write (the result; default: below results/runs)");
+  parser
+      .Add("--format=WORD", raw.format,
+           "Form of what is printed (text, nccl-tests, gbench, jsonl or csv)")
+      .WordRenamed("table", "text")
+      .ShowDefault();
   parser.Flag("--wide", options.wide, "All columns in the table");
-  parser.Flag("!--no-progress", options.progress, "No plan and no progress line");
+  parser.Flag("!--no-progress", options.progress, "No progress line (and no plan before it)");
 }
 
 Status ReadCheck(const RawOptions& raw, plan::BenchSpec& spec) {
-  if (raw.check.empty() || raw.check == "rotate") {
+  if (raw.check == "rotate") {
     spec.check = plan::CheckMode::kRotate;
   } else if (raw.check == "0" || raw.check == "off") {
     spec.check = plan::CheckMode::kOff;
@@ -89,7 +114,8 @@ Status ReadMeasure(const RawOptions& raw, plan::BenchSpec& spec) {
     LOCKSTEP_ASSIGN_OR_RETURN(spec.warmup, measure::ParseCount("-w", raw.warmup));
     if (*spec.warmup > 1'000'000) return InvalidInput("-w: at most 1M warm-up iterations");
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(spec.precision, measure::ParseNumber("--precision", raw.precision));
+  LOCKSTEP_ASSIGN_OR_RETURN(spec.precision,
+                            measure::ParseNumber("--precision", raw.precision));
   LOCKSTEP_ASSIGN_OR_RETURN(spec.drift, measure::ParseNumber("--drift", raw.drift));
   if (!raw.budget.empty()) {
     LOCKSTEP_ASSIGN_OR_RETURN(spec.time_budget_seconds, ParseSeconds("--time-budget", raw.budget));
@@ -102,7 +128,7 @@ Status ReadMeasure(const RawOptions& raw, plan::BenchSpec& spec) {
 
 Status ReadFormat(const std::string& word, measure::ReportFormat& format) {
   using enum measure::ReportFormat;
-  const std::map<std::string, measure::ReportFormat> formats = {{"table", kTable},
+  const std::map<std::string, measure::ReportFormat> formats = {{"text", kTable},
                                                                 {"nccl-tests", kNcclTests},
                                                                 {"gbench", kGoogleBenchmark},
                                                                 {"jsonl", kJsonLines},
@@ -110,7 +136,7 @@ Status ReadFormat(const std::string& word, measure::ReportFormat& format) {
   const auto found = formats.find(word);
   if (found == formats.end()) {
     return InvalidInput(
-        fmt::format("--format: '{}' is none of table, nccl-tests, gbench, jsonl, csv", word));
+        fmt::format("--format: '{}' is none of text, nccl-tests, gbench, jsonl, csv", word));
   }
   format = found->second;
   return OkStatus();
@@ -137,10 +163,7 @@ Status CheckGraphs(const measure::Kind& kind, const plan::BenchSpec& spec) {
   }
   const std::string needs_host = kind.needs_host();
   if (needs_host.empty()) return OkStatus();
-  return InvalidInput(fmt::format(
-      "--cuda-graph: an iteration of {} needs the host between its collectives; use it with "
-      "bench_ddp_step, or with bench_allreduce, whose --model replays the gradient buckets",
-      needs_host));
+  return InvalidInput("--cuda-graph: " + GraphRefusal(needs_host));
 }
 
 }  // namespace

@@ -31,14 +31,17 @@ std::string Links::description() const {
 }
 
 void Links::AddOptions(ArgumentParser& parser) {
-  parser.Add("--bytes", raw_.bytes, "Size of the messages that tell the bandwidth").ShowDefault();
-  parser.Add("--per", raw_.per, "rank: all ranks; host: one rank of each host").ShowDefault();
+  parser.Add("--bytes=BYTES", raw_.bytes, "Size of the messages that tell the bandwidth")
+      .ShowDefault();
+  parser
+      .Add("--per=WORD", raw_.per, "Who takes part (rank: all ranks; host: one rank of each host)")
+      .ShowDefault();
   parser.Flag("--one-at-a-time", raw_.one_at_a_time,
               "One pair after the other, instead of disjoint pairs at the same time");
-  parser.Add("--all-at-once", raw_.all_at_once,
-             "1 (default where the backend can): also every rank with all others; 0: not");
+  parser.Add("--all-at-once=WORD", raw_.all_at_once,
+             "Also every rank with all others (0 or 1; default: 1 where the backend can)");
   parser
-      .Add("--slow-factor", raw_.slow_factor,
+      .Add("--slow-factor=FACTOR", raw_.slow_factor,
            "A link is slow only if it is slower than usual by this factor")
       .ShowDefault();
 }
@@ -46,7 +49,7 @@ void Links::AddOptions(ArgumentParser& parser) {
 Status Links::ReadOptions(const ArgumentParser&, measure::ReportFormat format, plan::BenchSpec&) {
   if (format == measure::ReportFormat::kNcclTests) {
     return InvalidInput(
-        "--format: nccl-tests has no columns for pairs of ranks; use table, jsonl, csv or gbench");
+        "--format: nccl-tests has no columns for pairs of ranks; use text, jsonl, csv or gbench");
   }
   LOCKSTEP_ASSIGN_OR_RETURN(axes_.bytes, ParseBytes("--bytes", raw_.bytes));
   if (raw_.per != "rank" && raw_.per != "host") {

@@ -36,7 +36,7 @@ Status ReadCommon(const RawOptions& raw, ShardedLoad& load) {
                               datasets::shards::ShardFile::Open(load.dataset));
     load.samples = file.samples();
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(load.batch, ReadCount("--batch", raw.batch, 1e6));
+  LOCKSTEP_ASSIGN_OR_RETURN(load.batch, ReadCount("--batch=COUNT", raw.batch, 1e6));
   LOCKSTEP_ASSIGN_OR_RETURN(const std::int64_t workers, ReadCount("--workers", raw.workers, 64));
   load.workers = static_cast<int>(workers);
   LOCKSTEP_ASSIGN_OR_RETURN(load.decode_passes, ReadNumber("--decode-passes", raw.passes, 1e4));
@@ -48,22 +48,28 @@ Status ReadCommon(const RawOptions& raw, ShardedLoad& load) {
 }  // namespace
 
 void Loading::AddOptions(ArgumentParser& parser) {
-  parser.Add("--dataset", raw_.dataset,
+  parser.Add("--dataset=FILE", raw_.dataset,
              "A file of lockstep make-dataset (default: one that is made for the run)");
-  parser.Add("--samples", raw_.samples, "Samples of the dataset that is made").ShowDefault();
-  parser.Add("--batch", raw_.batch, "Samples of a batch").ShowDefault();
-  parser.Add("--workers", raw_.workers, "Threads that decode; 0: the caller").ShowDefault();
-  parser.Add("--decode-passes", raw_.passes, "Work of decoding: passes over the bytes")
+  parser.Add("--samples=COUNT", raw_.samples, "Samples of the dataset (of one that is made)")
       .ShowDefault();
-  parser.Add("--set-epoch", raw_.set_epoch, "0, 1 (default) or 0,1").SplitAtCommas();
-  parser.Add("--drop-last", raw_.drop_last, "0 (default), 1 or 0,1").SplitAtCommas();
-  parser.Add("--weighted", raw_.weighted, "Weighted sampling: 0 (default), 1 or 0,1")
-      .SplitAtCommas();
+  parser.Add("--batch=COUNT", raw_.batch, "Samples of a batch").ShowDefault();
+  parser.Add("--workers=COUNT", raw_.workers, "Threads that decode (0: the caller)").ShowDefault();
+  parser.Add("--decode-passes=COUNT", raw_.passes, "Work of decoding, in passes over the bytes")
+      .ShowDefault();
+  const auto add_switch = [&](const std::string& name, std::vector<std::string>& words,
+                              const std::string& help) {
+    parser.Add(name + "=0|1", words, help).SplitAtCommas().WithoutWordMeans(2, "1");
+  };
+  add_switch("--set-epoch", raw_.set_epoch,
+             "set_epoch before every epoch (1, the default, 0, or 0,1 for both)");
+  add_switch("--drop-last", raw_.drop_last, "drop_last=True (0, the default, 1, or 0,1 for both)");
+  add_switch("--weighted", raw_.weighted, "Weighted sampling (0, the default, 1, or 0,1 for both)");
   parser
-      .Add("--slow-down", raw_.slow_downs,
-           "How many times slower one rank decodes; one or several, beside 1")
+      .Add("--slow-down=FACTOR", raw_.slow_downs,
+           "How many times slower one rank decodes (one or several, beside 1)")
       .SplitAtCommas();
-  parser.Add("--slow-rank", raw_.slow_rank, "… which rank").ShowDefault();
+  parser.Add("--slow-rank=RANK", raw_.slow_rank, "The rank that --slow-down slows down")
+      .ShowDefault();
 }
 
 Status Loading::ReadOptions(const ArgumentParser&, measure::ReportFormat, plan::BenchSpec&) {

@@ -22,6 +22,7 @@ class Loading final : public measure::Kind {
   std::string description() const override {
     return "Batches of a sharded dataset: samples a second, imbalance between ranks and its cost.";
   }
+  bool takes_buffers() const override { return false; }  // samples are always compared
   void AddOptions(ArgumentParser& parser) override;
   Status ReadOptions(const ArgumentParser&, measure::ReportFormat, plan::BenchSpec&) override;
   Result<plan::Plan> Expand(const plan::BenchSpec& spec, int ranks) const override {

@@ -43,6 +43,8 @@ class Kind {
 
   // Those of this kind, which --help lists before those of every kind.
   virtual void AddOptions(ArgumentParser& parser) = 0;
+  // Whether its iterations move data through buffers: what can be compared, and registered.
+  virtual bool takes_buffers() const { return true; }
   // Whether --cuda-graph is among them; else it is an option of every kind.
   virtual bool has_graph_option() const { return false; }
   // When they are parsed, and `spec` holds those of every kind. Errors name the option, the word

@@ -3,15 +3,13 @@
 #include "bench/measure/run_record.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 
 #include "bench/measure/arrivals.h"
 #include "bench/measure/precision.h"
 #include "bench/measure/summarize.h"
-#include "core/base/clock.h"
-#include "core/base/random.h"
+#include "core/base/run_id.h"
 #include "core/base/utc.h"
 #include "core/verdict/wording.h"
 
@@ -132,9 +130,7 @@ results::store::Run NewRun(const std::string& name, const plan::Plan& plan) {
   results::store::Run run;
   run.name = name;
   run.started_at = UtcNow();
-  const std::uint64_t unique = Mix64(static_cast<std::uint64_t>(MonotonicNs())) ^ NowTicks() ^
-                               (static_cast<std::uint64_t>(getpid()) << 32);
-  run.id = fmt::format("{:08x}", static_cast<std::uint32_t>(Mix64(unique)));
+  run.id = NewRunId();
   run.plan_text = plan::PlanToJson(plan);
   run.plan_hash = plan::HashOf(plan);
   run.seed = plan.seed;

@@ -11,6 +11,7 @@
 #include "core/flight/diagnosis.h"
 #include "core/flight/files.h"
 #include "core/flight/job.h"
+#include "core/ras/join.h"
 #include "core/verdict/wording.h"
 
 namespace lockstep::cli::diagnose {
@@ -34,7 +35,7 @@ std::string WhyNothing(const flight::FlightDiagnosis& diagnosis, double deadline
   }
   if (diagnosis.seconds >= deadline_seconds) return "";
   return fmt::format(
-      "  calls are under way, the newest for {:.3g} s: no hang before --deadline={:.3g} seconds\n",
+      "  calls are under way, the newest for {:.3g} s: no hang before --timeout={:.3g}\n",
       diagnosis.seconds, deadline_seconds);
 }
 
@@ -84,19 +85,29 @@ Json ToJson(const std::string& directory, const flight::FlightFiles& files,
 
 }  // namespace
 
-Result<ExitCode> DiagnoseFlightRecorder(const FlightOptions& options) {
+Result<ExitCode> DiagnoseFlightRecorder(const FlightOptions& options, const RasWitness* ras) {
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<flight::FlightFiles> jobs,
                             flight::FindFlightFiles(options.directory, options.prefix));
+  if (ras != nullptr && jobs.size() > 1) {
+    return InvalidInput(
+        fmt::format("--ras: {} holds dumps of {} jobs, and RAS is of one; choose one with --prefix",
+                    options.directory, jobs.size()));
+  }
   verdict::Verdict verdict = verdict::Verdict::kPass;
   for (const flight::FlightFiles& files : jobs) {
     LOCKSTEP_ASSIGN_OR_RETURN(const flight::FlightJob job, flight::ReadFlightJob(files));
     LOCKSTEP_ASSIGN_OR_RETURN(
-        const flight::FlightDiagnosis diagnosis,
+        flight::FlightDiagnosis diagnosis,
         flight::DiagnoseFlight(job, options.deadline_seconds, options.limits));
+    if (ras != nullptr) {
+      const bool one_group = job.teams.size() == 1 && ras->status.communicators.size() == 1;
+      ras::Join(ras->testimony, one_group, diagnosis.judgement, diagnosis.notes);
+    }
     verdict = Worse(verdict, diagnosis.judgement.verdict);
     if (options.json) {
-      fmt::print("{}\n", ToJson(options.directory, files, job, diagnosis)
-                             .dump(-1, ' ', false, Json::error_handler_t::replace));
+      Json json = ToJson(options.directory, files, job, diagnosis);
+      if (ras != nullptr) json["ras"] = diagnose::ToJson(*ras);
+      fmt::print("{}\n", json.dump(-1, ' ', false, Json::error_handler_t::replace));
       continue;
     }
     if (jobs.size() > 1) fmt::print("{}/{}\n", options.directory, files.prefix);

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "cli/diagnose/ras.h"
 #include "core/base/status.h"
 #include "core/verdict/trace.h"
 
@@ -17,7 +18,8 @@ struct FlightOptions {
   verdict::TraceLimits limits;
 };
 
-Result<ExitCode> DiagnoseFlightRecorder(const FlightOptions& options);
+// `ras`: what NCCL's RAS says of the same job, or nullptr. Then the dumps must be of one job.
+Result<ExitCode> DiagnoseFlightRecorder(const FlightOptions& options, const RasWitness* ras);
 
 }  // namespace lockstep::cli::diagnose
 

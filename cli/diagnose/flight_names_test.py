@@ -53,7 +53,7 @@ class Names(FlightTest):
         self.write("first_", self.hung(2))
         self.write("second_", self.hung(1))
         self.write("done_", {rank: dump(steps(3)) for rank in range(4)})
-        code, out, err = run("diagnose", "--flight-recorder", self.directory, "--format=json")
+        code, out, err = run("diagnose", "--flight-recorder", self.directory, "--format=jsonl")
         self.assertEqual((1, ""), (code, err))
         answers = [json.loads(line) for line in out.splitlines()]
         self.assertEqual([("done_", []), ("first_", [[2]]), ("second_", [[1]])], [

@@ -43,7 +43,7 @@ class RealDumps(FlightTest):
     def test_missing_rank_is_no_matter_before_the_deadline(self):
         self.copy("gloo_missing", seconds_later=4)
         self.assertEqual((3, []), self.found()[:2])
-        self.assertEqual(1, self.found("--deadline=3")[0])
+        self.assertEqual(1, self.found("--timeout=3")[0])
 
     def test_other_collective(self):
         self.copy("gloo_kind", seconds_later=0)
@@ -224,14 +224,14 @@ class Export(FlightTest):
         work = os.path.dirname(self.directory)
         subprocess.run(["cli/diagnose/examples", work], check=True)
         return run("export", os.path.join(work, name + ".h5"), "--format=flight-recorder",
-                   "-o", self.directory)
+                   "--output-folder", self.directory)
 
     def test_round_trip(self):
         for name, expected in (("healthy", (0, [])),
                                ("join_barrier", (1, [("collective_mismatch", [0, 1], "proved")])),
                                ("uneven_inputs", (1, [("rank_busy", [0], "suspected")]))):
             self.assertEqual((0, "", ""), self.exported(name))
-            self.assertEqual(expected, self.found("--deadline=0.001")[:2], name)
+            self.assertEqual(expected, self.found("--timeout=0.001")[:2], name)
             shutil.rmtree(self.directory)
 
     def test_python_reads_what_is_written(self):

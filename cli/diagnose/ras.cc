@@ -11,6 +11,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <system_error>
+#include <utility>
 
 #include "cli/diagnose/print.h"
 #include "core/base/version.h"
@@ -58,7 +59,8 @@ void Sleep(double seconds) {
   nanosleep(&left, nullptr);
 }
 
-std::string FormatText(const ras::JobStatus& status, const ras::Testimony& testimony) {
+std::string FormatText(const RasWitness& witness) {
+  const auto& [status, testimony] = witness;
   const verdict::Judgement judgement{testimony.verdict, {}, testimony.findings};
   std::string text = FormatFirstLine(judgement);
   if (text.empty()) {
@@ -71,32 +73,36 @@ std::string FormatText(const ras::JobStatus& status, const ras::Testimony& testi
   return text;
 }
 
-Json ToJson(const ras::JobStatus& status, const ras::Testimony& testimony) {
+}  // namespace
+
+Json ToJson(const RasWitness& witness) {
   Json json = {{"lockstep", ThisVersionText()},
-               {"nccl_version", status.version},
-               {"verdict", verdict::NameOf(testimony.verdict)},
-               {"why", testimony.sentence},
+               {"nccl_version", witness.status.version},
+               {"verdict", verdict::NameOf(witness.testimony.verdict)},
+               {"why", witness.testimony.sentence},
                {"findings", Json::array()}};
-  for (const verdict::Finding& finding : testimony.findings) {
-    json["findings"].push_back(diagnose::ToJson(finding));
+  for (const verdict::Finding& finding : witness.testimony.findings) {
+    json["findings"].push_back(ToJson(finding));
   }
   return json;
 }
 
-}  // namespace
-
-Result<ExitCode> DiagnoseRas(const RasOptions& options) {
+Result<RasWitness> HearRas(const RasOptions& options) {
   LOCKSTEP_RETURN_IF_ERROR(Check(options));
   LOCKSTEP_ASSIGN_OR_RETURN(const ras::JobStatus first, Look(options.of.front()));
   if (options.of.size() == 1) Sleep(options.seconds);
-  LOCKSTEP_ASSIGN_OR_RETURN(const ras::JobStatus second, Look(options.of.back()));
-  const ras::Testimony testimony = ras::Hear(first, second);
-  const ExitCode code = verdict::ExitCodeOf(testimony.verdict);
+  LOCKSTEP_ASSIGN_OR_RETURN(ras::JobStatus second, Look(options.of.back()));
+  ras::Testimony testimony = ras::Hear(first, second);
+  return RasWitness{std::move(second), std::move(testimony)};
+}
+
+Result<ExitCode> DiagnoseRas(const RasOptions& options) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const RasWitness witness, HearRas(options));
+  const ExitCode code = verdict::ExitCodeOf(witness.testimony.verdict);
   if (options.json) {
-    fmt::print("{}\n",
-               ToJson(second, testimony).dump(-1, ' ', false, Json::error_handler_t::replace));
+    fmt::print("{}\n", ToJson(witness).dump(-1, ' ', false, Json::error_handler_t::replace));
   } else {
-    fmt::print("{}exit code {}\n", FormatText(second, testimony), static_cast<int>(code));
+    fmt::print("{}exit code {}\n", FormatText(witness), static_cast<int>(code));
   }
   return code;
 }

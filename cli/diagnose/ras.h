@@ -3,10 +3,13 @@
 #ifndef LOCKSTEP_CLI_DIAGNOSE_RAS_H_
 #define LOCKSTEP_CLI_DIAGNOSE_RAS_H_
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/ras/status.h"
+#include "core/ras/witness.h"
 
 namespace lockstep::cli::diagnose {
 
@@ -18,6 +21,17 @@ struct RasOptions {
   bool json = false;
 };
 
+struct RasWitness {
+  ras::JobStatus status;  // of the second look
+  ras::Testimony testimony;
+};
+
+// Takes both looks.
+Result<RasWitness> HearRas(const RasOptions& options);
+
+nlohmann::ordered_json ToJson(const RasWitness& witness);
+
+// Prints what RAS says, alone.
 Result<ExitCode> DiagnoseRas(const RasOptions& options);
 
 }  // namespace lockstep::cli::diagnose

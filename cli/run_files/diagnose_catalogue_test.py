@@ -60,7 +60,7 @@ def diagnose(path, *arguments):
 
 
 def diagnosed(path, *arguments):
-    return [json.loads(line) for line in diagnose(path, "--format=json", *arguments).splitlines()]
+    return [json.loads(line) for line in diagnose(path, "--format=jsonl", *arguments).splitlines()]
 
 
 class CatalogueTest(unittest.TestCase):
@@ -74,7 +74,7 @@ class CatalogueTest(unittest.TestCase):
 
     def expect_the_same(self, path, deadline):
         cases = stored_in(path)
-        for rules in ((), ("--deadline=" + deadline,)):
+        for rules in ((), ("--timeout=" + deadline,)):
             told = diagnosed(path, *rules)
             self.assertEqual(len(told), len(cases))
             for case in told:

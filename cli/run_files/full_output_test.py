@@ -13,11 +13,11 @@ TRIED = os.path.join(FOLDER, "tried.h5")
 AGAIN = os.path.join(FOLDER, "again.h5")
 COMMANDS = [
     ["--help"], ["--version"], ["export", "--help"], ["show", FAILING], ["show", TRIED],
-    ["diagnose", TRIED], ["diagnose", "--format=json", TRIED], ["score", TRIED],
+    ["diagnose", TRIED], ["diagnose", "--format=jsonl", TRIED], ["score", TRIED],
     ["compare", TRIED, "--candidate", AGAIN], ["trend", FAILING, FAILING],
-    ["buckets", "--model=resnet50"], ["buckets", "--model=bert_base", "--format=json"],
-    ["sampler", "--n=9", "--world=2", "--rank=0"],
-    ["sampler", "--n=99999", "--world=2", "--rank=0"],
+    ["buckets", "--model=resnet50"], ["buckets", "--model=bert_base", "--format=jsonl"],
+    ["sampler", "--samples=9", "--ranks=2", "--rank=0"],
+    ["sampler", "--samples=99999", "--ranks=2", "--rank=0"],
     ["trace-ddp", "datasets/testdata/programs/join.toml"],
 ] + [["export", path, "--format=" + name] for path in (FAILING, TRIED)
      for name in ("chrome-trace", "prometheus", "openmetrics", "junit", "jsonl", "csv", "gbench")]

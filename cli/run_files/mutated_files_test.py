@@ -28,11 +28,11 @@ def lockstep(*arguments):
 
 
 def readers_of(path):
-    return [["diagnose", path], ["diagnose", "--format=json", "--backend=nccl", path],
+    return [["diagnose", path], ["diagnose", "--format=jsonl", "--backend=nccl", path],
             ["show", "--history", "--environment", path], ["score", path], ["trend", OTHER, path],
             ["compare", OTHER, "--candidate", path],
-            ["report", path, "-o", os.path.join(FOLDER, "report.html")],
-            ["export", path, "--format=flight-recorder", "-o", DUMPS]] + [
+            ["report", path, "--output", os.path.join(FOLDER, "report.html")],
+            ["export", path, "--format=flight-recorder", "--output-folder", DUMPS]] + [
                 ["export", path, "--format=" + name]
                 for name in ("chrome-trace", "prometheus", "openmetrics", "junit", "jsonl",
                              "csv", "gbench")]

@@ -2,12 +2,14 @@
 // out as untyped pointers for that reason, and are turned back here alone.
 #include "core/base/argument_parser.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
+#include "core/base/units.h"
 #include "core/base/version.h"
 
 namespace lockstep {
@@ -32,6 +34,69 @@ std::string Explain(const CLI::App& app, const CLI::ParseError& error) {
 
 CLI::Option& Of(void* option) { return *static_cast<CLI::Option*>(option); }
 
+// CLI11 prints what it keeps for itself: "{false}" of a flag that clears its variable, "[a]" of a
+// list, and for a default what an option means that stands alone.
+class HelpFormatter final : public CLI::Formatter {
+ public:
+  std::string make_option_name(const CLI::Option* option, bool positional) const override {
+    std::string name = CLI::Formatter::make_option_name(option, positional);
+    constexpr std::string_view kCleared = "{false}";
+    for (std::size_t at; (at = name.find(kCleared)) != std::string::npos;) {
+      name.erase(at, kCleared.size());
+    }
+    return name;
+  }
+
+  std::string make_option_opts(const CLI::Option* option) const override {
+    if (option->get_type_size() == 0) return "";
+    std::string text = " " + option->get_type_name();
+    std::string value = option->get_default_str();
+    if (value.starts_with('[') && value.ends_with(']')) value = value.substr(1, value.size() - 2);
+    if (!value.empty() && option->get_expected_min() > 0) text += "=" + value;
+    if (option->get_expected_max() == CLI::detail::expected_max_vector_size) text += " ...";
+    return text + (option->get_required() ? " REQUIRED" : "");
+  }
+
+  std::string make_option(const CLI::Option* option, bool positional) const override {
+    const std::string head = make_option_name(option, positional) + make_option_opts(option);
+    // Two blanks before the help, or a new line.
+    if (head.size() + 4 > column_width_) {
+      return fmt::format("  {}\n{:{}}{}\n", head, "", column_width_, make_option_desc(option));
+    }
+    return fmt::format("  {:{}}{}\n", head, column_width_ - 2, make_option_desc(option));
+  }
+};
+
+// Options that are not in --help leave an empty line.
+std::string WithoutGaps(std::string help) {
+  for (std::size_t at; (at = help.find("\n\n\n")) != std::string::npos;) help.erase(at, 1);
+  if (help.ends_with("\n\n")) help.pop_back();
+  return help;
+}
+
+// "--timeout=TIME": the names, and the shape of what they take.
+std::pair<std::string, std::string> NamesAndShape(const std::string& text) {
+  const std::size_t at = text.find('=');
+  if (at == std::string::npos) return {text, ""};
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
+// A number of seconds may have its unit.
+void ReadTime(CLI::Option& option) {
+  option.transform(CLI::Validator(
+      [](std::string& word) {
+        const Result<double> seconds = ParseSeconds("", word);
+        if (!seconds.ok()) return std::string(seconds.status().message()).substr(2);
+        word = fmt::format("{}", *seconds);
+        return std::string();
+      },
+      ""));
+}
+
+CLI::Validator Bounded(CLI::Validator range, const std::string& least, const std::string& most) {
+  return range.description(fmt::format("{}..{}", least, most));
+}
+
 }  // namespace
 
 using Option = ArgumentParser::Option;
@@ -46,18 +111,34 @@ Option Option::ShowDefault() {
   return *this;
 }
 
-Option Option::OneOf(std::vector<std::string> words) {
-  Of(option_).check(CLI::IsMember(std::move(words)));
+Option Option::OneOf(const std::vector<std::string>& words) {
+  Of(option_).check(CLI::Validator(
+      [words](const std::string& word) {
+        if (std::find(words.begin(), words.end(), word) != words.end()) return std::string();
+        return fmt::format("'{}' is none of {}", word, fmt::join(words, ", "));
+      },
+      fmt::format("{{{}}}", fmt::join(words, ","))));
+  return *this;
+}
+
+Option Option::WordRenamed(const std::string& old, const std::string& now) {
+  Of(option_).transform(CLI::Validator(
+      [old, now](const std::string& word) {
+        return word == old ? fmt::format("'{}' is called '{}' now", old, now) : std::string();
+      },
+      ""));
   return *this;
 }
 
 Option Option::Between(std::int64_t least, std::int64_t most) {
-  Of(option_).check(CLI::Range(least, most));
+  Of(option_).check(
+      Bounded(CLI::Range(least, most), fmt::format("{}", least), fmt::format("{}", most)));
   return *this;
 }
 
 Option Option::BetweenReals(double least, double most) {
-  Of(option_).check(CLI::Range(least, most));
+  Of(option_).check(
+      Bounded(CLI::Range(least, most), fmt::format("{:g}", least), fmt::format("{:g}", most)));
   return *this;
 }
 
@@ -92,6 +173,7 @@ ArgumentParser::ArgumentParser(const std::string& description, const std::string
     : impl_(std::make_unique<Impl>()) {
   impl_->owned = std::make_unique<CLI::App>(description, program);
   impl_->app = impl_->owned.get();
+  impl_->app->formatter(std::make_shared<HelpFormatter>());
   impl_->app->set_version_flag("--version", program + " " + ThisVersionText(),
                                "Print the version and exit");
 }
@@ -101,7 +183,13 @@ ArgumentParser::~ArgumentParser() = default;
 
 template <typename T>
 Option ArgumentParser::Add(const std::string& names, T& value, const std::string& help) {
-  return Option(impl_->app->add_option(names, value, help));
+  const auto [spelled, shape] = NamesAndShape(names);
+  CLI::Option* option = impl_->app->add_option(spelled, value, help);
+  if (!shape.empty()) option->type_name(shape);
+  if constexpr (std::is_same_v<T, double>) {
+    if (shape == "TIME") ReadTime(*option);
+  }
+  return Option(option);
 }
 
 template Option ArgumentParser::Add(const std::string&, std::string&, const std::string&);
@@ -114,6 +202,19 @@ template Option ArgumentParser::Add(const std::string&, double&, const std::stri
 
 void ArgumentParser::Flag(const std::string& names, bool& value, const std::string& help) {
   impl_->app->add_flag(names, value, help);
+}
+
+void ArgumentParser::Refuse(const std::string& names, const std::string& why) {
+  const std::size_t last = names.find_last_of(',');
+  const std::string name = last == std::string::npos ? names : names.substr(last + 1);
+  const CLI::callback_t refuse = [name, why](const CLI::results_t&) -> bool {
+    throw CLI::ValidationError(name, why);
+  };
+  impl_->app->add_option(names, refuse)->expected(0, 1)->group("");  // "": not in --help
+}
+
+void ArgumentParser::Renamed(const std::string& old, const std::string& now) {
+  Refuse(old, "is called " + now + " now");
 }
 
 ArgumentParser ArgumentParser::Subcommand(const std::string& name, const std::string& description,
@@ -139,7 +240,7 @@ Result<std::optional<std::string>> ArgumentParser::Parse(std::vector<std::string
   try {
     app.parse(std::move(arguments));
   } catch (const CLI::CallForHelp&) {
-    return std::optional(app.help());  // of the subcommand, if one was named
+    return std::optional(WithoutGaps(app.help()));  // of the subcommand, if one was named
   } catch (const CLI::CallForVersion&) {
     return std::optional(app.version() + "\n");
   } catch (const CLI::ParseError& error) {

@@ -24,7 +24,9 @@ class ArgumentParser {
     explicit Option(void* option) : option_(option) {}
     Option Required();
     Option ShowDefault();  // --help prints what the variable holds now
-    Option OneOf(std::vector<std::string> words);
+    Option OneOf(const std::vector<std::string>& words);
+    // A word of earlier versions is an error that names today's.
+    Option WordRenamed(const std::string& old, const std::string& now);
     Option Between(std::int64_t least, std::int64_t most);
     Option BetweenReals(double least, double most);
     Option SplitAtCommas();
@@ -42,12 +44,19 @@ class ArgumentParser {
   ArgumentParser(ArgumentParser&&) noexcept;
   ~ArgumentParser();
 
-  // `names`: "-n,--iters"; a name without dashes is a positional. T: std::string, a vector of them,
-  // int, std::int64_t, std::uint64_t or double.
+  // `names`: "-n,--iters=COUNT"; a name without dashes is a positional. Behind `=` stands the shape
+  // of a value, as docs/option_words.md explains shapes. T: std::string, a vector of them, int,
+  // std::int64_t, std::uint64_t or double; a double of the shape TIME is read with its unit
+  // ("250ms").
   template <typename T>
   Option Add(const std::string& names, T& value, const std::string& help);
   // A name that begins with `!` clears the variable.
   void Flag(const std::string& names, bool& value, const std::string& help);
+
+  // Names that this program does not know, with the reason in the error. --help is silent of them.
+  void Refuse(const std::string& names, const std::string& why);
+  // A spelling of earlier versions.
+  void Renamed(const std::string& old, const std::string& now);
 
   // A subcommand with options of its own. Once any was added, one of them must be named; Parse
   // calls the chosen one's `chosen`.

@@ -63,6 +63,63 @@ TEST_F(ArgumentParserTest, HelpAndVersionAreTextsToPrint) {
   EXPECT_EQ(**version, "program " + ThisVersionText() + "\n");
 }
 
+TEST_F(ArgumentParserTest, OldSpellingsAreRefusedWithTheNewName) {
+  parser_.Renamed("--repetitions", "--iters");
+  parser_.Renamed("-q,--quiet", "--no-progress");
+  for (const Words& words : {Words{"--repetitions=3"}, {"--repetitions", "3"}, {"--repetitions"}}) {
+    EXPECT_EQ(Error(words), "--repetitions: is called --iters now; see program --help");
+  }
+  EXPECT_EQ(Error({"-q"}), "--quiet: is called --no-progress now; see program --help");
+  EXPECT_EQ(iters_, 7);
+}
+
+TEST_F(ArgumentParserTest, OldWordsAreRefusedWithTheNewOne) {
+  std::string format = "text";
+  parser_.Add("--format=WORD", format, "Form").OneOf({"text", "json"}).WordRenamed("table", "text");
+  EXPECT_EQ(Error({"--format=table"}),
+            "--format: 'table' is called 'text' now; see program --help");
+  EXPECT_EQ(Error({"--format=odd"}), "--format: 'odd' is none of text, json; see program --help");
+  EXPECT_EQ(Error({"--format=json"}), "");
+}
+
+TEST_F(ArgumentParserTest, TimesHaveUnitsAndBounds) {
+  double seconds = 2;
+  parser_.Add("-T,--timeout=TIME", seconds, "Silence").BetweenReals(0.1, 3600);
+  for (const auto& [word, expected] :
+       {std::pair("250ms", 0.25), {"2m", 120.0}, {"2min", 120.0}, {"1h", 3600.0}, {"7", 7.0}}) {
+    EXPECT_EQ(Error({"-T", word}), "");
+    EXPECT_EQ(seconds, expected) << word;
+  }
+  for (const char* word : {"2h", "10ms", "soon", "-1", "3x"}) {
+    const std::string error = Error({"-T", word});
+    EXPECT_TRUE(error.starts_with("--timeout: ")) << error;
+    EXPECT_TRUE(error.ends_with("; see program --help")) << error;
+  }
+}
+
+TEST_F(ArgumentParserTest, HelpSaysNothingRaw) {
+  std::string file;
+  Words operations = {"sum"};
+  double seconds = 2;
+  parser_.Add("--output=FILE", file, "Where").Required();
+  parser_.Add("--op=WORD", operations, "Which").ShowDefault();
+  parser_.Add("--wait=TIME", seconds, "How long").BetweenReals(0.5, 9).ShowDefault();
+  parser_.Add("--twenty-characters-xy=WORD", file, "A line below");
+  parser_.Renamed("-u", "--output");
+  const auto help = parser_.Parse(Words{"--help"});
+  ASSERT_TRUE(help.ok() && *help);
+  EXPECT_NE((*help)->find("  --output FILE REQUIRED      Where\n"), std::string::npos) << **help;
+  EXPECT_NE((*help)->find("  --op WORD=sum ...           Which\n"), std::string::npos) << **help;
+  EXPECT_NE((*help)->find("  --wait TIME:0.5..9=2        How long\n"), std::string::npos) << **help;
+  EXPECT_NE((*help)->find("  --no-progress               Quiet\n"), std::string::npos) << **help;
+  EXPECT_NE(
+      (*help)->find("  --twenty-characters-xy WORD\n                              A line below\n"),
+      std::string::npos)
+      << **help;
+  EXPECT_EQ((*help)->find("-u"), std::string::npos) << **help;
+  EXPECT_EQ((*help)->find("\n\n\n"), std::string::npos) << **help;
+}
+
 TEST(SubcommandTest, OneMustBeNamedAndIsChosen) {
   ArgumentParser parser("", "tool");
   std::string chosen, file;

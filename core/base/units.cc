@@ -61,8 +61,14 @@ Result<double> ParseSeconds(std::string_view option, std::string_view text) {
     std::string_view suffix;
     double seconds;
   };
-  static constexpr std::array<Unit, 7> kUnits = {
-      {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {"m", 60}, {"h", 3600}}};
+  static constexpr std::array<Unit, 8> kUnits = {{{"", 1},
+                                                  {"s", 1},
+                                                  {"ms", 1e-3},
+                                                  {"us", 1e-6},
+                                                  {"ns", 1e-9},
+                                                  {"m", 60},
+                                                  {"min", 60},
+                                                  {"h", 3600}}};
   Number number;
   if (Split(text, number)) {
     for (const Unit& unit : kUnits) {

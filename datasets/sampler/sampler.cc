@@ -60,11 +60,11 @@ Result<SampleIndices> ShuffledIndices(const SamplerOptions& options) {
 Status Validate(const SamplerOptions& options) {
   if (options.samples < 0 || options.samples > kMostSamples) {
     return InvalidInput(
-        fmt::format("--n: {} samples; give a number from 0 to 2^53", options.samples));
+        fmt::format("--samples: {} samples; give a number from 0 to 2^53", options.samples));
   }
   if (options.world < 1 || options.world > kMostRanks) {
     return InvalidInput(
-        fmt::format("--world: {} ranks; give a number from 1 to 2^31", options.world));
+        fmt::format("--ranks: {} ranks; give a number from 1 to 2^31", options.world));
   }
   if (options.rank < 0 || options.rank >= options.world) {
     return InvalidInput(fmt::format("--rank: {} is no rank of {}; give a number from 0 to {}",

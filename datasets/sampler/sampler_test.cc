@@ -229,8 +229,8 @@ TEST(Sampler, Refuses) {
   const auto says = [](const SamplerOptions& options) {
     return DistributedIndices(options).status().message();
   };
-  EXPECT_EQ(says({.samples = -1}), "--n: -1 samples; give a number from 0 to 2^53");
-  EXPECT_EQ(says({.samples = 1, .world = 0}), "--world: 0 ranks; give a number from 1 to 2^31");
+  EXPECT_EQ(says({.samples = -1}), "--samples: -1 samples; give a number from 0 to 2^53");
+  EXPECT_EQ(says({.samples = 1, .world = 0}), "--ranks: 0 ranks; give a number from 1 to 2^31");
   EXPECT_EQ(says({.samples = 1, .world = 2, .rank = 2}),
             "--rank: 2 is no rank of 2; give a number from 0 to 1");
   EXPECT_NE(says({.samples = std::int64_t{1} << 53}).find("do not fit"), std::string::npos);

@@ -51,11 +51,11 @@ Status Validate(const DatasetSpec& spec) {
         fmt::format("--samples: {} samples; give a number from 1 to 2^40", spec.samples));
   }
   if (spec.min_bytes < 4 || spec.min_bytes > kMostSampleBytes) {
-    return InvalidInput(
-        fmt::format("--min-bytes: {}; give a size from 4 B to 1 GiB", FormatBytes(spec.min_bytes)));
+    return InvalidInput(fmt::format("--min-sample: {}; give a size from 4 B to 1 GiB",
+                                    FormatBytes(spec.min_bytes)));
   }
   if (spec.max_bytes < spec.min_bytes || spec.max_bytes > kMostSampleBytes) {
-    return InvalidInput(fmt::format("--max-bytes: {}; give a size from --min-bytes ({}) to 1 GiB",
+    return InvalidInput(fmt::format("--max-sample: {}; give a size from --min-sample ({}) to 1 GiB",
                                     FormatBytes(spec.max_bytes), FormatBytes(spec.min_bytes)));
   }
   return OkStatus();

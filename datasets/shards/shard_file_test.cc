@@ -124,7 +124,7 @@ TEST(ShardFile, RefusesAndLeavesNothingBehind) {
   EXPECT_EQ(message(PlaceFor("x.h5"), {.samples = 0}),
             "--samples: 0 samples; give a number from 1 to 2^40");
   EXPECT_NE(message(PlaceFor("x.h5"), {.samples = 1, .min_bytes = 9, .max_bytes = 8})
-                .find("--max-bytes: 8 B"),
+                .find("--max-sample: 8 B"),
             std::string::npos);
   EXPECT_NE(message(path, kSpec).find("cannot be written"), std::string::npos);
   EXPECT_NE(message("/dev/full", kSpec).find("is no file name"), std::string::npos);

@@ -275,8 +275,9 @@ TEST(SimulationTest, DriftBetweenTheSidesIsNoChange) {
   for (const std::size_t launches : {5, 10}) {
     const Rates allowed = RatesOf(Drift, launches, {1.0}, kComparisons, Order::kOneAfterTheOther);
     const Rates denied = RatesOf(Drift, launches, {1.0}, kComparisons, Order::kOneAfterTheOther, 0);
-    fmt::print("drift, one side after the other, {} launches: {} slower, {} with --drift=0\n",
-               launches, allowed.slower, denied.slower);
+    fmt::print(
+        "drift, one side after the other, {} launches: {} slower, {} with --launch-drift=0\n",
+        launches, allowed.slower, denied.slower);
     EXPECT_LE(allowed.slower, kComparisons / 100);
     EXPECT_GT(denied.slower, kComparisons / 50);  // so it is the allowance that helps
     EXPECT_GE(RatesOf(Drift, launches, {1.25}, 100, Order::kOneAfterTheOther).slower, 90);

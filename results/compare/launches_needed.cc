@@ -15,7 +15,8 @@ namespace {
 constexpr double kMostMore = 200;    // launches a side that anybody would take
 constexpr double kMostEffect = 0.5;  // a least effect that anybody would choose
 constexpr const char* kInterleave =
-    "interleave the launches of both sides (base, candidate, base, …), or say --drift=0 if this "
+    "interleave the launches of both sides (base, candidate, base, …), or say --launch-drift=0 if "
+    "this "
     "machine does not drift";
 
 std::string IntervalText(const stats::Shift& shift) {

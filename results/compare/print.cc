@@ -46,7 +46,7 @@ std::string MethodText(const LaunchComparison& comparison) {
   if (!comparison.interleaved) {
     text += fmt::format(
         "The launches of the sides are not interleaved in time: {:.0f} % of change may be drift of "
-        "the machine (--drift)\n",
+        "the machine (--launch-drift)\n",
         100 * comparison.drift);
   }
   return text;

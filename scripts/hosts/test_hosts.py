@@ -1,7 +1,7 @@
 """Several hosts on one machine: runs a command across them with mpirun.
 
   lockstep testbed 2 -- bench_allreduce -b 8 -e 1M               2 hosts, 1 rank each
-  lockstep testbed 2 --ranks=2 -- lockstep-stress --list         2 hosts, 2 ranks each
+  lockstep testbed 2 --ranks-per-host=2 -- lockstep-stress --list         2 hosts, 2 ranks each
   lockstep testbed 4 --shell -- COMMAND                          COMMAND on the first host alone
 
 A host is a network, UTS and mount namespace: it has its own addresses (10.77.0.1, 10.77.0.2 …),
@@ -148,9 +148,9 @@ def inside(options, command):
     try:
         hosts = Hosts(options.hosts, folder, options.set, options.boot_ids)
         os.environ["LOCKSTEP_TEST_HOSTS"] = "1"  # stress may interfere with their network
-        words = command if options.shell else hosts.mpirun(options.ranks) + command
+        words = command if options.shell else hosts.mpirun(options.ranks_per_host) + command
         environment = dict(os.environ, TEST_HOSTS_AGENT=hosts.agent,
-                           TEST_HOSTS=slots(hosts.addresses, options.ranks))
+                           TEST_HOSTS=slots(hosts.addresses, options.ranks_per_host))
         # Open MPI names its folders by host and process number: another set of hosts, which may run
         # at the same time, has the same.
         environment["OMPI_MCA_orte_tmpdir_base"] = folder
@@ -175,16 +175,19 @@ def variables_of(words):
 def main(arguments):
     parser = launches.parser(__doc__)
     parser.add_argument("hosts", type=int, help="how many, 1 to 64")
-    parser.add_argument("--ranks", type=int, default=1, help="ranks of a host (default 1)")
+    parser.add_argument("--ranks-per-host", type=int, default=1, metavar="COUNT",
+                        help="Ranks of a host (default 1)")
     parser.add_argument("--shell", action="store_true", help="COMMAND once, on the first host")
     parser.add_argument("--set", action="append", default=[], metavar="HOST:NAME=VALUE",
-                        help="a variable of one host's processes")
+                        help="A variable of one host's processes")
     parser.add_argument("--boot-ids", action="store_true",
-                        help="every host has a boot id of its own, as machines have")
+                        help="Every host has a boot id of its own, as machines have")
     parser.add_argument("command", nargs="+", metavar="COMMAND")
+    launches.renamed(parser, ranks="--ranks-per-host")
     options = parser.parse_args(arguments)
-    if not 1 <= options.hosts <= 64 or not 1 <= options.ranks <= 256:
-        fail(2, f"{options.hosts} hosts of {options.ranks} ranks: give 1 to 64 hosts, 1 to 256 "
+    if not 1 <= options.hosts <= 64 or not 1 <= options.ranks_per_host <= 256:
+        fail(2, f"{options.hosts} hosts of {options.ranks_per_host} ranks: give 1 to 64 hosts, "
+                "1 to 256 "
              "ranks each")
     options.set = variables_of(options.set)
     os.environ["PATH"] += ":/usr/sbin:/sbin"

@@ -152,7 +152,7 @@ class MpichTest(unittest.TestCase):
                       f"-iface eth0 -hosts $TEST_HOSTS -n 4 {path('bench_allreduce')} "
                       f"{' '.join(SWEEP)} --backend={backend} --output={path(name)}")
             done = subprocess.run(["timeout", "-k", "5", "120", command("test_hosts"), "2",
-                                   "--ranks=2", "--shell", "--", "sh", "-c", script],
+                                   "--ranks-per-host=2", "--shell", "--", "sh", "-c", script],
                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, text=True, check=False)
             if done.returncode == SKIPPED:
@@ -177,8 +177,9 @@ def build():
 
 def main(arguments):
     parser = launches.parser(__doc__)
-    parser.add_argument("--programs", metavar="DIR",
-                        help="that hold bench_allreduce, bench_ddp_step, stress, mpi_contract")
+    parser.add_argument("--programs", metavar="FOLDER",
+                        help="Folder of the programs (bench_allreduce, bench_ddp_step, stress, "
+                        "mpi_contract)")
     options, rest = parser.parse_known_args(arguments)
     missing = [package for program, package in (("mpicc.mpich", "libmpich-dev"),
                                                 ("mpiexec.mpich", "mpich"))

@@ -1,7 +1,7 @@
 """A Slurm cluster on one machine: runs a command on its first node.
 
   scripts/test_slurm 2 -- srun -N2 -n2 --mpi=pmix bench_allreduce -b 8 -e 1M
-  scripts/test_slurm 2 --ranks=2 -- salloc -N2 -n4 mpirun bench_allreduce --backend=gloo
+  scripts/test_slurm 2 --ranks-per-host=2 -- salloc -N2 -n4 mpirun bench_allreduce --backend=gloo
   scripts/test_slurm 2 -- sbatch --wait scripts/examples/nightly.sbatch
 
 Nodes are the hosts of scripts/test_hosts (namespaces with addresses and names of their own), each
@@ -9,7 +9,7 @@ with a slurmd; the first has slurmctld and munged as well. Configuration, state,
 munge's key are in a private directory, ports in the hosts' own networks: nothing of a Slurm that
 this machine belongs to is used or changed, and everything ends with COMMAND. COMMAND finds the
 cluster by SLURM_CONF; the logs are beside that file while it runs. Processors are pretended:
-every node has --ranks of them.
+every node has --ranks-per-host of them.
 
 What is needed: scripts/install_packages slurmctld slurmd slurm-client munge. Without, and where
 test_hosts is not possible, exit code 77 with the reason.
@@ -140,7 +140,7 @@ def inside(options, directory):
     addresses = [part.split(":")[0] for part in os.environ["TEST_HOSTS"].split(",")]
     folder = tempfile.mkdtemp(prefix="lockstep-slurm-")
     try:
-        Cluster(addresses, os.environ["TEST_HOSTS_AGENT"], options.ranks, folder).up()
+        Cluster(addresses, os.environ["TEST_HOSTS_AGENT"], options.ranks_per_host, folder).up()
         return launches.run_as(options.command, cwd=directory)
     finally:
         # Daemons live until this process ends, and may write while the folder goes.
@@ -154,12 +154,14 @@ def inside(options, directory):
 def main(arguments):
     parser = launches.parser(__doc__)
     parser.add_argument("nodes", type=int, help="how many, 1 to 16")
-    parser.add_argument("--ranks", type=int, default=1,
-                        help="tasks that a node takes (default 1)")
+    parser.add_argument("--ranks-per-host", type=int, default=1, metavar="COUNT",
+                        help="Ranks of a host (tasks that a node takes; default 1)")
+    launches.renamed(parser, ranks="--ranks-per-host")
     parser.add_argument("command", nargs="+", metavar="COMMAND")
     options = parser.parse_args(arguments)
-    if not 1 <= options.nodes <= 16 or not 1 <= options.ranks <= 256:
-        fail(2, f"{options.nodes} nodes of {options.ranks} ranks: give 1 to 16 nodes, 1 to 256 "
+    if not 1 <= options.nodes <= 16 or not 1 <= options.ranks_per_host <= 256:
+        fail(2, f"{options.nodes} nodes of {options.ranks_per_host} ranks: give 1 to 16 nodes, "
+                "1 to 256 "
              "ranks each")
     os.environ["PATH"] += ":/usr/sbin:/sbin"
     directory = os.environ.pop(INSIDE, None)

@@ -115,7 +115,7 @@ def page_of_many_cases(folder):
     run, page = os.path.join(folder, "large.h5"), os.path.join(folder, "large.html")
     subprocess.run([program("results/large_run"), run, "10000"], check=True)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([program("cli/lockstep"), "report", run, "-o", page], check=True)
+    subprocess.run([program("cli/lockstep"), "report", run, "--output", page], check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return say("the page of 10,000 cases", "%.1f s of a processor (bound %.0f)" % (

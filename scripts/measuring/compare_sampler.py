@@ -37,7 +37,7 @@ def timed(work):
 
 
 def ours(lockstep, options):
-    command = [lockstep, "sampler", f"--n={options.n}", f"--world={options.world}",
+    command = [lockstep, "sampler", f"--samples={options.samples}", f"--ranks={options.ranks}",
                f"--rank={options.rank}", "--torch=" + options.torch, "--format=fnv"]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
@@ -45,7 +45,7 @@ def ours(lockstep, options):
 def randperm(torch, options):
     generator = torch.Generator()
     generator.manual_seed(0)
-    return torch.randperm(options.n, generator=generator)[options.rank::options.world].clone()
+    return torch.randperm(options.samples, generator=generator)[options.rank::options.ranks].clone()
 
 
 def version_of(torch):
@@ -54,15 +54,15 @@ def version_of(torch):
 
 def real_sampler(options):
     from torch.utils.data import DistributedSampler
-    return list(iter(DistributedSampler(range(options.n), num_replicas=options.world,
+    return list(iter(DistributedSampler(range(options.samples), num_replicas=options.ranks,
                                         rank=options.rank)))
 
 
 def parse(arguments):
     parser = launches.parser(__doc__)
     parser.add_argument("--lockstep", default=shutil.which("lockstep"))
-    parser.add_argument("--n", type=int, default=10**8)
-    parser.add_argument("--world", type=int, default=1024)
+    parser.add_argument("--samples", type=int, default=10**8)
+    parser.add_argument("--ranks", type=int, default=1024)
     parser.add_argument("--rank", type=int, default=0)
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--no-list", action="store_true", help="without the real sampler's list")
@@ -82,8 +82,9 @@ def measure(works, repeat):
 
 def main(arguments):
     options = parse(arguments)
-    if options.n < 1 or options.repeat < 1 or not 0 <= options.rank < options.world:
-        print("compare_sampler: --n and --repeat from 1, --rank below --world", file=sys.stderr)
+    if options.samples < 1 or options.repeat < 1 or not 0 <= options.rank < options.ranks:
+        print("compare_sampler: --samples and --repeat from 1, --rank below --ranks",
+              file=sys.stderr)
         return 2
     try:
         import torch
@@ -102,13 +103,14 @@ def main(arguments):
         works["DistributedSampler"] = lambda: real_sampler(options)
     results, medians = measure(works, options.repeat)
     wall, processor = medians["lockstep"]
-    print(f"n={options.n} world={options.world} rank={options.rank} torch {torch.__version__}, "
+    print(f"n={options.samples} world={options.ranks} rank={options.rank} "
+          f"torch {torch.__version__}, "
           f"medians of {options.repeat}")
     for name, (its_wall, its_processor) in medians.items():
         print(f"{name:>22}: {its_wall:8.3f} s wall ({its_wall / wall:5.1f}x), "
               f"{its_processor:8.3f} s processor ({its_processor / processor:5.1f}x)")
     listed = fnv(results.get("DistributedSampler") or results["randperm[rank::world]"].tolist())
-    padded = options.n % options.world != 0
+    padded = options.samples % options.ranks != 0
     if listed != results["lockstep"] and not (options.no_list and padded):
         print(f"the indices differ: PyTorch {listed}, lockstep {results['lockstep']}")
         return 1

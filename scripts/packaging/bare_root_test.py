@@ -103,7 +103,7 @@ class BareRoot:
 
 
 def packaged(kind, folder):
-    done = subprocess.run([os.path.join(TREE, "scripts/package"), kind, "--output=" + folder,
+    done = subprocess.run([os.path.join(TREE, "scripts/package"), kind, "--output-folder=" + folder,
                            "--built=" + os.getcwd()], stdout=subprocess.PIPE, text=True, check=True)
     return done.stdout.strip()
 
@@ -137,12 +137,15 @@ class BareRootTest(unittest.TestCase):
         self.must(root, at + "lockstep doctor", codes=(0, 1))
         self.must(root, at + _MPIRUN + " bench_allreduce -b 8 -e 1M -n 20 "
                   "--output=a.h5", says="PASS: ")
-        self.must(root, at + "lockstep stress -n 2 --scenario=uneven_inputs/case1", says="PASS: ")
+        self.must(root, at + "lockstep stress --ranks=2 --scenario=uneven_inputs/case1",
+                  says="PASS: ")
         self.must(root, at + _MPIRUN + " lockstep-stress "
-                  "--scenario=uneven_inputs/case1", says="PASS: ")
-        self.must(root, at + "lockstep nightly plan.toml --output=night", says="(?m)^QUALIFIED")
+                  "--scenario=uneven_inputs/case1",
+                  says="PASS: ")
+        self.must(root, at + "lockstep nightly plan.toml --output-folder=night",
+                  says="(?m)^QUALIFIED")
         self.must(root, at + "lockstep show a.h5", says="all_reduce")
-        self.must(root, at + "lockstep report a.h5 -o a.html && grep -q '</html>' a.html")
+        self.must(root, at + "lockstep report a.h5 --output=a.html && grep -q '</html>' a.html")
         self.must(root, at + "lockstep watch -- " + _MPIRUN + " bench_barrier -n 5")
 
     def test_deb(self):

@@ -33,7 +33,7 @@ class Package:
     def __init__(self, kind):
         self.folder = tempfile.mkdtemp(prefix="a place with blanks ",
                                        dir=os.environ.get("TEST_TMPDIR"))
-        done = said(os.path.join(TREE, "scripts/package"), kind, "--output=" + self.folder,
+        done = said(os.path.join(TREE, "scripts/package"), kind, "--output-folder=" + self.folder,
                     "--built=" + os.getcwd())
         assert done.returncode == 0, done.stderr
         self.path = done.stdout.strip()
@@ -200,13 +200,13 @@ class RefusalsTest(unittest.TestCase):
         return done.returncode, done.stderr.strip().splitlines()[-1]
 
     def test_usage(self):
-        self.assertEqual(self.package("rpm", "--output=x")[0], 2)
-        self.assertIn("choose from deb, tarball", self.package("rpm", "--output=x")[1])
+        self.assertEqual(self.package("rpm", "--output-folder=x")[0], 2)
+        self.assertIn("choose from deb, tarball", self.package("rpm", "--output-folder=x")[1])
         self.assertEqual(self.package("deb")[0], 2)
 
     def test_programs_that_are_not_there(self):
         with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
-            code, line = self.package("deb", "--output=" + folder, "--built=" + folder)
+            code, line = self.package("deb", "--output-folder=" + folder, "--built=" + folder)
         self.assertEqual(code, 4)
         self.assertRegex(line, "^package: deb: .*bench_allreduce")
 

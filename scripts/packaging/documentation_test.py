@@ -19,7 +19,7 @@ Usage: bench_it [OPTIONS]
 Options:
   -h,--help                   Print this help message and exit
   -e,--maxbytes TEXT=64M      Largest size: 'all' [of them]
-  --no-marks{false}           No marks
+  --no-marks                  No marks
   --launcher TEXT=mpirun --oversubscribe
                               What starts the ranks
 
@@ -39,7 +39,7 @@ options:
   -h, --help            show this help message and exit
   -o OUTPUT, --output OUTPUT
                         folder of the state
-  --format {text,json}
+  --format {text,json}  Form of what is printed
 """
 LOCKSTEP = """Lockstep: what communication does
 Usage: lockstep [OPTIONS] SUBCOMMAND
@@ -87,7 +87,7 @@ class DocumentationTest(unittest.TestCase):
         said = subprocess.run(["stress/fuzz/fuzz", "--help"], capture_output=True, text=True,
                               check=True).stdout
         self.assertIn("--trials", said)
-        for option, other in (("--trials", "--shrink"), ("--attempts", "--shrink")):
+        for option, other in (("--trials", "--no-shrink"), ("--attempts", "--no-shrink")):
             helps = {"bench_it": said.replace("--trials", option), "lockstep": LOCKSTEP,
                      "lockstep nightly": NIGHTLY}
             for what, text in written(helps).items():
@@ -103,8 +103,51 @@ class DocumentationTest(unittest.TestCase):
                          ("TEXT=mpirun --oversubscribe", "What starts the ranks"))
         self.assertEqual(found["-o"], ("OUTPUT", "folder of the state"))
         self.assertEqual(found["--output"], found["-o"])
-        self.assertEqual(found["--format"], ("{text,json}", ""))
+        self.assertEqual(found["--format"], ("{text,json}", "Form of what is printed"))
         self.assertEqual(len(found), 9, found)
+
+    def test_shapes_and_senses(self):
+        for head, shape in (("-T,--timeout TIME:0.1..3600=10", "TIME"),
+                            ("--op WORD=sum ...", "WORD"),
+                            ("--ras HOST:PORT ...", "HOST:PORT"), ("--wide", ""),
+                            ("--format WORD:{text,json}=text", "WORD"),
+                            ("--find-unused 0|1", "0|1"),
+                            ("--output FILE REQUIRED", "FILE"), ("--format {text,json}", "WORD"),
+                            ("--launcher COMMAND=mpirun --bind-to none", "COMMAND"),
+                            ("-n COUNT, --iters COUNT", "COUNT")):
+            self.assertEqual(documentation.Option(head, "").shape(), shape, head)
+        for meaning, sense in (("Root rank", "Root rank"), ("Ranks (of sim; default 2)", "Ranks"),
+                               ("Time for all; 0: no limit", "Time for all")):
+            self.assertEqual(documentation.Option("--it", meaning).sense(), sense)
+
+    def clashes(self, first, second):
+        helps = {name: "It.\nUsage: %s\n\nOptions:\n%s\n" % (name, line)
+                 for name, line in (("one", first), ("two", second))}
+        self.assertIn("--", documentation.words_page(helps))
+        return documentation.clashes(helps)
+
+    def test_one_word_one_meaning(self):
+        well = "  -T,--timeout TIME=5         Silence (default 5)"
+        self.assertEqual(self.clashes(well, well.replace("(default 5)", "(of dumps)")), [])
+        for other, said in (
+                ("  -T,--timeout TIME=5         Time of a case",
+                 ["-T means: Silence / Time of a case",
+                  "--timeout means: Silence / Time of a case"]),
+                ("  -T,--timeout COUNT=5        Silence",
+                 ["-T takes: COUNT / TIME", "--timeout takes: COUNT / TIME"]),
+                ("  -T,--deadline TIME=5        Silence",
+                 ["-T is spelled: -T,--deadline / -T,--timeout",
+                  "silence is said of: --deadline / --timeout"]),
+                ("  --timeout TIME=5            Silence",
+                 ["--timeout is spelled: --timeout / -T,--timeout"]),
+                ("  --empty", ["two --empty says nothing of itself"]),
+                ("  --limit INT=5               Limit",
+                 ["two --limit takes INT, which SHAPES does not explain"])):
+            self.assertEqual(self.clashes(well, other), said)
+
+    def test_a_switch_may_be_a_list_of_both(self):
+        self.assertEqual(self.clashes("  --drop-last                 drop_last=True",
+                                      "  --drop-last 0|1 ...         drop_last=True (0,1)"), [])
 
     def test_bash(self):
         script = written(HELPS)["bash"]

@@ -1,6 +1,6 @@
 """Makes packages of Lockstep for machines that build nothing.
 
-  scripts/package deb tarball --output=DIR [--built=BIN]
+  scripts/package deb tarball --output-folder=DIR [--built=BIN]
 
 Kinds: deb, a package of Debian for the MPI that Lockstep was built for; tarball, which works from
 any folder; wheel, for pip. Programs are built first, or are those in BIN, which is laid out as
@@ -8,10 +8,11 @@ bazel-bin. Every package ends as a line of standard output: its path.
 
 Exit codes: 0; 2 usage; 4 environment: a tool or a library is missing.
 """
-import argparse
 import importlib
 import os
 import sys
+
+import launches
 
 # In this folder, each with main(arguments).
 KINDS = [kind for kind in ("deb", "tarball", "wheel")
@@ -19,16 +20,18 @@ KINDS = [kind for kind in ("deb", "tarball", "wheel")
 
 
 def main(arguments):
-    parser = argparse.ArgumentParser(description=__doc__, usage="package KIND... --output=DIR …",
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = launches.parser(__doc__)
+    launches.renamed(parser, output="--output-folder")
     parser.add_argument("kinds", nargs="+", metavar="KIND", help=", ".join(KINDS))
-    parser.add_argument("--output", required=True, metavar="DIR", help="folder of the packages")
-    parser.add_argument("--built", metavar="BIN", help="nothing is built; programs are here")
+    parser.add_argument("--output-folder", required=True, metavar="FOLDER",
+                        help="Folder to write (the packages)")
+    parser.add_argument("--built", metavar="FOLDER",
+                        help="Folder of programs that are built already (nothing is built)")
     options = parser.parse_args(arguments)
     for kind in options.kinds:
         if kind not in KINDS:
             parser.error(f"'{kind}' is no kind of package; choose from {', '.join(KINDS)}")
-    words = ["--output=" + options.output] + (
+    words = ["--output-folder=" + options.output_folder] + (
         ["--built=" + options.built] if options.built else [])
     for kind in options.kinds:
         code = importlib.import_module(kind).main(words)

@@ -100,8 +100,8 @@ def libraries_of(paths):
 
 
 def options_of(kind, arguments):
-    parser = argparse.ArgumentParser(prog="package " + kind)
-    parser.add_argument("--output", required=True)
+    parser = argparse.ArgumentParser(prog="package " + kind, allow_abbrev=False)
+    parser.add_argument("--output-folder", required=True)
     parser.add_argument("--built")
     return parser.parse_args(arguments)
 
@@ -110,8 +110,8 @@ def run(kind, make, arguments):
     """The exit code of make(output, built), which returns the path of the package."""
     options = options_of(kind, arguments)
     try:
-        os.makedirs(options.output, exist_ok=True)
-        print(make(os.path.abspath(options.output), options.built))
+        os.makedirs(options.output_folder, exist_ok=True)
+        print(make(os.path.abspath(options.output_folder), options.built))
     except (CannotPackage, OSError) as error:
         print("package: %s: %s" % (kind, error), file=sys.stderr)
         return 4

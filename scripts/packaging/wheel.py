@@ -1,7 +1,7 @@
 """Makes the Python wheel: the reader of run files, and the `lockstep` command for all that starts
 no program, with its libraries inside. pip installs it where there is neither MPI nor a compiler.
 
-  scripts/package wheel --output=DIR [--built=BIN]
+  scripts/package wheel --output-folder=DIR [--built=BIN]
 """
 
 import base64

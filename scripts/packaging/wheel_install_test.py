@@ -70,7 +70,7 @@ class InstallTest(unittest.TestCase):
         code, out = run(tool, "show", _RUNS + "/failing.h5")
         self.assertEqual((code, out[:6]), (0, "FAIL: "))
         page = _RUNS + "/page.html"
-        self.assertEqual(run(tool, "report", _RUNS + "/failing.h5", "-o", page)[0], 0)
+        self.assertEqual(run(tool, "report", _RUNS + "/failing.h5", "--output", page)[0], 0)
         code, out = run(_VENV + "/bin/python", "-c", _READ % _RUNS)
         self.assertEqual((code, out), (0, "rank 1 was killed by signal 9\n"))
 

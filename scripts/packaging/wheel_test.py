@@ -142,12 +142,13 @@ class WheelTest(unittest.TestCase):
                 "-c", "import lockstep_tool; lockstep_tool.main()"])):
             page = path_of("page.html")
             self.assertEqual(run(*words, "report", path_of("failing.h5"), path_of("passing.h5"),
-                                 "-o", page, program=program, PYTHONPATH=_ROOT), (0, "", ""))
+                                 "--output", page, program=program, PYTHONPATH=_ROOT), (0, "", ""))
             with open(page, encoding="utf-8") as file:
                 pages.append(file.read())
             os.unlink(page)
         self.assertEqual(*pages)
-        self.assertEqual(run("report", path_of("passing.h5"), "-o", page, LOCKSTEP_PYTHON="/no")[0],
+        self.assertEqual(run("report", path_of("passing.h5"), "--output", page,
+                             LOCKSTEP_PYTHON="/no")[0],
                          4)
 
     def test_what_starts_programs_is_refused(self):
@@ -165,9 +166,10 @@ class WheelTest(unittest.TestCase):
 
 class CommandTest(unittest.TestCase):
     def test_what_cannot_be_made_is_one_line(self):
-        for words, code, said in ((["--output=/proc/no", "--built=."], 4, "/proc/no"),
-                                  (["--output=x", "--built=/no"], 4, "/no/cli/lockstep_portable: "),
-                                  ([], 2, "--output")):
+        for words, code, said in ((["--output-folder=/proc/no", "--built=."], 4, "/proc/no"),
+                                  (["--output-folder=x", "--built=/no"], 4,
+                                   "/no/cli/lockstep_portable: "),
+                                  ([], 2, "--output-folder")):
             done = subprocess.run([sys.executable, "scripts/packaging/wheel.py", *words],
                                   capture_output=True, text=True, check=False)
             self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)

@@ -1,7 +1,7 @@
 """The same plan over several libraries or settings: which cells are ok, slower, wrong, hang, crash?
 
-  lockstep matrix MATRIX.toml --output=DIR
-  lockstep matrix MATRIX.toml --output=DIR --nccl-wheels=2.21.5,nvidia-nccl-cu13==2.28.9
+  lockstep matrix MATRIX.toml --output-folder=DIR
+  lockstep matrix MATRIX.toml --output-folder=DIR --nccl-wheels=2.21.5,nvidia-nccl-cu13==2.28.9
   lockstep matrix --diff OLD/matrix.json NEW/matrix.json
 
 MATRIX.toml is a plan of nightly (ranks, budget, [[step]] or profile) with [[configuration]] tables:
@@ -213,7 +213,8 @@ def diff(paths):
                 hash((cell["step"], cell["configuration"], cells.ORDER.index(cell["cell"])))
             len(tables[-1]["cells"][0])
         except (OSError, ValueError, LookupError, TypeError):
-            launches.fail("compat_matrix", 2, "%s: is no matrix.json; name the one of a --output" %
+            launches.fail("compat_matrix", 2, "%s: is no matrix.json; name the one of an "
+                          "--output-folder" %
                           path)
     changed = cells.differences(*tables)
     order = list(cells.ORDER) + [None]
@@ -231,12 +232,17 @@ def diff(paths):
 def read_options(arguments):
     parser = launches.parser(__doc__)
     parser.add_argument("matrix", nargs="?", help="MATRIX.toml")
-    parser.add_argument("-o", "--output", default=tonight("results/matrix"),
-                        help="folder of state and answer (one of tonight)")
-    parser.add_argument("--programs", help="folder of the programs, instead of PATH")
-    parser.add_argument("--nccl-wheels", default="", help="versions, comma-separated")
-    parser.add_argument("--format", choices=("table", "json"), default="table")
-    parser.add_argument("--diff", nargs=2, metavar=("OLD", "NEW"))
+    parser.add_argument("--output-folder", default=tonight("results/matrix"), metavar="FOLDER",
+                        help="Folder to write (state and answer; default: one of tonight)")
+    parser.add_argument("--programs", metavar="FOLDER",
+                        help="Folder of the programs (instead of PATH)")
+    parser.add_argument("--nccl-wheels", default="", metavar="VERSION",
+                        help="Versions of NCCL to fetch from PyPI, comma-separated")
+    parser.add_argument("--format", choices=("text", "json"), default="text",
+                        help="Form of what is printed")
+    parser.add_argument("--diff", nargs=2, metavar=("OLD", "NEW"),
+                        help="Two matrix.json: which cells changed")
+    launches.renamed(parser, o="--output-folder", output="--output-folder")
     options = parser.parse_args(arguments)
     if bool(options.matrix) == bool(options.diff):
         parser.error("give a MATRIX.toml, or --diff OLD NEW")
@@ -250,14 +256,14 @@ def main(arguments):
     try:
         content = read_toml(options.matrix, read_file(options.matrix))
         versions = [one for one in options.nccl_wheels.split(",") if one]
-        more = wheels(versions, os.path.abspath(options.output))
+        more = wheels(versions, os.path.abspath(options.output_folder))
         matrix = cells.Matrix(options.matrix, content, more)
         programs = {name: find_program(name, options.programs) for name in PROGRAMS}
         if programs["lockstep"] is None:
             raise OSError("lockstep is not installed; see scripts/install or --programs")
-        answer = Sweep(matrix, options.output, programs).run()
+        answer = Sweep(matrix, options.output_folder, programs).run()
         if "earlier" not in answer:
-            write_whole(os.path.join(options.output, "matrix.json"),
+            write_whole(os.path.join(options.output_folder, "matrix.json"),
                         json.dumps(answer, indent=1) + "\n")
     except (PlanError, JournalError) as error:
         launches.fail("compat_matrix", 2, error)

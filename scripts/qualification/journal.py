@@ -24,7 +24,7 @@ class Journal:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise JournalError("%s: another nightly runs there; wait for it, or name another "
-                               "--output" % folder) from None
+                               "--output-folder" % folder) from None
         self._lines = JsonLines(os.path.join(folder, "state.jsonl"))
         self.path = self._lines.path
         self.plan = None
@@ -39,7 +39,7 @@ class Journal:
                 self._apply(json.loads(line))
             except (ValueError, KeyError, TypeError):
                 raise JournalError("%s:%d: is no state of nightly; move the file away, or name "
-                                   "another --output" % (self.path, number)) from None
+                                   "another --output-folder" % (self.path, number)) from None
 
     def _apply(self, event):
         kind = event["event"]
@@ -80,16 +80,17 @@ class Journal:
             found = str(earlier.get("verdict") or earlier["headline"])
         except (ValueError, KeyError, AttributeError):
             raise JournalError("%s: is no answer of an earlier run; move the folder away, or name "
-                               "another --output" % path) from None
+                               "another --output-folder" % path) from None
         return {"verdict": "NOT RUN", "exit_code": 3, "earlier": earlier,
                 "headline": "NOT RUN: %s was finished on %s, %s ago: %s. Nothing was run now; give "
-                            "another --output, or none for a folder of tonight" % (
+                            "another --output-folder, or none for a folder of tonight" % (
                                 self.folder, minute(self.last), age(time.time() - self.last),
                                 found)}
 
     def _check_plan(self, plan):
         if self.plan is not None and self.plan["hash"] != plan.hash:
-            raise JournalError("%s: is of another plan (%s); name another --output, or give the "
+            raise JournalError("%s: is of another plan (%s); name another --output-folder, or "
+                               "give the "
                                "same plan" % (self.path, self.plan["path"]))
 
     def begin(self, plan):

@@ -1,13 +1,15 @@
 """Is this machine (or hostfile) fit for training? Runs a plan, and says QUALIFIED or why not.
 
-  lockstep nightly PLAN.toml --output=DIR      lockstep nightly --profile=quick --output=DIR
+  lockstep nightly PLAN.toml --output-folder=DIR
+  lockstep nightly --profile=quick --output-folder=DIR
 
 A plan is TOML: profile = "quick" (5 min), "standard" (1 h) or "full" (8 h); ranks, backends,
 launcher = "mpirun --hostfile hosts", budget, baseline = a directory of earlier launches,
 environment; [[step]] tables instead of the profile's. The same command goes on where a crash, a
 reboot or Ctrl-C ended the one before: every launch that is over is in DIR/state.jsonl. In a folder
-that is finished nothing is run: it says NOT RUN, when that was and what was found. Without --output
-it runs in results/nightly/DATE, a folder of tonight; a night lasts from noon to noon.
+that is finished nothing is run: it says NOT RUN, when that was and what was found. Without
+--output-folder it runs in results/nightly/DATE, a folder of tonight; a night lasts from noon to
+noon.
 
 Exit codes: 0 QUALIFIED, 1 NOT QUALIFIED, 5 only slower than the baseline, 3 INCONCLUSIVE or NOT
 RUN, 2 usage, 4 environment: a program is not installed, no space. With --nagios they are those of a
@@ -158,19 +160,24 @@ class Nightly:
 def read_options(arguments):
     parser = launches.parser(__doc__)
     parser.add_argument("plan", nargs="?", help="PLAN.toml")
-    parser.add_argument("--profile", choices=PROFILE_NAMES, help="without a plan")
-    parser.add_argument("--budget", help="60min: with a --profile, which is made shorter to fit")
-    parser.add_argument("--baseline", help="folder of earlier launches, with a --profile")
-    parser.add_argument("-o", "--output", default=tonight("results/nightly"),
-                        help="folder of the state, the launches and the verdict (one of tonight)")
-    parser.add_argument("--programs", help="folder of the programs, instead of PATH")
-    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument("--profile", choices=PROFILE_NAMES, help="What runs without a plan")
+    parser.add_argument("--time-budget", metavar="TIME", type=launches.seconds,
+                        help="Time for the whole run (with a --profile, made shorter to fit)")
+    parser.add_argument("--baseline", metavar="FOLDER",
+                        help="Folder of earlier launches (with a --profile)")
+    parser.add_argument("--output-folder", default=tonight("results/nightly"), metavar="FOLDER",
+                        help="Folder to write (state, launches, verdict; default: one of tonight)")
+    parser.add_argument("--programs", metavar="FOLDER",
+                        help="Folder of the programs (instead of PATH)")
+    parser.add_argument("--format", choices=("text", "json"), default="text",
+                        help="Form of what is printed")
     parser.add_argument("--nagios", action="store_true",
-                        help="one line and the exit codes of a monitoring plugin")
+                        help="One line and the exit codes of a monitoring plugin")
+    launches.renamed(parser, o="--output-folder", output="--output-folder", budget="--time-budget")
     options = parser.parse_args(arguments)
     if bool(options.plan) == bool(options.profile):
         parser.error("give a PLAN.toml or a --profile")
-    if options.plan and (options.budget or options.baseline):
+    if options.plan and (options.time_budget is not None or options.baseline):
         parser.error("write budget and baseline into the plan; the options go with a --profile")
     return options
 
@@ -191,14 +198,15 @@ def fail(options, code, message):
 def main(arguments):
     options = read_options(arguments)
     try:
+        budget = None if options.time_budget is None else "%.15gs" % options.time_budget
         content = {key: value for key, value in (
-            ("profile", options.profile), ("budget", options.budget),
+            ("profile", options.profile), ("budget", budget),
             ("baseline", options.baseline)) if value}
         if options.plan:
             content = read_toml(options.plan, read_file(options.plan))
         plan = Plan(options.plan or options.profile, content)
         programs = {name: find_program(name, options.programs) for name in PROGRAMS}
-        nightly = Nightly(plan, options.output, programs)
+        nightly = Nightly(plan, options.output_folder, programs)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, nightly.stop)
         answer = nightly.run()

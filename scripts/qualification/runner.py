@@ -116,7 +116,7 @@ class Runner:
     def _fuzz(self, launch, _output):
         # A night has no time for so many trials that two of these would meet.
         seed = self.night * 10**11 + launch.replicate * 10**10
-        return [self.programs["fuzz"], "--seconds=%d" % math.ceil(launch.step["seconds"]),
+        return [self.programs["fuzz"], "--time-budget=%d" % math.ceil(launch.step["seconds"]),
                 "--seed=%d" % seed, "--trials=2000000000",
                 "--jobs=%d" % min(self.plan.ranks, os.cpu_count() or 1)]
 

@@ -11,7 +11,6 @@ What is over is a line of FOLDER/sanitize.jsonl and is not run again, as long as
 same. Exit codes: 0 nothing was found; 1 something was; 2 usage; 3 interrupted, rooms are left;
 4 bazel did not run.
 """
-import argparse
 import json
 import os
 import re
@@ -21,6 +20,7 @@ import sys
 import time
 import zlib
 
+import launches
 from launches import TREE, JsonLines, command
 from suite import test_summary
 
@@ -42,11 +42,14 @@ class SanitizeError(Exception):
 
 
 def parse(arguments):
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser = launches.parser(__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("passes", nargs="*", metavar="PASS", help="of asan, tsan, odr; else all")
-    parser.add_argument("--rooms", help="folders, as in core/base,core/verdict; else all")
-    parser.add_argument("--output", default="results/sanitize", metavar="FOLDER")
-    parser.add_argument("--bazel", default="bazel")
+    parser.add_argument("--rooms", metavar="FOLDER",
+                        help="Folders (as in core/base,core/verdict; default: all)")
+    parser.add_argument("--output-folder", default="results/sanitize", metavar="FOLDER",
+                        help="Folder to write")
+    parser.add_argument("--bazel", default="bazel", metavar="FILE", help="The Bazel that is used")
+    launches.renamed(parser, output="--output-folder")
     options = parser.parse_intermixed_args(arguments)
     options.passes = options.passes or list(_CONFIGS)
     for name in options.passes:
@@ -83,7 +86,7 @@ def run_bazel(options, *words):
     is. What it says is in FOLDER/bazel.log at once."""
     cache = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
     base = os.path.join(cache, "lockstep-sanitize-%x" % zlib.crc32(TREE.encode()))
-    with open(os.path.join(options.output, "bazel.log"), "w+", encoding="utf-8",
+    with open(os.path.join(options.output_folder, "bazel.log"), "w+", encoding="utf-8",
               errors="replace") as log:
         code = subprocess.run(
             ["nice", "-n", "19", options.bazel, "--output_base=" + base, *words], cwd=TREE,
@@ -111,7 +114,7 @@ def findings_of(what, logs, said):
 
 def test_room(options, name, room):
     """{label: what was found} of the tests of a room, and how many there were."""
-    events_path = os.path.abspath(os.path.join(options.output, "events"))
+    events_path = os.path.abspath(os.path.join(options.output_folder, "events"))
     code, said = run_bazel(options, "test", *_CONFIGS[name], "--keep_going", "--symlink_prefix=/",
                      "--test_output=summary", "--build_event_json_file=" + events_path,
                      "//%s/..." % room)
@@ -129,7 +132,8 @@ def test_room(options, name, room):
             continue
         failed[label] = [what] + found
         for path in logs[label]:
-            kept = os.path.join(options.output, name, label.strip("/").replace("/", "_") + ".log")
+            kept = os.path.join(options.output_folder, name,
+                                label.strip("/").replace("/", "_") + ".log")
             os.makedirs(os.path.dirname(kept), exist_ok=True)
             shutil.copy(path, kept)
     return failed, len(results)
@@ -161,8 +165,8 @@ def tree_of():
 
 def run(options):
     """Prints as it goes; the exit code."""
-    os.makedirs(options.output, exist_ok=True)
-    journal, tree = JsonLines(os.path.join(options.output, "sanitize.jsonl")), tree_of()
+    os.makedirs(options.output_folder, exist_ok=True)
+    journal, tree = JsonLines(os.path.join(options.output_folder, "sanitize.jsonl")), tree_of()
     over = {(one["pass"], one["room"]): one for one in map(json.loads, journal.lines)
             if tree is not None and one["tree"] == tree}
     bad = total = 0

@@ -7,7 +7,6 @@ failed are kept beside it: an interrupted soak is continued by the same command.
 Exit codes: 0 every test passed in every pass; 1 a test failed; 2 usage; 3 interrupted, passes are
 left; 4 bazel did not run the tests.
 """
-import argparse
 import collections
 import json
 import os
@@ -49,12 +48,15 @@ class BusyLoops:
 
 
 def parse(arguments):
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser = launches.parser(__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("passes", type=int, metavar="N", help="passes at each load")
     parser.add_argument("targets", nargs="*", default=["//..."], help="instead of the whole suite")
-    parser.add_argument("--loads", default="0,2,4", help="busy loops beside the tests")
-    parser.add_argument("--output", default="results/soak", metavar="FOLDER")
-    parser.add_argument("--bazel", default="bazel")
+    parser.add_argument("--loads", default="0,2,4", metavar="COUNT",
+                        help="Busy loops beside the tests")
+    parser.add_argument("--output-folder", default="results/soak", metavar="FOLDER",
+                        help="Folder to write")
+    parser.add_argument("--bazel", default="bazel", metavar="FILE", help="The Bazel that is used")
+    launches.renamed(parser, output="--output-folder")
     options = parser.parse_intermixed_args(arguments)
     try:
         options.loads = [int(load) for load in options.loads.split(",")]
@@ -76,7 +78,7 @@ class Journal:
         if not lines:
             self._file.append({"targets": targets})
         elif lines[0] != {"targets": targets}:
-            raise SoakError("%s is of other targets (%s); give another --output" % (
+            raise SoakError("%s is of other targets (%s); give another --output-folder" % (
                 self._file.path, " ".join(lines[0]["targets"])), 2)
         self.passes = lines[1:]
 
@@ -150,7 +152,7 @@ def main(arguments):
     options = parse(arguments)
     signal.signal(signal.SIGTERM, interrupt)
     try:
-        journal = Journal(options.output, options.targets)
+        journal = Journal(options.output_folder, options.targets)
         for number in range(1, options.passes + 1):
             for load in options.loads:
                 if not journal.holds(number, load):
@@ -164,8 +166,8 @@ def main(arguments):
         print("soak: %s" % error, file=sys.stderr)
         return error.code
     except (OSError, ValueError) as error:
-        print("soak: %s: %s; give a folder of a soak, or an empty one, with --output" % (
-            options.output, error), file=sys.stderr)
+        print("soak: %s: %s; give a folder of a soak, or an empty one, with --output-folder" % (
+            options.output_folder, error), file=sys.stderr)
         return 4
     lines, code = summarize(options, journal)
     print("\n".join(lines))

@@ -23,7 +23,7 @@ _TYPES = {"f32": "Float", "f16": "Half", "i64": "Long", "i32": "Int", "u8": "Byt
 
 
 def traced_sections(rank):
-    """Sections of a rank of `trace-ddp --format=json` in the oracle's form."""
+    """Sections of a rank of `trace-ddp --format=jsonl` in the oracle's form."""
     sections = []
     for section in rank["sections"]:
         calls = []
@@ -83,7 +83,7 @@ def trace(folder, cases, backend, torch):
         paths.append(os.path.join(folder, "%03d.toml" % number))
         with open(paths[-1], "w", encoding="utf-8") as file:
             file.write(programs.to_toml("random/%d" % number, ranks, workload))
-    done = subprocess.run([LOCKSTEP, "trace-ddp", "--torch=" + torch, "--format=json",
+    done = subprocess.run([LOCKSTEP, "trace-ddp", "--torch=" + torch, "--format=jsonl",
                            "--backend=" + backend] + paths,
                           stdout=subprocess.PIPE, text=True)
     if done.returncode not in (0, 1):

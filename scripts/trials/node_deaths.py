@@ -2,7 +2,7 @@
 the others knew kept?
 
   scripts/node_deaths --trials=20 --seed=1          some 15 minutes
-  scripts/node_deaths --only=killed,cut_off --trials=4
+  scripts/node_deaths --deaths=killed,cut_off --trials=4
 
 A trial brings up hosts of its own (scripts/test_hosts), one more for mpirun, and lets one host die
 at a random moment: all of its processes killed, the launcher's daemon killed, its network link
@@ -169,8 +169,8 @@ def inside(trial):
 # ---- outside
 
 def plan(options, generator, number, folder):
-    kind = generator.choice(options.only)
-    program = generator.choice(options.programs)
+    kind = generator.choice(options.deaths)
+    program = generator.choice(options.suites)
     backend = generator.choice(options.backends)
     hosts, ranks = generator.choice([(2, 2), (3, 1)])
     host = generator.randrange(hosts)
@@ -261,12 +261,19 @@ def show(trial, why, said, seen):
 
 def main(arguments):
     parser = launches.parser(__doc__)
-    parser.add_argument("--trials", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=None, help="default: a new one, printed")
-    parser.add_argument("--only", type=choices(KINDS), default=list(KINDS), help="kinds of death")
-    parser.add_argument("--programs", type=choices(PROGRAMS), default=list(PROGRAMS))
-    parser.add_argument("--backends", type=choices(("gloo", "mpi")), default=["gloo", "mpi"])
-    parser.add_argument("--mpirun", action="append", default=[], help="a further word for mpirun")
+    parser.add_argument("--trials", type=int, default=20, metavar="COUNT",
+                        help="Number of random trials (default 20)")
+    parser.add_argument("--seed", type=int, default=None, metavar="SEED",
+                        help="Seed of all that is random (default: a new one, printed)")
+    parser.add_argument("--deaths", type=choices(KINDS), default=list(KINDS), metavar="WORD",
+                        help="Kinds of death (%s)" % ", ".join(KINDS))
+    parser.add_argument("--suites", type=choices(PROGRAMS), default=list(PROGRAMS), metavar="WORD",
+                        help="What is launched (%s)" % ", ".join(PROGRAMS))
+    parser.add_argument("--backends", type=choices(("gloo", "mpi")), default=["gloo", "mpi"],
+                        metavar="WORD", help="Communication libraries")
+    parser.add_argument("--mpirun", action="append", default=[], metavar="WORD",
+                        help="A further word for mpirun")
+    launches.renamed(parser, programs="--suites", only="--deaths")
     parser.add_argument("--inside", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.inside:

@@ -2,7 +2,7 @@
 unknown, and is every result file whole or honestly absent?
 
   scripts/random_kills --trials=100 --seed=1         some 15 minutes
-  scripts/random_kills --victims=agent --programs=stress --trials=10
+  scripts/random_kills --victims=agent --suites=stress --trials=10
   scripts/random_kills --seed=1 --only=27,42         two of those trials again
 
 A trial starts a benchmark or a stress run on this host, ends one process of it at a random moment
@@ -88,7 +88,7 @@ def pid_of(trial, mark, launcher):
 
 def plan(options, generator, number, folder):
     victim = generator.choice(options.victims)
-    program = generator.choice(options.programs)
+    program = generator.choice(options.suites)
     backend = generator.choice(options.backends)
     ranks = generator.randint(2, 4)
     output = os.path.join(folder, f"trial{number}.h5")
@@ -259,13 +259,21 @@ def numbers(words):
 
 def main(arguments):
     parser = launches.parser(__doc__)
-    parser.add_argument("--trials", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=None, help="default: a new one, printed")
-    parser.add_argument("--first", type=int, default=0, help="number of the first trial to run")
-    parser.add_argument("--only", type=numbers, default=None, help="numbers of the trials to run")
-    parser.add_argument("--victims", type=choices(VICTIMS), default=list(VICTIMS))
-    parser.add_argument("--programs", type=choices(PROGRAMS), default=list(PROGRAMS))
-    parser.add_argument("--backends", type=choices(BACKENDS), default=list(BACKENDS))
+    parser.add_argument("--trials", type=int, default=100, metavar="COUNT",
+                        help="Number of random trials (default 100)")
+    parser.add_argument("--seed", type=int, default=None, metavar="SEED",
+                        help="Seed of all that is random (default: a new one, printed)")
+    parser.add_argument("--first", type=int, default=0, metavar="COUNT",
+                        help="Number of the first trial to run")
+    parser.add_argument("--only", type=numbers, default=None, metavar="COUNT",
+                        help="Numbers of the trials to run")
+    parser.add_argument("--victims", type=choices(VICTIMS), default=list(VICTIMS), metavar="WORD",
+                        help="What is killed (%s)" % ", ".join(VICTIMS))
+    parser.add_argument("--suites", type=choices(PROGRAMS), default=list(PROGRAMS), metavar="WORD",
+                        help="What is launched (%s)" % ", ".join(PROGRAMS))
+    parser.add_argument("--backends", type=choices(BACKENDS), default=list(BACKENDS),
+                        metavar="WORD", help="Communication libraries")
+    launches.renamed(parser, programs="--suites")
     options = parser.parse_args(arguments)
     generator = launches.seeded(options.seed)
     trials = failed = absent = 0

@@ -6,8 +6,9 @@ Three kinds of launches, in turn:
   healthy    nothing is wrong: one rank 2 to 100 times slower than the others, or short of processor
              time because hogs share its processor; every finding is a false alarm
 
-Every launch is a file in --output, and what is there is not run again: an interrupted or short run
-is continued by the same command. Exit codes: those of `lockstep score`; 3 when launches are left.
+Every launch is a file in --output-folder, and what is there is not run again: an interrupted or
+short run is continued by the same command. Exit codes: those of `lockstep score`; 3 when launches
+are left.
 """
 import os
 import subprocess
@@ -15,7 +16,7 @@ import sys
 import time
 
 import launches
-from launches import program_beside
+from launches import program_beside, seconds
 from qualification.runner import FAULTS, IS_LOST
 
 FACTORS = (2, 5, 10, 30, 100)
@@ -82,7 +83,7 @@ class Job:
         self.scenarios, self.repeat = scenarios, repeat
 
     def command(self, options, path):
-        stress = [options.stress, f"--output={path}", f"-T{options.deadline}", "--no-progress",
+        stress = [options.stress, f"--output={path}", f"-T{options.timeout:g}", "--no-progress",
                   f"--seed={self.seed}", f"--repeat={self.repeat}"]
         stress += [f"--scenario={scenario}" for scenario in self.scenarios]
         if self.backend == "sim":
@@ -120,7 +121,7 @@ def stragglers(folder, ranks):
 
 def jobs_of(options):
     """In the order of running: what comes first covers everything once."""
-    folder = os.path.join(options.output, "scenarios")
+    folder = os.path.join(options.output_folder, "scenarios")
     os.makedirs(folder, exist_ok=True)
     slow = {ranks: stragglers(folder, ranks) for ranks in options.ranks}
     lost = {ranks: lost_ranks(folder, ranks) for ranks in options.ranks}
@@ -128,10 +129,10 @@ def jobs_of(options):
     # A launch of stragglers and one of hogged runs is 20 healthy runs.
     healthy = -(-options.healthy // (20 * len(options.ranks)))
     jobs = []
-    for index in range(max(options.seeds, healthy)):
-        seed = options.first_seed + index
+    for index in range(max(options.repeat, healthy)):
+        seed = options.seed + index
         for ranks in options.ranks:
-            if index < options.seeds:
+            if index < options.repeat:
                 catalogue = [options.scenario]
                 jobs.append(Job("catalogue", "gloo", ranks, seed, catalogue))
                 jobs.append(Job("catalogue", "sim", ranks, seed, catalogue))
@@ -144,8 +145,8 @@ def jobs_of(options):
 
 def run_job(job, options):
     """Its file or None, its exit code, and what it said."""
-    path = os.path.join(options.output, job.name + ".h5")
-    temporary = os.path.join(options.output, job.name + ".running")
+    path = os.path.join(options.output_folder, job.name + ".h5")
+    temporary = os.path.join(options.output_folder, job.name + ".running")
     if os.path.exists(temporary):  # of a job that was interrupted
         os.remove(temporary)
     done = subprocess.run(["timeout", "-k", "10", str(JOB_SECONDS)]
@@ -161,8 +162,8 @@ def run_job(job, options):
 def verdict_in(text):
     """The line a person reads; libraries write into the output, too."""
     lines = [line for line in text.strip().splitlines()
-             if not line.startswith("stress: note: ")] or ["no output"]
-    words = ("PASS: ", "FAIL: ", "INCONCLUSIVE: ", "stress: ")
+             if not line.startswith("lockstep-stress: note: ")] or ["no output"]
+    words = ("PASS: ", "FAIL: ", "INCONCLUSIVE: ", "lockstep-stress: ")
     return next((line for line in lines if line.startswith(words)), lines[0])
 
 
@@ -177,56 +178,68 @@ def run_all(options, jobs):
     files, left, made = [], 0, 0
     begin = time.monotonic()
     for job in jobs:
-        path = os.path.join(options.output, job.name + ".h5")
+        path = os.path.join(options.output_folder, job.name + ".h5")
         if os.path.exists(path):
             files.append(path)
             continue
         if os.path.exists(path + ".none"):
             continue
-        if made > 0 and time.monotonic() - begin + longest.get(job.kind, 0) > options.time:
+        if made > 0 and time.monotonic() - begin + longest.get(job.kind, 0) > options.time_budget:
             left += 1
             continue
         start = time.monotonic()
         path, code, said = run_job(job, options)
         made += 1
-        seconds = time.monotonic() - start
-        longest[job.kind] = max(seconds, longest.get(job.kind, 0))
+        lasted = time.monotonic() - start
+        longest[job.kind] = max(lasted, longest.get(job.kind, 0))
         first = verdict_in(said)
-        print(f"{time.monotonic() - begin:5.0f} s  {job.name} ({seconds:.1f} s): {first}",
+        print(f"{time.monotonic() - begin:5.0f} s  {job.name} ({lasted:.1f} s): {first}",
               file=sys.stderr, flush=True)
         if path:
             files.append(path)
         elif none_for(said):
-            with open(os.path.join(options.output, job.name + ".h5.none"), "w") as file:
+            with open(os.path.join(options.output_folder, job.name + ".h5.none"), "w") as file:
                 file.write(said)
         else:
             why = f"was not over after {JOB_SECONDS} s" if code in (124, 137) else first
-            print(f"scoreboard: {job.name} left no whole result file: {why}; mend that, then run "
-                  "the same command again", file=sys.stderr)
-            sys.exit(code if code in (2, 4, 10) else 4)
+            launches.fail("scoreboard", code if code in (2, 4, 10) else 4,
+                          f"{job.name} left no whole result file: {why}; mend that, then run the "
+                          "same command again")
     return files, left
 
 
 def read_options(arguments):
     parser = launches.parser(__doc__)
-    parser.add_argument("--ranks", default="2,3,4", help="numbers of ranks, from 2 (default 2,3,4)")
-    parser.add_argument("--seeds", type=int, default=20, help="of catalogue and random (20)")
-    parser.add_argument("--first-seed", type=int, default=1)
-    parser.add_argument("--healthy", type=int, default=1000, help="healthy runs (1000)")
-    parser.add_argument("--scenario", default="*", help="of the catalogue ('*')")
-    parser.add_argument("--time", type=float, default=600,
-                        help="seconds: no launch begins that would take longer (600)")
-    parser.add_argument("--deadline", type=float, default=2, help="-T of stress (2)")
-    parser.add_argument("--output", default="results/scoreboard", help="folder of the launches")
-    parser.add_argument("--stress", default=program_beside("stress") or "lockstep-stress")
-    parser.add_argument("--lockstep", default=program_beside("lockstep") or "lockstep")
+    parser.add_argument("--ranks", default="2,3,4", metavar="COUNT",
+                        help="Number of ranks (several, from 2 on; default 2,3,4)")
+    parser.add_argument("--repeat", type=int, default=20, metavar="COUNT",
+                        help="How often every scenario runs, with seeds one apart (default 20)")
+    parser.add_argument("--seed", type=int, default=1, metavar="SEED",
+                        help="Seed of all that is random (the first one)")
+    parser.add_argument("--healthy", type=int, default=1000, metavar="COUNT",
+                        help="Healthy runs (default 1000)")
+    parser.add_argument("--scenario", default="*", metavar="NAME",
+                        help="Scenarios, by name with wildcards or by file (default '*')")
+    parser.add_argument("--time-budget", type=seconds, default=600, metavar="TIME",
+                        help="Time for the whole run (no launch begins that would take longer; "
+                        "default 600)")
+    parser.add_argument("-T", "--timeout", type=seconds, default=2, metavar="TIME",
+                        help="Silence of a rank that is taken for a hang (default 2)")
+    parser.add_argument("--output-folder", default="results/scoreboard", metavar="FOLDER",
+                        help="Folder to write (the launches)")
+    parser.add_argument("--stress", default=program_beside("stress") or "lockstep-stress",
+                        metavar="FILE", help="The lockstep-stress to judge")
+    parser.add_argument("--lockstep", default=program_beside("lockstep") or "lockstep",
+                        metavar="FILE", help="The lockstep that scores")
+    launches.renamed(parser, seeds="--repeat", first_seed="--seed", time="--time-budget",
+                     deadline="--timeout", output="--output-folder")
     options = parser.parse_args(arguments)
     words = options.ranks.split(",")
     if not all(word.isdigit() and 2 <= int(word) <= 64 for word in words):
         parser.error(f"--ranks: '{options.ranks}' is no list of numbers from 2 to 64; give 2,4")
     options.ranks = [int(word) for word in words]
-    if options.seeds < 0 or options.healthy < 0 or options.first_seed < 1:
-        parser.error("--seeds, --healthy, --first-seed: negative; give counts")
+    if options.repeat < 0 or options.healthy < 0 or options.seed < 1:
+        parser.error("--repeat, --healthy, --seed: negative; give counts")
     for name in ("stress", "lockstep"):
         path = getattr(options, name)
         if not os.access(path, os.X_OK):
@@ -241,8 +254,7 @@ def main(arguments):
     jobs = jobs_of(options)
     files, left = run_all(options, jobs)
     if not files:
-        print("scoreboard: nothing was to run; give --seeds or --healthy", file=sys.stderr)
-        return 2
+        launches.fail("scoreboard", 2, "nothing was to run; give --repeat or --healthy")
     code = subprocess.run([options.lockstep, "score"] + files, check=False).returncode
     if left > 0:
         print(f"\n{left} of {len(jobs)} launches are left; the same command goes on")

@@ -13,7 +13,7 @@ namespace lockstep::stress::fuzz {
 namespace {
 
 int Fail(const Status& status) {
-  fmt::print(stderr, "fuzz: {}\n", status.message());
+  fmt::print(stderr, "lockstep-fuzz: {}\n", status.message());
   return static_cast<int>(ExitCodeOf(status.code()));
 }
 
@@ -23,15 +23,15 @@ int Run(const FuzzOptions& options, bool shrink) {
     return verdict::Judge(evidence, setting);
   };
   const FuzzResult result = RunCampaign(options, judge);
-  fmt::print("fuzz: seed {}: {}\n", options.seed, Describe(result));
+  fmt::print("lockstep-fuzz: seed {}: {}\n", options.seed, Describe(result));
   if (!result.failure) return static_cast<int>(ExitCode::kPass);
   const FuzzFailure& failure = *result.failure;
-  fmt::print("fuzz: seed {} with rules {}: {}\n", failure.seed, comm::sim::NameOf(failure.rules),
-             failure.why);
+  fmt::print("lockstep-fuzz: seed {} with rules {}: {}\n", failure.seed,
+             comm::sim::NameOf(failure.rules), failure.why);
   if (shrink) {
     fmt::print("\n{}\n", DescribeFailure(failure, judge));
   }
-  fmt::print("again: fuzz --seed={} --rules={} --trials=1\n", failure.seed,
+  fmt::print("again: lockstep-fuzz --seed={} --sim-rules={} --trials=1\n", failure.seed,
              comm::sim::NameOf(failure.rules));
   return static_cast<int>(ExitCode::kFailed);
 }
@@ -43,14 +43,22 @@ int Main(int argc, char** argv) {
   ArgumentParser parser{"Judges random programs with random faults, whose truth is known.",
                         "lockstep-fuzz"};
   parser.Footer("Exit codes: 0 every verdict was right, 1 one was not, 2 usage.");
-  parser.Add("--trials", options.trials, "Random programs").Between(1, 2'000'000'000).ShowDefault();
-  parser.Add("--seed", options.seed, "Trial i has this seed + i").ShowDefault();
-  parser.Add("--seconds", options.seconds, "At most so long; 0: no limit")
+  parser.Add("--trials=COUNT", options.trials, "Number of random trials")
+      .Between(1, 2'000'000'000)
+      .ShowDefault();
+  parser.Add("--seed=SEED", options.seed, "Seed of all that is random (trial i has this one + i)")
+      .ShowDefault();
+  parser.Add("--time-budget=TIME", options.seconds, "Time for the whole run (0: no limit)")
       .BetweenReals(0.0, 86'400.0)
       .ShowDefault();
-  parser.Add("--jobs", options.jobs, "Threads").Between(1, 256).ShowDefault();
-  parser.Add("--rules", rules, "nccl, mpi, gloo or all").ShowDefault();
-  parser.Flag("--shrink,!--no-shrink", shrink, "Print the smallest program that fails alike");
+  parser.Add("--jobs=COUNT", options.jobs, "Threads that run trials").Between(1, 256).ShowDefault();
+  parser
+      .Add("--sim-rules=WORD", rules,
+           "Whose rules the simulation follows (nccl, mpi, gloo, or all in turn)")
+      .ShowDefault();
+  parser.Flag("!--no-shrink", shrink, "Do not look for the smallest program that fails alike");
+  parser.Renamed("--seconds", "--time-budget");
+  parser.Renamed("--rules", "--sim-rules");
   const Result<std::optional<std::string>> text = parser.Parse(argc, argv);
   if (!text.ok()) return Fail(text.status());
   if (*text) {
@@ -58,7 +66,7 @@ int Main(int argc, char** argv) {
     return 0;
   }
   if (rules != "all") {
-    const Result<comm::sim::SimRules> one = comm::sim::ParseSimRules("--rules", rules);
+    const Result<comm::sim::SimRules> one = comm::sim::ParseSimRules("--sim-rules", rules);
     if (!one.ok()) return Fail(one.status());
     options.rules = {*one};
   }

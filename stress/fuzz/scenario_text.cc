@@ -132,7 +132,7 @@ std::string TrainingText(const FuzzTrial& trial) {
 std::string ScenarioText(const FuzzTrial& trial) {
   std::string text = fmt::format(
       "name = \"fuzz/{0}\"\ndescription = \"rules {1}, {2} of rank {3}\"\nsource = \"fuzz "
-      "--seed={0} --rules={1}\"\nranks = {4}\n\n[workload]\nkind = \"{5}\"\n",
+      "--seed={0} --sim-rules={1}\"\nranks = {4}\n\n[workload]\nkind = \"{5}\"\n",
       trial.seed, comm::sim::NameOf(trial.rules), NameOf(trial.fault), trial.faulty, trial.ranks,
       trial.training ? "ddp_training" : "script");
   if (trial.training) return text + TrainingText(trial);

@@ -42,24 +42,29 @@ Result<StressCommandLine> ParseStressCommandLine(int argc, const char* const* ar
   parser.Footer(
       "Start it with mpirun -np RANKS. Exit codes: 0 every case came out as expected, 1 one did "
       "not,\n2 usage, 3 inconclusive, 4 environment, 10 a defect of Lockstep.");
-  parser.Add("--scenario,scenario", options.scenarios,
-             "Names with wildcards ('uneven_inputs/*') or paths of TOML files");
+  parser.Add("--scenario,scenario=NAME", options.scenarios,
+             "Scenarios, by name with wildcards or by file ('uneven_inputs/*')");
   parser
-      .Add("--backend", options.backend,
-           "gloo; nccl; mpi (one case a launch); sim (all ranks in one process, without "
-           "mpirun)")
+      .Add(
+          "--backend=WORD", options.backend,
+          "Communication library (gloo, nccl, mpi with one case a launch, or sim: all ranks in one "
+          "process, without mpirun)")
       .ShowDefault();
-  parser.Add("--nccl-library", nccl.library,
-             "nccl: the libnccl.so.2 to test (default: the dynamic linker's)");
-  parser.Add("--ranks-per-gpu", nccl.ranks_per_gpu, "nccl: so many ranks share a GPU");
-  parser.Add("--sim-rules", rules, "Whose rules sim follows: nccl, mpi or gloo").ShowDefault();
-  parser.Add("--ranks", ranks, "Number of ranks, of sim only (default: the scenario's)");
-  parser.Add("--seed", seed, "Of the data and of what is random").ShowDefault();
-  parser.Add("--repeat", repeat, "Every scenario so often, with seeds one apart").ShowDefault();
-  parser.Add("--json", options.json, "Write the verdicts to this file");
-  parser.Add("--output", options.output, "The result file (default: below results/runs)");
-  parser.Add("-T,--timeout", deadline, "Silence of a rank that is taken for a hang").ShowDefault();
-  parser.Add("--limit", limit, "Longest time of one case").ShowDefault();
+  parser.Add("--nccl-library=FILE", nccl.library,
+             "The libnccl.so.2 in question (default: the dynamic linker's)");
+  parser.Add("--ranks-per-gpu=COUNT", nccl.ranks_per_gpu, "nccl: so many ranks share a GPU");
+  parser.Add("--sim-rules=WORD", rules, "Whose rules the simulation follows (nccl, mpi or gloo)")
+      .ShowDefault();
+  parser.Add("--ranks=COUNT", ranks, "Number of ranks (of sim only; default: the scenario's)");
+  parser.Add("--seed=SEED", seed, "Seed of all that is random").ShowDefault();
+  parser.Add("--repeat=COUNT", repeat, "How often every scenario runs, with seeds one apart")
+      .ShowDefault();
+  parser.Add("--json=FILE", options.json, "Write the verdicts to this file");
+  parser.Add("--output=FILE", options.output,
+             "File to write (the result; default: below results/runs)");
+  parser.Add("-T,--timeout=TIME", deadline, "Silence of a rank that is taken for a hang")
+      .ShowDefault();
+  parser.Add("--limit=TIME", limit, "Longest time of one case").ShowDefault();
   parser.Flag("--allow-network-faults", options.allow_network_faults,
               "Faults of the network may befall interfaces that are not of test hosts");
   parser.Flag("!--no-gpu-samples", options.gpu_samples,
@@ -67,7 +72,7 @@ Result<StressCommandLine> ParseStressCommandLine(int argc, const char* const* ar
   parser.Flag("--list", options.list, "List the scenarios, one line each, and stop");
   parser.Flag("--list-faults", options.list_faults,
               "List what may befall a rank or a link, and stop");
-  parser.Flag("!--no-progress", options.progress, "No progress line on a terminal");
+  parser.Flag("!--no-progress", options.progress, "No progress line (on a terminal)");
   LOCKSTEP_ASSIGN_OR_RETURN(const std::optional<std::string> text, parser.Parse(argc, argv));
   if (text) return StressCommandLine{std::nullopt, *text};
   LOCKSTEP_RETURN_IF_ERROR(comm::nccl::ExportNcclChoices(nccl));
@@ -87,7 +92,8 @@ Result<StressCommandLine> ParseStressCommandLine(int argc, const char* const* ar
     }
   }
   if (options.scenarios.empty() && !options.list && !options.list_faults) {
-    return InvalidInput("--scenario is missing; give a name or a file, or see stress --list");
+    return InvalidInput(
+        "--scenario is missing; give a name or a file, or see lockstep-stress --list");
   }
   return StressCommandLine{std::move(options), ""};
 }

@@ -3,14 +3,12 @@
 #include "stress/harness/record.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "core/base/clock.h"
-#include "core/base/random.h"
+#include "core/base/run_id.h"
 #include "core/base/utc.h"
 #include "core/coordinator/machine_facts.h"
 #include "results/report/trials.h"
@@ -20,12 +18,6 @@ namespace lockstep::stress::harness {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string NewId() {
-  const std::uint64_t unique = Mix64(static_cast<std::uint64_t>(MonotonicNs())) ^ NowTicks() ^
-                               (static_cast<std::uint64_t>(getpid()) << 32);
-  return fmt::format("{:08x}", static_cast<std::uint32_t>(Mix64(unique)));
-}
 
 // FNV-1a, 64 bits.
 std::string HashOf(const std::string& text) {
@@ -156,7 +148,7 @@ results::store::Run NewStressRun(const StressOptions& options, const cases::Sele
                                  const std::string& command_line) {
   results::store::Run run;
   run.name = "stress";
-  run.id = NewId();
+  run.id = NewRunId();
   run.started_at = UtcNow();
   run.command_line = command_line;
   run.seed = options.seed;

@@ -16,7 +16,7 @@ namespace lockstep::stress::harness {
 
 class StressSuite final : public session::Suite {
  public:
-  std::string name() const override { return "stress"; }
+  std::string name() const override { return "lockstep-stress"; }
   // With backend sim it runs here: all ranks are in this process.
   Result<session::Plan> Prepare(const session::Launch& launch) override;
   coordinator::CoordinatorOptions agents() const override;

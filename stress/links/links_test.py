@@ -143,7 +143,8 @@ def bad_input():
     for number, (fault, part) in enumerate(wrong.items()):
         path = scenario(f"own/wrong{number}", f"[[fault]]\n{fault}\n")
         outcome = run_stress.run(0, f"--scenario={path}", "--backend=sim", "--ranks=4")
-        lines = [line for line in outcome.errors.splitlines() if line.startswith("stress: ")]
+        lines = [line for line in outcome.errors.splitlines()
+                 if line.startswith("lockstep-stress: ")]
         print(outcome.code, lines)
         assert outcome.code == 2 and len(lines) == 1 and part in lines[0], outcome.errors
     path = scenario("own/sim", FAULT.format(kind="link_down", link=(0, 1), at="init", more=""))

@@ -35,7 +35,7 @@ default = ["all_reduce world f32 1024", "broadcast world f32 65536 root={root}",
 
 def across(ranks, *arguments):
     """Four ranks, so many a host."""
-    through = [HOSTS, str(4 // ranks), f"--ranks={ranks}", "--"]
+    through = [HOSTS, str(4 // ranks), f"--ranks-per-host={ranks}", "--"]
     return run_stress.run(0, *arguments, f"--seed={SEED}", through=through)
 
 

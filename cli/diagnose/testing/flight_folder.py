@@ -27,7 +27,7 @@ class FlightTest(unittest.TestCase):
 
     def found(self, *arguments):
         """(exit code, [(cause, culprits, certainty)], answer)"""
-        code, out, err = run("diagnose", "--flight-recorder", self.directory, "--format=json",
+        code, out, err = run("diagnose", "--flight-recorder", self.directory, "--format=jsonl",
                              *arguments)
         self.assertEqual("", err)
         answer = json.loads(out)

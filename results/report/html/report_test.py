@@ -282,7 +282,8 @@ class CommandTest(unittest.TestCase):
             with open(path_of(name), "wb") as file:
                 file.write(content)
         for name in ("missing.h5", "truncated.h5", "text.h5"):
-            code, out, err = report(path_of("passing.h5"), path_of(name), "-o", path_of("x.html"))
+            code, out, err = report(path_of("passing.h5"), path_of(name), "--output",
+                                    path_of("x.html"))
             self.assertEqual((code, out, err.count("\n")), (2, "", 1), err)
             self.assertIn(name, err)
         self.assertFalse(os.path.exists(path_of("x.html")))
@@ -291,13 +292,14 @@ class CommandTest(unittest.TestCase):
             self.assertEqual((code, err.count("\n")), (2, 1))
 
     def test_a_page_that_cannot_be_written_is_one_line_and_exit_code_4(self):
-        code, out, err = report(path_of("passing.h5"), "-o", "/proc/no/page.html")
+        code, out, err = report(path_of("passing.h5"), "--output", "/proc/no/page.html")
         self.assertEqual((code, out, err.count("\n")), (4, "", 1), err)
         self.assertIn("/proc/no/page.html", err)
 
     def test_figures_are_files_of_their_own(self):
         folder = path_of("figures")
-        code, _, err = report(path_of("steps.h5"), path_of("passing.h5"), "-o", path_of("f.html"),
+        code, _, err = report(path_of("steps.h5"), path_of("passing.h5"), "--output",
+                              path_of("f.html"),
                               "--figures=" + folder)
         if not shutil.which("rsvg-convert"):
             self.assertEqual((code, err.count("\n")), (4, 1))
