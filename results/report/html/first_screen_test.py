@@ -59,7 +59,7 @@ class FirstScreenTest(unittest.TestCase):
         for names, label in ((("base/001", "candidate/001"), "base/001"),
                              ((given, "failing"), "bench_allreduce 2026-11-21 10:44:25 UTC")):
             target = path_of("names.html")
-            code, _, err = report(*[path_of(name + ".h5") for name in names], "-o", target)
+            code, _, err = report(*[path_of(name + ".h5") for name in names], "--output", target)
             self.assertEqual((code, err), (0, ""))
             text = text_of(target)
             words = Outline(text).text()
@@ -94,7 +94,7 @@ class FirstScreenTest(unittest.TestCase):
     def test_the_same_files_give_the_same_page(self):
         for names in (("hanging",), ("steps", "interrupted")):
             again = path_of("again.html")
-            self.assertEqual(report(*[path_of(name + ".h5") for name in names], "-o", again)[0], 0)
+            self.assertEqual(report(*[path_of(name + ".h5") for name in names], "--output", again)[0], 0)
             self.assertEqual(text_of(again), page_of(*names))
 
     def test_no_pass_stands_over_what_is_inconclusive(self):

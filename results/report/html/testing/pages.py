@@ -27,7 +27,7 @@ def report(*arguments):
 def page_of(*names):
     """The page of example runs, made once."""
     target = path_of("-".join(names) + ".html")
-    code, out, err = report(*[path_of(name + ".h5") for name in names], "-o", target)
+    code, out, err = report(*[path_of(name + ".h5") for name in names], "--output", target)
     assert (code, out, err) == (0, "", ""), (code, out, err)
     return text_of(target)
 
