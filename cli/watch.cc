@@ -1,13 +1,23 @@
 // `lockstep watch`: looks on while an unmodified MPI program runs, and names what went wrong.
 #include "watch/run/watch.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "cli/exec_script.h"
 #include "cli/subcommand.h"
 
 namespace lockstep::cli {
+
+// --report stands alone or with =FILE: a word behind it would be the launcher, or its `--`.
+void NameReport(std::vector<std::string>& arguments) {
+  const auto end = std::find(arguments.begin(), arguments.end(), "--");
+  std::replace(arguments.begin(), end, std::string("--report"),
+               std::string("--report=results/runs"));
+}
 
 Work AddWatch(ArgumentParser& parser) {
   auto options = std::make_shared<watch::run::WatchOptions>();
@@ -24,6 +34,9 @@ Work AddWatch(ArgumentParser& parser) {
       .ShowDefault();
   parser.Add("--findings=FILE", options->findings,
              "Write the findings to this file (one line each, fields between tabs)");
+  parser.Add("--report=FILE", options->report,
+             "At the end print who waited for whom, and write it to this file (.h5), or to a new "
+             "one in this folder (without =FILE: results/runs)");
   return [options]() -> Result<ExitCode> {
     LOCKSTEP_ASSIGN_OR_RETURN(
         const std::filesystem::path library,

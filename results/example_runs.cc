@@ -56,7 +56,7 @@ int Main(const std::string& directory) {
         std::pair("failing", WithEvidence(WithGpu(report::FailingRun()))),
         std::pair("corrupt", report::CorruptRun()), std::pair("steps", report::StepsRun()),
         std::pair("links", report::LinksRun()), std::pair("interrupted", report::InterruptedRun()),
-        std::pair("hanging", report::HangingRun())}) {
+        std::pair("hanging", report::HangingRun()), std::pair("watched", report::WatchedRun())}) {
     const Status status = store::WriteRun(WithSamples(run), directory + "/" + name + ".h5");
     if (status.ok()) continue;
     std::fprintf(stderr, "%s\n", status.message().c_str());

@@ -38,7 +38,8 @@ def section_of(path):
     if path in ("/summary", "/parts", "/effects", "/operations", "/wrong", "/verdicts/outcomes",
                 "/verdicts/findings", "/verdicts/trials", "/verdicts/evidence",
                 "/verdicts/sockets", "/recovery", "/arrivals", "/clocks",
-                "/clock_anchors", "/gpu_samples", "/logs"):
+                "/clock_anchors", "/gpu_samples", "/logs", "/watch/ranks", "/watch/places",
+                "/watch/waited_for", "/watch/calls"):
         return path
     return "Groups"
 
@@ -97,7 +98,8 @@ class SchemaTest(unittest.TestCase):
                 self.expect_unit(path, name, item.attrs["units"])
 
     def test_everything_in_a_file_is_documented_and_the_reverse(self):
-        for name in ("passing.h5", "failing.h5", "corrupt.h5", "steps.h5", "links.h5"):
+        for name in ("passing.h5", "failing.h5", "corrupt.h5", "steps.h5", "links.h5",
+                     "watched.h5"):
             with h5py.File(os.path.join(_DIRECTORY, name), "r") as file:
                 self.check_object("/", file)
                 file.visititems(lambda path, item: self.check_object(general("/" + path), item))

@@ -51,6 +51,7 @@ SKIPPED = [
     (r"^scripts/node_deaths", "hosts see the same folder only outside a test (node_deaths_test)"),
     (r"--backend=nccl.* -e|--backend=nccl .*--(nccl-library|scenario)", "a GPU"),
     (r"--nccl-library=FILE", "a libnccl.so.2"),
+    (r"^lockstep status --watch", "it goes on until Ctrl-C"),
     (r"--ras localhost", "a running job with NCCL"),
     (r"^(srun|salloc|sbatch|scripts/test_slurm)", "Slurm (test_slurm_test)"),
     (r"scripts/install_packages|--mpi=mpich|mpiexec\.mpich|scripts/test_mpich", "MPICH"),

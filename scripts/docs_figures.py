@@ -166,6 +166,8 @@ FIGURES = {
     "profile_fill": ("scripts/qualification/profiles.py", r"_FILL = 0\.(\d+)"),
     "nightly_ranks": (_PLAN, r'"ranks", (\d+)\)'),
     "nightly_deadline_s": (_PLAN, r'"deadline", (\d+)\)'),
+    # Watching.
+    "traced_calls": ("watch/run/job.cc", r"kTraced = (\d+);"),
     # Style.
     "columns": (_TIDY, r"MAX_COLUMNS = (\d+)"),
     "file_lines": (_TIDY, r"MAX_LINES = (\d+)"),

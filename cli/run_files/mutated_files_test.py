@@ -51,9 +51,10 @@ class MutatedFilesTest(unittest.TestCase):
             self.assertNotEqual(done.returncode, 2, (arguments, done.stderr[-500:]))
 
     def test_changed_values(self):
-        sources = [os.path.join(FOLDER, name + ".h5") for name in ("stress", "failing", "links")]
+        sources = [os.path.join(FOLDER, name + ".h5")
+                   for name in ("stress", "failing", "links", "watched")]
         for seed in range(500):
-            whole = sources[seed % 5 if seed % 5 < 3 else 0]
+            whole = sources[seed % 6 if seed % 6 < 4 else 0]
             what = f"{os.path.basename(whole)}, seed {seed}: " + mutated_files.mutate(
                 whole, MUTATED, seed)
             readers = readers_of(MUTATED)

@@ -20,7 +20,7 @@ sys.path.insert(0, "results/python")
 import lockstep  # noqa: E402  pylint: disable=wrong-import-position
 
 _DIRECTORY = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
-_EXAMPLES = ("passing", "failing", "corrupt", "steps", "links")
+_EXAMPLES = ("passing", "failing", "corrupt", "steps", "links", "watched")
 _OLD = "results/store/testdata"
 _SEED = int(os.environ.get("LOCKSTEP_TEST_SEED", random.randrange(10**6)))
 

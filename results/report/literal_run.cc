@@ -215,6 +215,29 @@ store::Run LinksRun() {
   return run;
 }
 
+store::Run WatchedRun() {
+  store::Run run = PassingRun();
+  run.name = "watch";
+  run.command_line = "lockstep watch --report -- mpirun -np 2 ./solver";
+  run.summary_line = "2 ranks, no finding";
+  run.cases.clear();
+  run.floors.clear();
+  run.history.clear();
+  store::Watched watched;
+  watched.ranks = {{0, 4711, 0, 10e9, 101, 0, true}, {1, 4712, 1e6, 10e9, 101, 2, true}};
+  const std::string half = "MPI_Comm_split at a_file_with_quite_a_long_name_for_a_solver.c:12";
+  watched.places = {{0, "MPI_Allreduce", "solver.c:31", "world", 100, 10, 4e9, 1e9},
+                    {1, "MPI_Allreduce", "solver.c:31", "world", 100, 90, 5e8, 2e8},
+                    {0, "MPI_Recv", "solver.c:40", half, 1, 0, 1e6, 1e6},
+                    {1, "MPI_Send", "solver.c:41", half, 1, 0, 0, 0}};
+  watched.blamed = {{0, 1, 90, 4e9}, {1, 0, 10, 5e8}, {2, 1, 1, 1e6}};
+  watched.calls = {{0, 1, -1, -1, 1e6, 2e6, 5e5, 1},
+                   {2, 1, 1, 7, 3e6, 4e6, 1e6, 1},
+                   {3, 1, 0, 7, 3.9e6, 4e6, 0, -1}};
+  run.watched = watched;
+  return run;
+}
+
 store::Run CorruptRun() {
   store::Run run = PassingRun();
   run.verdict = verdict::Verdict::kFail;

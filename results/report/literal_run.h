@@ -18,6 +18,9 @@ store::Run StepsRun();
 // Links between four ranks on four hosts, of which one is slow.
 store::Run LinksRun();
 
+// A program of two ranks that was watched: rank 1 comes late to an all_reduce.
+store::Run WatchedRun();
+
 // One case with two wrong elements.
 store::Run CorruptRun();
 

@@ -16,6 +16,7 @@
 #include "results/report/report.h"
 #include "results/report/steps.h"
 #include "results/report/trials.h"
+#include "results/report/waits.h"
 
 namespace lockstep::results::report {
 namespace {
@@ -174,6 +175,8 @@ std::string FormatTable(const store::Run& run, Columns columns) {
   if (run.links) {
     return Headline(run) + "\n" + About(run) + FormatLinks(run) + FormatFindings(run) + kLinkLegend;
   }
+  if (run.watched)
+    return Headline(run) + "\n" + About(run) + FormatWaits(run) + FormatFindings(run);
   const NameStyle style = StyleOf(run, columns);
   std::string text = Headline(run) + "\n" + About(run) + Cases(run, style, columns) +
                      FormatSkew(run) + FormatEffects(run, style, columns) + FormatFindings(run);

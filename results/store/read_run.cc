@@ -17,6 +17,7 @@
 #include "results/store/seal.h"
 #include "results/store/store.h"
 #include "results/store/table.h"
+#include "results/store/watch_tables.h"
 
 namespace lockstep::results::store {
 namespace {
@@ -279,6 +280,7 @@ void ReadAll(hid_t file, Run& run, hdf5::Trouble& trouble) {
   if (run.schema_version >= 3) ReadTrials(file, run, trouble);
   if (run.schema_version >= 4) ReadRecoveries(file, run, trouble);
   ReadLinks(file, run, trouble);
+  ReadWatched(file, run, trouble);
   ReadClocks(file, run, trouble);
   ReadEvidence(file, run, trouble);
   if (Exists(file, "/gpu_samples")) {

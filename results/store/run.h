@@ -238,6 +238,55 @@ struct ClockAnchorPoint {
   double high_ns = 0;
 };
 
+// What `lockstep watch --report` keeps of a program: how long ranks waited for each other, and
+// their newest calls. Moments are nanoseconds since watching began.
+struct WatchedRank {
+  std::int32_t rank = 0;
+  std::int32_t pid = 0;
+  double begun_ns = 0;  // its first and its last event
+  double ended_ns = 0;
+  std::int64_t calls = 0;      // that returned
+  std::int64_t uncounted = 0;  // of these: the rank that they needed was not seen
+  bool complete = true;        // false: watching ended before the program did
+};
+
+// The calls of one rank at one place of the program.
+struct WaitPlace {
+  std::int32_t rank = 0;
+  std::string call;          // "MPI_Recv"
+  std::string site;          // "solver.c:31"; "": not known
+  std::string communicator;  // "world", "MPI_Comm_split at solver.c:12"; "": the call has none
+  std::int64_t calls = 0;
+  std::int64_t came_last = 0;  // collectives that it entered last of all members
+  double waited_ns = 0;        // all of them together; the longest
+  double longest_ns = 0;
+};
+
+struct WaitedFor {
+  std::int32_t place = 0;  // row of the places
+  std::int32_t rank = 0;   // the rank that was waited for
+  std::int64_t times = 0;
+  double waited_ns = 0;
+};
+
+struct WatchedCall {
+  std::int32_t place = 0;  // row of the places
+  std::int32_t thread = 0;
+  std::int32_t peer = -1;  // rank in the communicator, or the root; -1: none, or any
+  std::int32_t tag = -1;
+  double entered_ns = 0;
+  double left_ns = 0;
+  double waited_ns = 0;
+  std::int32_t waited_for = -1;
+};
+
+struct Watched {
+  std::vector<WatchedRank> ranks;
+  std::vector<WaitPlace> places;
+  std::vector<WaitedFor> blamed;
+  std::vector<WatchedCall> calls;  // the newest of each rank
+};
+
 struct Run {
   int schema_version = kSchemaVersion;
   Version lockstep;        // that measured it; no number: an older file, which does not tell
@@ -263,7 +312,8 @@ struct Run {
   std::vector<RankHistory> history;
   std::vector<EvidenceRecord> evidence;  // of lifetimes that were judged
   std::optional<LinkMatrix> links;
-  std::vector<HostClock> clocks;  // one a host, the reference first
+  std::optional<Watched> watched;  // of a program that is not ours
+  std::vector<HostClock> clocks;   // one a host, the reference first
   std::vector<ClockAnchorPoint> clock_anchors;
   std::vector<journal::PlacedGpuSample> gpu_samples;  // of every host, oldest first on each
   std::vector<journal::WorkerLog> logs;               // what libraries wrote of their trouble

@@ -19,6 +19,7 @@
 #include "results/store/seal.h"
 #include "results/store/store.h"
 #include "results/store/table.h"
+#include "results/store/watch_tables.h"
 
 namespace lockstep::results::store {
 namespace {
@@ -196,6 +197,7 @@ void WriteAll(hid_t file, const Run& run, hdf5::Trouble& trouble) {
   WriteTables(file, run, trouble);
   WriteCases(file, run, trouble);
   WriteLinks(file, run, trouble);
+  WriteWatched(file, run, trouble);
   WriteHistory(file, run, trouble);
 }
 

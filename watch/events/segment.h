@@ -43,8 +43,9 @@ struct Header {
   std::atomic<std::uint64_t> tail;   // events read
   std::atomic<std::uint64_t> polls;  // tests that found nothing
   std::atomic<std::uint64_t> poll_site;
-  char job[256];    // what the launcher calls this launch
-  char maps[6144];  // file names too long for it are cut off
+  std::uint64_t started;  // the process, in clock ticks since boot
+  char job[256];          // what the launcher calls this launch
+  char maps[6144];        // file names too long for it are cut off
 };
 static_assert(sizeof(Header) <= kHeaderBytes);
 

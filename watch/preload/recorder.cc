@@ -14,7 +14,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
+
+#include "watch/events/ticks.h"
 
 namespace lockstep::watch::preload {
 
@@ -51,6 +52,20 @@ void CopyMaps(Header& to) {
     used += length;
   }
   std::fclose(maps);
+}
+
+// Field 22 of /proc/self/stat, behind a name that may hold anything.
+std::uint64_t StartTime() {
+  std::FILE* const file = std::fopen("/proc/self/stat", "r");
+  if (!file) return 0;
+  char text[1024];
+  const std::size_t length = std::fread(text, 1, sizeof text - 1, file);
+  std::fclose(file);
+  text[length] = 0;
+  const char* at = std::strrchr(text, ')');
+  constexpr int kFields = 20;
+  for (int field = 0; at && field < kFields; ++field) at = std::strchr(at + 1, ' ');
+  return at ? std::strtoull(at, nullptr, 10) : 0;
 }
 
 void InChild() { internal::header = nullptr; }
@@ -111,6 +126,7 @@ bool OpenSegment() {
   Header* const header = static_cast<Header*>(memory);
   ring = reinterpret_cast<Event*>(static_cast<char*>(memory) + events::kHeaderBytes);
   header->pid = getpid();
+  header->started = StartTime();
   header->launcher_rank = LauncherRank();
   header->rank.store(-1);
   NoteJob(*header);
@@ -153,7 +169,7 @@ void Write(const Event& event) {
   if (thread_number == 0) thread_number = threads_seen.fetch_add(1) + 1;
   Event copy = event;
   copy.thread = thread_number;
-  copy.ticks = NowTicks();
+  copy.ticks = events::NowTicks();
   copy.phase = events::Phase::kNothing;
   Event& place = ring[number % events::kRingEvents];
   place = copy;
@@ -163,17 +179,6 @@ void Write(const Event& event) {
 void CountPoll(std::uint64_t site) {
   internal::header->poll_site.store(site, std::memory_order_relaxed);
   internal::header->polls.fetch_add(1, std::memory_order_relaxed);
-}
-
-std::uint64_t NowTicks() {
-#if defined(__x86_64__)
-  return __builtin_ia32_rdtsc();
-#else
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(now.tv_nsec);
-#endif
 }
 
 void* FindFunction(const char* name) {

@@ -25,7 +25,6 @@ void SetRank(int rank, int size, bool threads);
 void Stop(events::Stopped why);
 void Write(const events::Event& event);
 void CountPoll(std::uint64_t site);
-std::uint64_t NowTicks();
 
 // The function of the library, or null. Python loads MPI in a scope that RTLD_NEXT doesn't see.
 void* FindFunction(const char* name);

@@ -55,7 +55,10 @@ bool Job::Drain() {
   std::uint64_t fresh = 0;
   for (auto& [rank, process] : processes_) {
     const int who = rank;
-    const auto take = [&](const events::Event& event) { judge_.Take(who, event); };
+    const auto take = [&](const events::Event& event) {
+      judge_.Take(who, event);
+      if (waits_) waits_->Take(who, event);
+    };
     std::uint64_t some = 0;
     do {
       some = process->Drain(kAtATime, take);
@@ -228,6 +231,22 @@ std::string Job::WithHosts(const std::string& text) const {
     at = end;
   }
   return result;
+}
+
+void Job::CountWaits() {
+  constexpr std::size_t kTraced = 100000;
+  waits_ = std::make_unique<report::Waits>(
+      size_, std::max<std::size_t>(kTraced / static_cast<std::size_t>(size_), 1));
+}
+
+results::store::Watched Job::Waited(const report::Scale& scale) {
+  std::vector<report::RankProcess> processes(static_cast<std::size_t>(size_));
+  for (const auto& [rank, process] : processes_) {
+    const bool complete = !process->Look(true).cut_off;
+    processes[static_cast<std::size_t>(rank)] = {process->pid(), complete};
+  }
+  return report::Record(*waits_, scale, processes,
+                        [this](int rank, std::uint64_t site) { return At(rank, site); });
 }
 
 void Job::KillAll() {

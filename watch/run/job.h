@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "watch/judge/judge.h"
+#include "watch/report/record.h"
+#include "watch/report/waits.h"
 #include "watch/run/process.h"
 
 namespace lockstep::watch::run {
@@ -44,6 +46,9 @@ class Job {
   void KillAll();
   // The rank left in good order, as far as its events say.
   bool EndedWell(int rank) const;
+  // From now on; before the first event. Of ranks of one host: they share a clock.
+  void CountWaits();
+  results::store::Watched Waited(const report::Scale& scale);
   std::uint64_t events() const { return events_; }
   int size() const { return size_; }
   bool complete() const;
@@ -71,6 +76,7 @@ class Job {
   int size_;
   bool several_hosts_;
   judge::Judge judge_;
+  std::unique_ptr<report::Waits> waits_;  // null: nobody asked
   std::map<int, std::unique_ptr<Process>> processes_;
   std::map<int, int> strange_;  // looks in a row that found the process stopped or gone
   Look first_;

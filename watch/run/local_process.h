@@ -26,6 +26,7 @@ class LocalProcess : public Process {
   std::string Line(std::uint64_t site) override;
   PythonStack Python() override;
   void Kill() override;
+  pid_t pid() const override { return reader_->pid(); }
 
  private:
   std::unique_ptr<SegmentReader> reader_;

@@ -65,6 +65,7 @@ class Process {
   virtual std::string Line(std::uint64_t site) = 0;
   virtual PythonStack Python() = 0;
   virtual void Kill() = 0;
+  virtual pid_t pid() const { return 0; }  // 0: of another watcher's, not told
 
  protected:
   Process(ProcessName name, std::string host) : name_(std::move(name)), host_(std::move(host)) {}

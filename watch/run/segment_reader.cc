@@ -57,12 +57,13 @@ std::uint64_t SegmentReader::Drain(std::uint64_t most,
     const Event event = place;
     ++read_;
     take(event);
-    if (read_ % events::kChunkEvents != 0) continue;
-    const std::uint64_t at = (read_ - events::kChunkEvents) % events::kRingEvents;
+    if (read_ % events::kChunkEvents != 0 || read_ < 2 * events::kChunkEvents) continue;
+    const std::uint64_t whole = read_ - 2 * events::kChunkEvents;  // the newest stays for `status`
+    const std::uint64_t at = whole % events::kRingEvents;
     fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
               static_cast<off_t>(events::kHeaderBytes + at * sizeof(Event)),
               static_cast<off_t>(events::kChunkEvents * sizeof(Event)));
-    header_->tail.store(read_, std::memory_order_release);
+    header_->tail.store(whole + events::kChunkEvents, std::memory_order_release);
   }
   return read_ - before;
 }

@@ -2,6 +2,8 @@
 #ifndef LOCKSTEP_WATCH_RUN_SOURCE_LINES_H_
 #define LOCKSTEP_WATCH_RUN_SOURCE_LINES_H_
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -20,6 +22,9 @@ class SourceLines {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+// As At, of a process that began with `maps` and may have loaded more since.
+std::string LineOf(SourceLines& lines, const std::string& maps, pid_t pid, std::uint64_t site);
 
 }  // namespace lockstep::watch::run
 

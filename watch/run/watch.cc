@@ -21,6 +21,8 @@
 #include "watch/run/job.h"
 #include "watch/run/launch.h"
 #include "watch/run/local_process.h"
+#include "watch/run/reporter.h"
+#include "watch/run/watcher_file.h"
 
 namespace lockstep::watch::run {
 namespace {
@@ -34,13 +36,15 @@ constexpr double kLateSeconds = 5;     // for watchers that have not come when t
 class Watcher {
  public:
   Watcher(const WatchOptions& options, Folder& folder, Command& command, control::Signals& signals,
-          std::unique_ptr<Followers> followers, bool several_hosts)
+          std::unique_ptr<Followers> followers, bool several_hosts,
+          std::unique_ptr<Reporter> reporter)
       : options_(options),
         folder_(folder),
         command_(command),
         signals_(signals),
         followers_(std::move(followers)),
-        several_hosts_(several_hosts) {}
+        several_hosts_(several_hosts),
+        reporter_(std::move(reporter)) {}
 
   int Run();
 
@@ -58,6 +62,7 @@ class Watcher {
   void DismissFailed();
   bool EndedWell(int rank) const;
   void Summarize() const;
+  int Report(int code);
 
   const WatchOptions& options_;
   Folder& folder_;
@@ -65,6 +70,7 @@ class Watcher {
   control::Signals& signals_;
   std::unique_ptr<Followers> followers_;  // null: alone
   bool several_hosts_;
+  std::unique_ptr<Reporter> reporter_;  // null: nobody asked
   std::map<std::string, std::unique_ptr<Job>> jobs_;
   std::map<int, int> looks_since_end_;  // by the rank of a watcher
   int findings_ = 0;
@@ -80,12 +86,14 @@ void Watcher::Place(std::unique_ptr<Process> process) {
   if (!job) {
     job =
         std::make_unique<Job>(process->name().size, judge::Options{options_.races}, several_hosts_);
+    if (reporter_) job->CountWaits();
   }
   if (process->name().rank < job->size()) job->Add(std::move(process));
 }
 
 void Watcher::Print(const judge::Finding& finding, const Job& job) {
   ++findings_;
+  if (reporter_) reporter_->Found(finding);
   const std::string& headline = finding.headline.text();
   std::string details = headline == finding.text ? "" : "  " + finding.text + "\n";
   if (finding.hangs) {
@@ -206,6 +214,17 @@ void Watcher::Summarize() const {
   }
 }
 
+// What fails here does not change the program's exit code.
+int Watcher::Report(int code) {
+  if (!reporter_) return code;
+  const report::Scale scale = reporter_->ScaleNow();
+  for (const auto& [name, job] : jobs_) {
+    const Status stored = reporter_->Store(job->Waited(scale), code);
+    if (!stored.ok()) fmt::print(stderr, "lockstep watch: {}\n", stored.message());
+  }
+  return code;
+}
+
 int Watcher::Run() {
   while (true) {
     std::vector<pollfd> items;
@@ -222,9 +241,9 @@ int Watcher::Run() {
   if (followers_) followers_->DismissAll();
   if (killed_) {
     KillRanks();  // a launcher that is no mpirun may leave them
-    return 1;
+    return Report(1);
   }
-  return command_.ExitCode();
+  return Report(command_.ExitCode());
 }
 
 // The rank keeps the processors that its launcher gave it to itself.
@@ -254,6 +273,18 @@ Result<std::unique_ptr<Followers>> FindFollowers(const Launch& launch, const Fol
   return followers;
 }
 
+// Null: nobody asked, or ranks of several hosts, which have several clocks.
+Result<std::unique_ptr<Reporter>> MakeReporter(const WatchOptions& options, const Launch& launch) {
+  if (options.report.empty()) return std::unique_ptr<Reporter>();
+  if (launch.way != Launch::Way::kAlone && !launch.context.single_host()) {
+    fmt::print(stderr, "lockstep watch: no report: waits are counted on one host only\n");
+    return std::unique_ptr<Reporter>();
+  }
+  auto reporter = std::make_unique<Reporter>(options.command, options.report);
+  LOCKSTEP_RETURN_IF_ERROR(reporter->Check());
+  return reporter;
+}
+
 }  // namespace
 
 Result<int> Watch(const WatchOptions& options) {
@@ -274,6 +305,11 @@ Result<int> Watch(const WatchOptions& options) {
   if (!problem.ok()) {
     fmt::print(stderr, "lockstep watch: other ranks are not watched: {}\n", problem.message());
   }
+  std::unique_ptr<Reporter> reporter;
+  if (launch.context.rank == 0 || !many) {
+    LOCKSTEP_ASSIGN_OR_RETURN(reporter, MakeReporter(options, launch));
+  }
+  Publish(folder->path(), options.command);
   std::vector<std::pair<std::string, std::string>> variables;
   if (launch.way == Launch::Way::kOverMpi) variables.emplace_back(events::kMeetVariable, "1");
   LOCKSTEP_RETURN_IF_ERROR(
@@ -281,7 +317,7 @@ Result<int> Watch(const WatchOptions& options) {
   if (many) LeaveProcessorsToRank();
   if (many && launch.context.rank != 0) return Follow(launch, *folder, command, signals);
   return Watcher(options, *folder, command, signals, std::move(followers),
-                 !launch.context.single_host())
+                 !launch.context.single_host(), std::move(reporter))
       .Run();
 }
 

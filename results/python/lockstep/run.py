@@ -32,7 +32,8 @@ _IN_EVERY_FILE = ("summary", "operations", "wrong", "verdicts/outcomes", "verdic
 # only where there is something to say.
 TABLES = _IN_EVERY_FILE + (
     "parts", "effects", "links/pairs", "verdicts/trials", "verdicts/evidence",
-    "verdicts/sockets", "recovery", "arrivals", "clocks", "clock_anchors", "gpu_samples", "logs")
+    "verdicts/sockets", "recovery", "arrivals", "clocks", "clock_anchors", "gpu_samples", "logs",
+    "watch/ranks", "watch/places", "watch/waited_for", "watch/calls")
 
 
 class Finding(NamedTuple):

@@ -334,6 +334,23 @@ void WriteIterations(const store::CaseRecord& record, Trace& trace) {
   }
 }
 
+// Calls of a program that was watched; the part that waited for another rank inside.
+void WriteWatched(const store::Watched& watched, Trace& trace) {
+  for (const store::WatchedCall& call : watched.calls) {
+    if (!std::isfinite(call.entered_ns) || !std::isfinite(call.left_ns)) continue;
+    const store::WaitPlace& place = watched.places[static_cast<std::size_t>(call.place)];
+    trace.NameThread(place.rank, call.thread, fmt::format("thread {}", call.thread));
+    Json args = {{"at", place.site}, {"communicator", place.communicator}};
+    if (call.peer >= 0) args["peer"] = call.peer;
+    if (call.tag >= 0) args["tag"] = call.tag;
+    const Slice at = {call.entered_ns * 1e-3, call.left_ns * 1e-3};
+    trace.AddSlice(place.rank, call.thread, place.call, at, std::move(args));
+    if (call.waited_for < 0) continue;
+    trace.AddSlice(place.rank, call.thread, fmt::format("waits for rank {}", call.waited_for),
+                   {at.start_us, at.start_us + call.waited_ns * 1e-3}, Json::object());
+  }
+}
+
 // What is added to the times of each lifetime. A simulation counts virtual time from 0 in each:
 // there they are laid one after the other, 1 ms apart.
 std::map<int, double> ShiftsUs(const store::Run& run, const Trace& trace) {
@@ -367,6 +384,7 @@ std::string FormatChromeTrace(const store::Run& run) {
     JournalTrace(history, shifts_us.at(history.lifetime), trace).Write();
   }
   for (const store::CaseRecord& record : run.cases) WriteIterations(record, trace);
+  if (run.watched) WriteWatched(*run.watched, trace);
   return trace.Finish();
 }
 

@@ -11,6 +11,7 @@ import names
 import outcomes
 import sections
 import units
+import waiting
 from figures import changes, link_matrices
 from run_file import WORST
 
@@ -47,6 +48,7 @@ class Document:
                       for figure in self._of(run, sections.steps(run))]
         self.links = [figure for run in runs
                       for figure in self._of(run, link_matrices.figures(run))]
+        self.waiting = waiting.tables(runs)
         self.spread, self.pairs = sections.spread(collectives), []
         self.in_detail = self._in_detail()
         for run in [run for run in self.in_detail if not run.links]:

@@ -132,6 +132,11 @@ class PageTest(unittest.TestCase):
             self.assertIn("node2 → node3: ", drawing)
         self.assertNotIn("Loading and waiting", words)
 
+    def test_who_waits_for_whom(self):
+        words = Outline(page_of("watched")).text()
+        self.assertIn("1 4 s 500 ms rank 0 (100 %) 90 101", words)
+        self.assertIn("MPI_Allreduce at solver.c:31 200 4.5 s 1 s rank 1 (89 %)", words)
+
     def test_text_of_a_file_is_no_markup(self):
         shutil.copy(path_of("passing.h5"), path_of("markup.h5"))
         evil = "<script>alert(1)</script>&\"'"

@@ -260,6 +260,25 @@ class Maker {
     return history;
   }
 
+  Watched MakeWatched() {
+    Watched watched;
+    for (int i = Below(4); i > 0; --i) {
+      watched.ranks.push_back({Below(9), Below(9999), Number(), Number(),
+                               static_cast<std::int64_t>(Any()), Below(9), Flip()});
+    }
+    const int places = Below(4);
+    for (int i = 0; i < places; ++i) {
+      watched.places.push_back({Below(9), Word(), Text(), Text(), static_cast<std::int64_t>(Any()),
+                                Below(99), Number(), Number()});
+    }
+    for (int i = Below(4); i > 0 && places > 0; --i) {
+      watched.blamed.push_back({Below(places), Below(9), Below(99), Number()});
+      watched.calls.push_back({Below(places), Below(9), Below(9) - 1, Below(9) - 1, Number(),
+                               Number(), Number(), Below(9) - 1});
+    }
+    return watched;
+  }
+
  private:
   Random random_;
 };
@@ -296,6 +315,7 @@ Run RandomRun(std::uint64_t seed) {
   run.recommendation = make.Text();
   for (int i = make.Below(4); i > 0; --i) run.history.push_back(make.MakeHistory());
   if (make.Flip()) run.links = make.MakeLinks();
+  if (make.Flip()) run.watched = make.MakeWatched();
   for (int i = make.Below(4); i > 0; --i) run.clocks.push_back(make.MakeClock());
   for (int i = make.Below(9); i > 0 && !run.clocks.empty(); --i) {
     run.clock_anchors.push_back({make.Below(static_cast<int>(run.clocks.size())), make.Any(),

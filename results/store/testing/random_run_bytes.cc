@@ -64,6 +64,24 @@ void Add(std::string& out, const LinkMatrix& links) {
   }
 }
 
+void Add(std::string& out, const Watched& watched) {
+  for (const WatchedRank& r : watched.ranks) {
+    Add(out, r.rank), Add(out, r.pid), Add(out, r.begun_ns), Add(out, r.ended_ns);
+    Add(out, r.calls), Add(out, r.uncounted), Add(out, r.complete);
+  }
+  for (const WaitPlace& p : watched.places) {
+    Add(out, p.rank), Add(out, p.call), Add(out, p.site), Add(out, p.communicator);
+    Add(out, p.calls), Add(out, p.came_last), Add(out, p.waited_ns), Add(out, p.longest_ns);
+  }
+  for (const WaitedFor& b : watched.blamed) {
+    Add(out, b.place), Add(out, b.rank), Add(out, b.times), Add(out, b.waited_ns);
+  }
+  for (const WatchedCall& c : watched.calls) {
+    Add(out, c.place), Add(out, c.thread), Add(out, c.peer), Add(out, c.tag);
+    Add(out, c.entered_ns), Add(out, c.left_ns), Add(out, c.waited_ns), Add(out, c.waited_for);
+  }
+}
+
 void Add(std::string& out, const CaseRecord& c) {
   Add(out, c.name), Add(out, c.backend), Add(out, c.device), Add(out, c.ranks);
   Add(out, c.repetition), Add(out, c.in_place), Add(out, c.bytes), Add(out, c.model);
@@ -151,6 +169,8 @@ std::string BytesOf(const Run& run) {
     Add(out, l.rank), Add(out, l.lifetime), Add(out, l.path), Add(out, l.bytes);
     Add(out, l.cut_bytes), Add(out, l.text);
   }
+  Add(out, run.watched.has_value());
+  if (run.watched) Add(out, *run.watched);
   Add(out, run.judgement), Add(out, run.ns_per_tick), Add(out, run.origin_ticks);
   Add(out, run.complete);
   return out;

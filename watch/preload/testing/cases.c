@@ -8,6 +8,7 @@
 
 static int rank, size, value;
 static MPI_Status status;
+static const char* path;  // `cases NAME PATH`
 
 static void ring(void) {
   int got = -1;
@@ -106,6 +107,29 @@ static void stopped(void) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
+static void wait_for(const char* ending) {
+  char file[4096];
+  snprintf(file, sizeof file, "%s%s", path, ending);
+  while (access(file, F_OK) != 0) usleep(1000);
+}
+
+// Rank 1 is late where files say so: to a barrier, then with a message.
+static void late(void) {
+  if (rank == 1) wait_for(".barrier");
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 1) wait_for(".message");
+  if (rank == 0) MPI_Recv(&value, 1, MPI_INT, 1, 7, MPI_COMM_WORLD, &status);
+  if (rank == 1) MPI_Send(&value, 1, MPI_INT, 0, 7, MPI_COMM_WORLD);
+}
+
+// The receive that nobody sends is the last event of a chunk (4096).
+static void edge(void) {
+  MPI_Send(&value, 1, MPI_INT, rank, 1, MPI_COMM_WORLD);
+  MPI_Recv(&value, 1, MPI_INT, rank, 1, MPI_COMM_WORLD, &status);
+  for (int round = 0; round < 2043; ++round) MPI_Barrier(MPI_COMM_SELF);
+  receives();
+}
+
 static void many(void) {
   for (int round = 0; round < 2000000; ++round) {
     MPI_Send(&value, 1, MPI_INT, rank, round & 1023, MPI_COMM_WORLD);
@@ -120,13 +144,14 @@ static const struct {
     {"ring", ring},       {"master", master},     {"objects", objects}, {"poll", poll},
     {"slow", slow},       {"receives", receives}, {"tag", tag},         {"mismatch", mismatch},
     {"invalid", invalid}, {"leak", leak},         {"leaves", leaves},   {"killed", killed},
-    {"stopped", stopped}, {"many", many},
+    {"stopped", stopped}, {"many", many},         {"late", late},       {"edge", edge},
 };
 
 int main(int count, char** words) {
   MPI_Init(&count, &words);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
+  path = count > 2 ? words[2] : "";
   for (size_t each = 0; each < sizeof kCases / sizeof *kCases; ++each) {
     if (count > 1 && strcmp(words[1], kCases[each].name) == 0) kCases[each].run();
   }

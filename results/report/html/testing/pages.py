@@ -9,7 +9,8 @@ import tempfile
 
 HERE = "results/report/html"
 LOCKSTEP = os.path.abspath("cli/lockstep")
-RUNS = ("passing", "failing", "corrupt", "steps", "links", "interrupted", "hanging")
+RUNS = ("passing", "failing", "corrupt", "steps", "links", "interrupted", "hanging",
+        "watched")
 DIRECTORY = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
 
 

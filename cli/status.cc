@@ -1,0 +1,58 @@
+// `lockstep status`: what every rank that `lockstep watch` watches on this host is in, now.
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <thread>
+
+#include "cli/subcommand.h"
+#include "watch/status/jobs.h"
+#include "watch/status/print.h"
+
+namespace lockstep::cli {
+namespace {
+
+constexpr const char* kClearScreen = "\x1b[H\x1b[2J";
+
+struct Options {
+  double every_seconds = 0;  // 0: once
+  bool json = false;
+};
+
+Result<ExitCode> Watch(double every_seconds) {
+  const bool screen = isatty(STDOUT_FILENO) != 0;
+  for (bool first = true;; first = false) {
+    const std::string table = watch::status::FormatTable(watch::status::LookAtJobs());
+    fmt::print("{}{}", screen ? kClearScreen : first ? "" : "\n", table);
+    if (std::fflush(stdout) != 0) return EnvironmentError("cannot write to standard output");
+    std::this_thread::sleep_for(std::chrono::duration<double>(every_seconds));
+  }
+}
+
+Result<ExitCode> Status(const Options& options) {
+  if (options.json && options.every_seconds > 0) {
+    return InvalidInput("--json prints one document; leave out --watch");
+  }
+  if (options.every_seconds > 0) return Watch(options.every_seconds);
+  const std::vector<watch::status::JobNow> jobs = watch::status::LookAtJobs();
+  fmt::print("{}",
+             options.json ? watch::status::FormatJson(jobs) : watch::status::FormatTable(jobs));
+  return ExitCode::kPass;
+}
+
+}  // namespace
+
+Work AddStatus(ArgumentParser& parser) {
+  auto options = std::make_shared<Options>();
+  parser
+      .Add("--watch=SECONDS", options->every_seconds,
+           "Print the table again every so many seconds (without a number: 2) until Ctrl-C")
+      .BetweenReals(0.1, 3600)
+      .WithoutWordMeans(1, "2");
+  parser.Flag("--json", options->json, "One JSON document instead of the table");
+  return [options] { return Status(*options); };
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,103 @@
+// The group /watch: what `lockstep watch --report` keeps. Only its runs have it. Rows of two of its
+// tables name rows of a third, which is checked when they are read.
+#ifndef LOCKSTEP_RESULTS_STORE_WATCH_TABLES_H_
+#define LOCKSTEP_RESULTS_STORE_WATCH_TABLES_H_
+
+#include <fmt/core.h>
+#include <hdf5.h>
+
+#include <cstddef>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "core/hdf5/handle.h"
+#include "results/store/datasets.h"
+#include "results/store/run.h"
+#include "results/store/table.h"
+
+namespace lockstep::results::store {
+
+template <typename Fields, typename Row>
+requires std::is_same_v<std::remove_const_t<Row>, WatchedRank>
+void Describe(Fields& fields, Row& row) {
+  fields("rank", row.rank);
+  fields("pid", row.pid);
+  fields("begun_ns", row.begun_ns, "ns");
+  fields("ended_ns", row.ended_ns, "ns");
+  fields("calls", row.calls);
+  fields("uncounted", row.uncounted);
+  fields("complete", row.complete);
+}
+
+template <typename Fields, typename Row>
+requires std::is_same_v<std::remove_const_t<Row>, WaitPlace>
+void Describe(Fields& fields, Row& row) {
+  fields("rank", row.rank);
+  fields("call", row.call);
+  fields("site", row.site);
+  fields("communicator", row.communicator);
+  fields("calls", row.calls);
+  fields("came_last", row.came_last);
+  fields("waited_ns", row.waited_ns, "ns");
+  fields("longest_ns", row.longest_ns, "ns");
+}
+
+template <typename Fields, typename Row>
+requires std::is_same_v<std::remove_const_t<Row>, WaitedFor>
+void Describe(Fields& fields, Row& row) {
+  fields("place", row.place);
+  fields("rank", row.rank);
+  fields("times", row.times);
+  fields("waited_ns", row.waited_ns, "ns");
+}
+
+template <typename Fields, typename Row>
+requires std::is_same_v<std::remove_const_t<Row>, WatchedCall>
+void Describe(Fields& fields, Row& row) {
+  fields("place", row.place);
+  fields("thread", row.thread);
+  fields("peer", row.peer);
+  fields("tag", row.tag);
+  fields("entered_ns", row.entered_ns, "ns");
+  fields("left_ns", row.left_ns, "ns");
+  fields("waited_ns", row.waited_ns, "ns");
+  fields("waited_for", row.waited_for);
+}
+
+inline void WriteWatched(hid_t file, const Run& run, hdf5::Trouble& trouble) {
+  if (!run.watched) return;
+  CreateGroup(file, "/watch", trouble);
+  WriteTable(file, "/watch/ranks", run.watched->ranks, trouble);
+  WriteTable(file, "/watch/places", run.watched->places, trouble);
+  WriteTable(file, "/watch/waited_for", run.watched->blamed, trouble);
+  WriteTable(file, "/watch/calls", run.watched->calls, trouble);
+}
+
+template <typename Row>
+std::vector<Row> ReadOfPlaces(hid_t file, const std::string& path, std::size_t places,
+                              hdf5::Trouble& trouble) {
+  std::vector<Row> rows = ReadTable<Row>(file, path, trouble);
+  for (const Row& row : rows) {
+    if (row.place >= 0 && static_cast<std::size_t>(row.place) < places) continue;
+    trouble.Note(fmt::format("{} names place {}, of {}", path, row.place, places));
+    return {};
+  }
+  return rows;
+}
+
+inline void ReadWatched(hid_t file, Run& run, hdf5::Trouble& trouble) {
+  if (!trouble.ok() || !Exists(file, "/watch")) return;
+  Watched watched;
+  watched.ranks = ReadTable<WatchedRank>(file, "/watch/ranks", trouble);
+  watched.places = ReadTable<WaitPlace>(file, "/watch/places", trouble);
+  const std::size_t places = watched.places.size();
+  watched.blamed = ReadOfPlaces<WaitedFor>(file, "/watch/waited_for", places, trouble);
+  watched.calls = ReadOfPlaces<WatchedCall>(file, "/watch/calls", places, trouble);
+  run.watched = std::move(watched);
+}
+
+}  // namespace lockstep::results::store
+
+#endif  // LOCKSTEP_RESULTS_STORE_WATCH_TABLES_H_
