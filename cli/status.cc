@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <memory>
+#include <string>
 #include <thread>
 
 #include "cli/subcommand.h"
@@ -18,7 +19,7 @@ constexpr const char* kClearScreen = "\x1b[H\x1b[2J";
 
 struct Options {
   double every_seconds = 0;  // 0: once
-  bool json = false;
+  std::string format = "text";
 };
 
 Result<ExitCode> Watch(double every_seconds) {
@@ -32,13 +33,13 @@ Result<ExitCode> Watch(double every_seconds) {
 }
 
 Result<ExitCode> Status(const Options& options) {
-  if (options.json && options.every_seconds > 0) {
-    return InvalidInput("--json prints one document; leave out --watch");
+  const bool json = options.format == "json";
+  if (json && options.every_seconds > 0) {
+    return InvalidInput("--format=json prints one document; leave out --watch");
   }
   if (options.every_seconds > 0) return Watch(options.every_seconds);
   const std::vector<watch::status::JobNow> jobs = watch::status::LookAtJobs();
-  fmt::print("{}",
-             options.json ? watch::status::FormatJson(jobs) : watch::status::FormatTable(jobs));
+  fmt::print("{}", json ? watch::status::FormatJson(jobs) : watch::status::FormatTable(jobs));
   return ExitCode::kPass;
 }
 
@@ -47,11 +48,13 @@ Result<ExitCode> Status(const Options& options) {
 Work AddStatus(ArgumentParser& parser) {
   auto options = std::make_shared<Options>();
   parser
-      .Add("--watch=SECONDS", options->every_seconds,
-           "Print the table again every so many seconds (without a number: 2) until Ctrl-C")
+      .Add("--watch=TIME", options->every_seconds,
+           "Print the table again, until Ctrl-C (without a value: every 2 s)")
       .BetweenReals(0.1, 3600)
       .WithoutWordMeans(1, "2");
-  parser.Flag("--json", options->json, "One JSON document instead of the table");
+  parser.Add("--format=WORD", options->format, "Form of what is printed (text or json)")
+      .OneOf({"text", "json"})
+      .ShowDefault();
   return [options] { return Status(*options); };
 }
 

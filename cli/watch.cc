@@ -28,9 +28,9 @@ Work AddWatch(ArgumentParser& parser) {
       .ShowDefault();
   parser.Flag("--races", options->races, "Also tell of messages that race for MPI_ANY_SOURCE");
   parser
-      .Add("--silence=SECONDS", options->silence_s,
+      .Add("--silence=TIME", options->silence_s,
            "Suspect a missing call of NCCL when nothing was called for so long (0: never)")
-      .Between(0, 1'000'000)
+      .BetweenReals(0, 1e6)
       .ShowDefault();
   parser.Add("--findings=FILE", options->findings,
              "Write the findings to this file (one line each, fields between tabs)");

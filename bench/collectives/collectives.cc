@@ -46,6 +46,10 @@ void AddAxisOptions(ArgumentParser& parser, const Program& program, RawOptions& 
   } else {
     parser.Refuse("-o,--op", fmt::format("{} reduces nothing", program.name));
   }
+  if (!program.has_in_place()) {
+    parser.Refuse("--placement", program.name + " measures out of place only");
+    return;
+  }
   parser.Add("--placement=WORD", raw.placement,
              fmt::format("Where results go (out, in: send == recv, or both; default {})",
                          program.in_place_by_default ? "in" : "out, both for nccl-tests"));
@@ -98,10 +102,6 @@ Status ReadSizes(const ArgumentParser& parser, const RawOptions& raw, Axes& axes
 
 Status ReadPlacement(const Program& program, bool both_by_default, const std::string& word,
                      std::vector<bool>& in_place) {
-  if (!program.has_in_place() && word != "out" && !word.empty()) {
-    return InvalidInput(
-        fmt::format("--placement={}: {} measures out of place only", word, program.name));
-  }
   if (word == "both" || (word.empty() && both_by_default)) {
     in_place = {false, true};
   } else if (word == "in" || word == "out" || word.empty()) {

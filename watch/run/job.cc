@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <set>
 #include <utility>
 
@@ -176,16 +177,16 @@ bool Job::LookForStandstill() {
   return true;
 }
 
-bool Job::IsSilent(int seconds) const {
+bool Job::IsSilent(double seconds) const {
   const std::int64_t silent_ns = MonotonicNs() - last_event_ns_;
-  return seconds > 0 && events_ != silent_since_ && silent_ns >= seconds * 1'000'000'000LL &&
-         complete_ && !hung_ && !ending_;
+  return seconds > 0 && events_ != silent_since_ &&
+         static_cast<double>(silent_ns) >= seconds * 1e9 && complete_ && !hung_ && !ending_;
 }
 
-void Job::LookForSilence(int seconds) {
+void Job::LookForSilence(double seconds) {
   if (!IsSilent(seconds)) return;
   silent_since_ = events_;
-  judge_.Silent(seconds);
+  judge_.Silent(static_cast<int>(std::lround(seconds)));
 }
 
 void Job::Over(bool all_told) {

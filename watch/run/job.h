@@ -33,9 +33,9 @@ class Job {
   // were just proved to be stuck.
   bool LookForStandstill();
   // No rank has called anything for so many seconds, and that was not told yet. 0: never.
-  bool IsSilent(int seconds) const;
+  bool IsSilent(double seconds) const;
   // … as the last look confirmed: what NCCL's members have not answered is suspected.
-  void LookForSilence(int seconds);
+  void LookForSilence(double seconds);
   // All is over. `all_told`: no watcher was lost before it told all.
   void Over(bool all_told);
   // Somebody else ends the ranks from now on: what follows proves nothing.

@@ -16,7 +16,7 @@ struct WatchOptions {
   std::string on_hang = "report";
   std::string findings;  // a file, one line a finding; empty: none
   bool races = false;
-  int silence_s = 300;  // after which a call of NCCL's that members miss is suspected; 0: never
+  double silence_s = 300;  // after which a call of NCCL's that members miss is suspected; 0: never
   std::string report;  // the result file, or a folder for a new one; empty: none
 };
 

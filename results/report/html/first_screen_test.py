@@ -94,7 +94,8 @@ class FirstScreenTest(unittest.TestCase):
     def test_the_same_files_give_the_same_page(self):
         for names in (("hanging",), ("steps", "interrupted")):
             again = path_of("again.html")
-            self.assertEqual(report(*[path_of(name + ".h5") for name in names], "--output", again)[0], 0)
+            runs = [path_of(name + ".h5") for name in names]
+            self.assertEqual(report(*runs, "--output", again)[0], 0)
             self.assertEqual(text_of(again), page_of(*names))
 
     def test_no_pass_stands_over_what_is_inconclusive(self):
