@@ -132,7 +132,7 @@ class CompatMatrixTest(unittest.TestCase):
         again, same = matrix("real", content=STEP + MPI)
         self.assertEqual((again.stderr, again.returncode), ("", 3))
         self.assertRegex(again.stdout, r"^NOT RUN: .*/real was finished on 20..-..-.. ..:..,.*ago: "
-                                       r"UNKNOWN: 2 of 3 cells.*Nothing was run now")
+                                       r"INCONCLUSIVE: 2 of 3 cells.*Nothing was run now")
         self.assertEqual(same, answer)
         # Another plan in the same place is refused.
         other, _ = matrix("real", content=STEP.replace("\"40\"", "\"41\"") + MPI)

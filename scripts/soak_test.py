@@ -132,7 +132,7 @@ class SoakTest(unittest.TestCase):
         out, _ = process.communicate()
         self.assertEqual(process.returncode, 3)
         self.assertEqual(out.splitlines()[-1],
-                         "UNKNOWN: 1 of 3 passes are over, none with a failure")
+                         "INCONCLUSIVE: 1 of 3 passes are over, none with a failure")
 
     def test_what_cannot_run_is_one_line(self):
         self.script("broken")

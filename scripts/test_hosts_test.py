@@ -44,6 +44,17 @@ def left_over():
     return found
 
 
+def runs(program):
+    for pid in left_over():
+        try:
+            with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
+                if file.read().strip() == program:
+                    return True
+        except OSError:
+            continue
+    return False
+
+
 PROBE = hosts(1, "--shell", "--", "true")
 
 
@@ -109,12 +120,14 @@ class HostsTest(unittest.TestCase):
         process = subprocess.Popen([HOSTS, "3", "--shell", "--", "sleep", "60"],
                                    env={**environment(), "TMPDIR": FOLDER},
                                    stdin=subprocess.DEVNULL)
-        limit = time.monotonic() + 60
-        while len(left_over()) <= 3 and time.monotonic() < limit:
-            time.sleep(0.05)
-        self.assertGreater(len(left_over()), 3)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        try:
+            limit = time.monotonic() + 200
+            while not runs("sleep") and time.monotonic() < limit:
+                time.sleep(0.05)
+            self.assertTrue(runs("sleep"))  # all hosts are there before it
+        finally:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
 
     def test_bad_input_is_one_line(self):
         for words in (["0", "--", "true"], ["2", "--ranks-per-host=1000", "--", "true"]):

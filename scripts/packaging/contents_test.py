@@ -208,7 +208,7 @@ class RefusalsTest(unittest.TestCase):
         with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
             code, line = self.package("deb", "--output-folder=" + folder, "--built=" + folder)
         self.assertEqual(code, 4)
-        self.assertRegex(line, "^package: deb: .*bench_allreduce")
+        self.assertRegex(line, "^package: deb: .*bench_allgather")
 
 
 if __name__ == "__main__":

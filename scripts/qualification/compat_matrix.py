@@ -168,7 +168,7 @@ def judge(table):
     bad = [one for one in table if cells.ORDER.index(one["cell"]) >= cells.ORDER.index("fail")]
     absent = [one for one in table if one["cell"] in ("ambiguous", "missing", "unknown")]
     slower = [one for one in table if one["cell"] == "slower"]
-    for code, word, found in ((1, "FAIL", bad), (3, "UNKNOWN", absent), (5, "SLOWER", slower)):
+    for code, word, found in ((1, "FAIL", bad), (3, "INCONCLUSIVE", absent), (5, "SLOWER", slower)):
         if found:
             first = found[0]
             return code, "%s: %d of %d cells; %s with %s: %s%s" % (

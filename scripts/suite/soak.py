@@ -139,7 +139,7 @@ def summarize(options, journal):
         return lines + ["FAIL: %d of %d tests failed at least once; clean passes: %s busy loops" % (
             len(failures), tests, clean)], 1
     if len(passes) < len(wanted):
-        return ["UNKNOWN: %d of %d passes are over, none with a failure" % (
+        return ["INCONCLUSIVE: %d of %d passes are over, none with a failure" % (
             len(passes), len(wanted))], _INTERRUPTED
     return ["PASS: %d tests; clean passes: %s busy loops" % (tests, clean)], 0
 

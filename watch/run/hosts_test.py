@@ -29,7 +29,7 @@ def one_host(*words, ranks=4, **variables):
 
 
 def hosts(number, *words, ranks=1, options=()):
-    return run([HOSTS, str(number), f"--ranks={ranks}", *options, "--", *words])
+    return run([HOSTS, str(number), f"--ranks-per-host={ranks}", *options, "--", *words])
 
 
 def findings(ended):

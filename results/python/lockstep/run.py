@@ -134,7 +134,10 @@ class Run:
     def table(self, table: str) -> pandas.DataFrame:
         """As `rows`, as a frame. It has no columns where the file has no such table."""
         import pandas  # type: ignore[import-untyped, unused-ignore]
-        return pandas.DataFrame(self._columns(table))
+        # A column of texts is one without rows, too.
+        return pandas.DataFrame({name: pandas.Series(column, dtype=object)
+                                 if isinstance(column, list) else column
+                                 for name, column in self._columns(table).items()})
 
     def _columns(self, table: str) -> dict[str, Any]:
         """{column: list of texts, or array}"""

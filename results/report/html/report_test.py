@@ -86,7 +86,7 @@ class PageTest(unittest.TestCase):
             self.assertEqual(outline.headings[0], 1)
             for above, below in zip(outline.headings, outline.headings[1:]):
                 self.assertLessEqual(below, above + 1)
-            self.assertTrue(outline.drawings)
+            self.assertEqual(bool(outline.drawings), names != ("watched",))  # it has no cases
             for drawing in outline.drawings:
                 self.assertEqual(drawing["role"], "img")
                 for name in drawing["aria-labelledby"].split():
