@@ -38,8 +38,8 @@ int FailOutput() {
 }
 
 int FailAbsent(const Subcommand& subcommand) {
-  return Fail(fmt::format("'{}' starts programs, which the Python wheel lacks; install another "
-                          "package of Lockstep, or build it",
+  return Fail(fmt::format("'{}' starts or watches programs, which the Python wheel does not; "
+                          "install another package of Lockstep, or build it",
                           subcommand.name),
               ExitCode::kEnvironment);
 }

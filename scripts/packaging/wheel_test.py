@@ -161,7 +161,7 @@ class WheelTest(unittest.TestCase):
         for name in missing:
             code, out, err = run(name)
             self.assertEqual((code, out, err.count("\n")), (4, "", 1))
-            self.assertIn(f"'{name}' starts programs, which the Python wheel lacks", err)
+            self.assertIn(f"'{name}' starts or watches programs, ", err)
 
 
 class CommandTest(unittest.TestCase):
