@@ -26,6 +26,8 @@ _GLIBC = re.compile(r"/lib(64)?/(x86_64-linux-gnu/)?(ld-linux-x86-64|lib(c|m|res
 
 def run(*words, program=_PROGRAM, **environment):
     """(exit code, standard output, standard error) with no other variables."""
+    if program == _FULL:  # whose own run files may not be built yet
+        environment |= {"TEST_SRCDIR": os.environ["TEST_SRCDIR"]}
     done = subprocess.run([program, *words], capture_output=True, text=True, check=False,
                           env=environment, cwd=_DIRECTORY)
     return done.returncode, done.stdout, done.stderr
