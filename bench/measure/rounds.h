@@ -33,10 +33,9 @@ class Rounds {
   void BeginRepetition();
 
   // The time for a sweep: the plan's (five times that until each case has the rounds it needs), or
-  // enough for 20 visits of all cases that are not light, at least 2.2 s and at most 50 s. In that
-  // time a quiet machine reaches 5 % at all sizes; one that drifts would not in a minute, and is
-  // told its wider intervals sooner. Until each case was visited once it is the most. Infinite for
-  // fixed iterations without a budget.
+  // enough for 20 visits of all cases that are not light, at least 2.2 s and at most 50 s: a person
+  // waits no longer unasked, and is told which budget is precise. Until each case was visited once
+  // it is the most. Infinite for fixed iterations without a budget.
   double BudgetSeconds() const;
 
   // Cases that are measured again begin anew: those that rested until they were asked for.
