@@ -25,7 +25,7 @@ namespace lockstep::cli {
 namespace {
 
 // As typed; empty: not given.
-struct Arguments {
+struct BucketsArguments {
   std::string models;
   std::string caps_mb;
   std::string first_mb;
@@ -62,7 +62,7 @@ Result<std::vector<std::string>> Split(std::string_view option, std::string_view
   return items;
 }
 
-Result<std::vector<ddp::BucketOptions>> ReadOptions(const Arguments& arguments) {
+Result<std::vector<ddp::BucketOptions>> ReadOptions(const BucketsArguments& arguments) {
   ddp::BucketOptions options = {.find_unused_parameters = arguments.find_unused,
                                 .static_graph = arguments.static_graph,
                                 .small_bucket_last = arguments.small_bucket_last};
@@ -81,7 +81,7 @@ Result<std::vector<ddp::BucketOptions>> ReadOptions(const Arguments& arguments) 
   return all;
 }
 
-Result<std::optional<collective::DataType>> ReadType(const Arguments& arguments) {
+Result<std::optional<collective::DataType>> ReadType(const BucketsArguments& arguments) {
   if (arguments.type.empty()) return std::optional<collective::DataType>();
   LOCKSTEP_ASSIGN_OR_RETURN(const collective::DataType type,
                             collective::ParseDataType("--dtype", arguments.type));
@@ -179,7 +179,7 @@ void PrintJson(const Case& c) {
   fmt::print("{}\n", json.dump());
 }
 
-Result<ExitCode> PrintBuckets(const Arguments& arguments) {
+Result<ExitCode> PrintBuckets(const BucketsArguments& arguments) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto names, Split("--model", arguments.models));
   LOCKSTEP_ASSIGN_OR_RETURN(const auto options, ReadOptions(arguments));
   LOCKSTEP_ASSIGN_OR_RETURN(const auto type, ReadType(arguments));
@@ -204,7 +204,7 @@ Result<ExitCode> PrintBuckets(const Arguments& arguments) {
 }  // namespace
 
 Work AddBuckets(ArgumentParser& parser) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<BucketsArguments>();
   parser.Add("--model=NAME", arguments->models, "Models, by name or file (several: a,b,c)")
       .Required();
   parser.Add(

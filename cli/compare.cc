@@ -15,7 +15,7 @@
 namespace lockstep::cli {
 namespace {
 
-struct Options {
+struct CompareArguments {
   std::vector<std::string> names;  // without an option: of the base, or both
   std::vector<std::string> base;
   std::vector<std::string> candidate;
@@ -27,7 +27,7 @@ struct Options {
   std::string format = "text";
 };
 
-Status AssignSides(Options& options) {
+Status AssignSides(CompareArguments& options) {
   std::vector<std::string>& names = options.names;
   if (options.candidate.empty() && options.base.empty() && names.size() == 2) {
     options.base = {names[0]};
@@ -42,7 +42,7 @@ Status AssignSides(Options& options) {
                   options.base.empty() ? "base" : "candidate"));
 }
 
-Result<results::compare::CompareOptions> OptionsOf(const Options& options) {
+Result<results::compare::CompareOptions> OptionsOf(const CompareArguments& options) {
   results::compare::CompareOptions out;
   if (!options.min_effect_file.empty()) {
     LOCKSTEP_RETURN_IF_ERROR(out.min_effects.AddFile(options.min_effect_file));
@@ -78,7 +78,7 @@ std::string Format(const results::compare::LaunchComparison& comparison,
   return results::compare::FormatTable(comparison);
 }
 
-Result<ExitCode> RunCompare(Options options) {
+Result<ExitCode> RunCompare(CompareArguments options) {
   LOCKSTEP_RETURN_IF_ERROR(AssignSides(options));
   LOCKSTEP_ASSIGN_OR_RETURN(const results::compare::CompareOptions how, OptionsOf(options));
   LOCKSTEP_ASSIGN_OR_RETURN(
@@ -104,7 +104,7 @@ void SeparateSides(std::vector<std::string>& arguments) {
 }
 
 Work AddCompare(ArgumentParser& parser) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CompareArguments>();
   parser
       .Add("RUNS=FILE", options->names, "Run files, directories or globs: two of them, or a side's")
       .AnyNumber();

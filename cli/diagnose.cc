@@ -25,7 +25,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct DiagnoseArguments {
   std::vector<std::string> paths;
   diagnose::FlightOptions flight;
   diagnose::RasOptions ras;
@@ -57,7 +57,7 @@ std::vector<verdict::Finding> NotesOf(const std::vector<verdict::RankEvidence>& 
   return notes;
 }
 
-Diagnosis Diagnose(diagnose::StoredCase stored_case, const Options& options) {
+Diagnosis Diagnose(diagnose::StoredCase stored_case, const DiagnoseArguments& options) {
   Diagnosis diagnosis;
   verdict::Setting& setting = stored_case.setting;
   const bool other_rules = !options.backend.empty() || options.deadline_seconds > 0;
@@ -140,7 +140,7 @@ Json ToJson(const std::string& path, const Diagnosis& diagnosis) {
   return json;
 }
 
-Result<verdict::Verdict> DiagnoseFile(const std::string& path, const Options& options) {
+Result<verdict::Verdict> DiagnoseFile(const std::string& path, const DiagnoseArguments& options) {
   LOCKSTEP_ASSIGN_OR_RETURN(const results::store::Run run, results::store::ReadRun(path));
   LOCKSTEP_ASSIGN_OR_RETURN(std::vector<diagnose::StoredCase> cases,
                             diagnose::StoredCasesOf(run, path));
@@ -159,7 +159,7 @@ Result<verdict::Verdict> DiagnoseFile(const std::string& path, const Options& op
   return verdict;
 }
 
-Result<ExitCode> RunDiagnose(const Options& options) {
+Result<ExitCode> RunDiagnose(const DiagnoseArguments& options) {
   if (!options.flight.directory.empty()) {
     if (!options.paths.empty() || !options.backend.empty()) {
       return InvalidInput("--flight-recorder goes without RUN files and without --backend");
@@ -198,7 +198,7 @@ Result<ExitCode> RunDiagnose(const Options& options) {
 }  // namespace
 
 Work AddDiagnose(ArgumentParser& parser) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DiagnoseArguments>();
   parser.Add("RUN=FILE", options->paths, "Run files (.h5)");
   parser.Add("--flight-recorder=FOLDER", options->flight.directory,
              "Instead of run files: a directory of PyTorch's Flight Recorder dumps");

@@ -29,7 +29,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kResolverSeconds = 3;
 
-struct Options {
+struct DoctorArguments {
   std::string format = "text";
   std::string output;
   std::string rules;
@@ -45,7 +45,7 @@ struct Examination {
   std::set<std::string> nccl_rules;  // those that are about an NCCL library
 };
 
-environment::Facts Examine(const Options& options) {
+environment::Facts Examine(const DoctorArguments& options) {
   environment::Facts facts = environment::HostFacts();
   const auto add = [&](const environment::Facts& more) {
     facts.insert(facts.end(), more.begin(), more.end());
@@ -65,7 +65,7 @@ environment::Facts Examine(const Options& options) {
   return facts;
 }
 
-Result<std::vector<environment::Rule>> RulesOf(const Options& options) {
+Result<std::vector<environment::Rule>> RulesOf(const DoctorArguments& options) {
   if (options.rules.empty()) return environment::BuiltInRules();
   std::ifstream file(options.rules, std::ios::binary);
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
@@ -233,7 +233,7 @@ results::store::Run RunOf(const Examination& examination, double seconds) {
   return run;
 }
 
-Result<ExitCode> Doctor(const Options& options) {
+Result<ExitCode> Doctor(const DoctorArguments& options) {
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<environment::Rule> rules, RulesOf(options));
   if (!options.nccl_library.empty()) {
     const Status is_nccl = environment::CheckDefines(options.nccl_library, "ncclGetVersion");
@@ -263,7 +263,7 @@ Result<ExitCode> Doctor(const Options& options) {
 }  // namespace
 
 Work AddDoctor(ArgumentParser& parser) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DoctorArguments>();
   parser.Flag("--facts", options->facts, "Also print all that was found out");
   parser.Add("--format=WORD", options->format, "Form of what is printed (text or json)")
       .OneOf({"text", "json"})

@@ -41,14 +41,14 @@ std::vector<std::string> FormatNames() {
   return names;
 }
 
-struct Options {
+struct ExportArguments {
   std::string path;
   std::string format;
   std::string output = "-";
   std::string folder;
 };
 
-Result<ExitCode> Export(const Options& options) {
+Result<ExitCode> Export(const ExportArguments& options) {
   const bool folder = options.format == kFlightRecorder;
   if (folder && (options.folder.empty() || options.output != "-")) {
     return InvalidInput(
@@ -77,7 +77,7 @@ Result<ExitCode> Export(const Options& options) {
 }  // namespace
 
 Work AddExport(ArgumentParser& parser) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExportArguments>();
   parser.Add("RUN=FILE", options->path, "A run file (.h5)").Required();
   parser
       .Add("--format=WORD", options->format,

@@ -16,7 +16,7 @@ namespace lockstep::cli {
 namespace {
 
 // As typed; empty: the default of its kind.
-struct Arguments {
+struct MakeDatasetArguments {
   std::string path;
   std::string kind = "mixed";
   std::string min_bytes;
@@ -24,7 +24,7 @@ struct Arguments {
   datasets::shards::DatasetSpec spec;
 };
 
-Result<ExitCode> MakeDataset(Arguments arguments) {
+Result<ExitCode> MakeDataset(MakeDatasetArguments arguments) {
   datasets::shards::DatasetSpec& spec = arguments.spec;
   LOCKSTEP_ASSIGN_OR_RETURN(spec.kind,
                             datasets::shards::ParseDatasetKind("--kind", arguments.kind));
@@ -48,7 +48,7 @@ Result<ExitCode> MakeDataset(Arguments arguments) {
 }  // namespace
 
 Work AddMakeDataset(ArgumentParser& parser) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<MakeDatasetArguments>();
   parser.Add("FILE=FILE", arguments->path, "The file; it is replaced").Required();
   parser.Add("--samples=COUNT", arguments->spec.samples, "Samples of the dataset").Required();
   parser

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 constexpr const char* kInstalled = "libexec/lockstep/report/report.py";
 constexpr const char* kInTree = "results/report/html/report.py";
 
-struct Options {
+struct ReportArguments {
   std::vector<std::string> paths;
   std::vector<std::string> candidates;  // after them
   std::string output;
@@ -30,7 +30,7 @@ struct Options {
 };
 
 // Leaves this process to the script; returns only on an error.
-Result<ExitCode> Report(Options options) {
+Result<ExitCode> Report(ReportArguments options) {
   const std::size_t candidates = std::max<std::size_t>(options.candidates.size(), 1);
   options.paths.insert(options.paths.end(), options.candidates.begin(), options.candidates.end());
   // The script takes every file for what the schema says.
@@ -50,7 +50,7 @@ Result<ExitCode> Report(Options options) {
 }  // namespace
 
 Work AddReport(ArgumentParser& parser) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ReportArguments>();
   parser.Add("RUN=FILE", options->paths, "Run files (.h5); several are compared").Required();
   parser.Add("--output=FILE", options->output, "File to write (the page)").Required();
   parser.Add("--candidate=FILE", options->candidates,

@@ -27,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 namespace compare = results::compare;
 
-struct Options {
+struct RunArguments {
   int launches = 8;
   double limit_seconds = 600;
   std::string output;
@@ -40,7 +40,7 @@ struct Side {
   fs::path folder;
 };
 
-Result<std::vector<Side>> SidesOf(const Options& options) {
+Result<std::vector<Side>> SidesOf(const RunArguments& options) {
   std::vector<Side> sides(1);
   for (const std::string& word : options.words) {
     if (word == "--output" || word.starts_with("--output=")) {
@@ -109,7 +109,7 @@ Result<bool> LaunchOnce(const Side& side, int number, double limit_seconds) {
                                                              : EnvironmentError(message);
 }
 
-Status LaunchAll(const Options& options, const std::vector<Side>& sides) {
+Status LaunchAll(const RunArguments& options, const std::vector<Side>& sides) {
   session::ProgressLine progress(true);
   const SignalsNoted noted;
   for (int round = 0; round < options.launches; ++round) {
@@ -127,7 +127,7 @@ Status LaunchAll(const Options& options, const std::vector<Side>& sides) {
   return OkStatus();
 }
 
-Result<ExitCode> Tell(const Options& options, const std::vector<Side>& sides) {
+Result<ExitCode> Tell(const RunArguments& options, const std::vector<Side>& sides) {
   std::vector<compare::Loaded> loaded;
   for (const Side& side : sides) {
     LOCKSTEP_ASSIGN_OR_RETURN(
@@ -152,7 +152,7 @@ Result<ExitCode> Tell(const Options& options, const std::vector<Side>& sides) {
   return comparison.exit_code;
 }
 
-Result<ExitCode> Run(const Options& options) {
+Result<ExitCode> Run(const RunArguments& options) {
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<Side> sides, SidesOf(options));
   for (const Side& side : sides) LOCKSTEP_RETURN_IF_ERROR(MakeFolder(side.folder));
   LOCKSTEP_RETURN_IF_ERROR(LaunchAll(options, sides));
@@ -162,7 +162,7 @@ Result<ExitCode> Run(const Options& options) {
 }  // namespace
 
 Work AddRun(ArgumentParser& parser) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunArguments>();
   parser
       .Add("COMMAND=WORD", options->words,
            "After `--`: mpirun and a bench_ program; a second `--` and command is compared with it")

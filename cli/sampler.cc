@@ -17,7 +17,7 @@
 namespace lockstep::cli {
 namespace {
 
-struct Arguments {
+struct SamplerArguments {
   datasets::sampler::SamplerOptions sampler;
   std::string seed = "0";
   std::string torch = "2.6";
@@ -40,7 +40,7 @@ void PrintIndices(const datasets::sampler::SampleIndices& indices, char separato
   std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
-void PrintJson(const Arguments& arguments, const datasets::sampler::SampleIndices& indices) {
+void PrintJson(const SamplerArguments& arguments, const datasets::sampler::SampleIndices& indices) {
   const datasets::sampler::SamplerOptions& options = arguments.sampler;
   fmt::print(
       "{{\"n\":{},\"world\":{},\"rank\":{},\"seed\":{},\"epoch\":{},\"shuffle\":{},"
@@ -61,7 +61,7 @@ void PrintHash(const datasets::sampler::SampleIndices& indices) {
   fmt::print("{} {:016x} [{}]\n", indices.size(), hash.value(), first);
 }
 
-Result<ExitCode> PrintSampler(Arguments arguments) {
+Result<ExitCode> PrintSampler(SamplerArguments arguments) {
   datasets::sampler::SamplerOptions& options = arguments.sampler;
   options.shuffle = !arguments.no_shuffle;
   LOCKSTEP_ASSIGN_OR_RETURN(options.rules, ddp::ParseTorchRules("--torch", arguments.torch));
@@ -83,7 +83,7 @@ Result<ExitCode> PrintSampler(Arguments arguments) {
 }  // namespace
 
 Work AddSampler(ArgumentParser& parser) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<SamplerArguments>();
   datasets::sampler::SamplerOptions& options = arguments->sampler;
   parser.Add("--samples=COUNT", options.samples, "Samples of the dataset").Required();
   parser.Add("--ranks=COUNT", options.world, "Number of ranks").Required();

@@ -15,7 +15,7 @@
 namespace lockstep::cli {
 namespace {
 
-struct Options {
+struct ScoreArguments {
   std::vector<std::string> paths;
   std::string format = "text";
 };
@@ -43,7 +43,7 @@ Result<results::score::Scoreboard> ScoreFiles(const std::vector<std::string>& pa
   return results::score::ScoreOf(trials, not_run);
 }
 
-Result<ExitCode> Score(const Options& options) {
+Result<ExitCode> Score(const ScoreArguments& options) {
   LOCKSTEP_ASSIGN_OR_RETURN(const results::score::Scoreboard board, ScoreFiles(options.paths));
   fmt::print("{}", options.format == "json" ? results::score::FormatScoreJson(board)
                                             : results::score::FormatScoreTable(board));
@@ -53,7 +53,7 @@ Result<ExitCode> Score(const Options& options) {
 }  // namespace
 
 Work AddScore(ArgumentParser& parser) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ScoreArguments>();
   parser.Add("RUN=FILE", options->paths, "Result files of stress (.h5)").Required();
   parser.Add("--format=WORD", options->format, "Form of what is printed (text or json)")
       .OneOf({"text", "json"})

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct ShowArguments {
   std::vector<std::string> paths;
   std::string format = "text";
   bool wide = false;
@@ -31,7 +31,7 @@ struct Options {
 // An error of one of several runs, in the form in which main prints the only one.
 void Report(const Status& status) { fmt::print(stderr, "lockstep: {}\n", status.message()); }
 
-std::string Format(const results::store::Run& run, const Options& options) {
+std::string Format(const results::store::Run& run, const ShowArguments& options) {
   if (options.format == "nccl-tests") return results::report::FormatNcclTests(run);
   if (options.format == "jsonl") return results::report::FormatJsonLines(run);
   if (options.format == "csv") return results::report::FormatCsv(run);
@@ -44,7 +44,7 @@ std::string Format(const results::store::Run& run, const Options& options) {
   return text;
 }
 
-Status ShowFile(const std::string& path, const Options& options) {
+Status ShowFile(const std::string& path, const ShowArguments& options) {
   LOCKSTEP_ASSIGN_OR_RETURN(const results::store::Run run, results::store::ReadRun(path));
   if (options.paths.size() > 1 && options.format == "text") fmt::print("{}\n", path);
   fmt::print("{}", Format(run, options));
@@ -86,7 +86,7 @@ Status ShowDirectory(const std::string& directory) {
   return OkStatus();
 }
 
-Result<ExitCode> Show(const Options& options) {
+Result<ExitCode> Show(const ShowArguments& options) {
   const bool more = options.wide || options.environment || options.history || options.skew;
   if (options.format != "text" && more) {
     return InvalidInput(
@@ -110,7 +110,7 @@ Result<ExitCode> Show(const Options& options) {
 }  // namespace
 
 Work AddShow(ArgumentParser& parser) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ShowArguments>();
   parser.Add("RUN=FILE", options->paths, "Run files (.h5) or directories of them").Required();
   parser
       .Add("--format=WORD", options->format,

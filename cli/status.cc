@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kClearScreen = "\x1b[H\x1b[2J";
 
-struct Options {
+struct StatusArguments {
   double every_seconds = 0;  // 0: once
   std::string format = "text";
 };
@@ -32,7 +32,7 @@ Result<ExitCode> Watch(double every_seconds) {
   }
 }
 
-Result<ExitCode> Status(const Options& options) {
+Result<ExitCode> RunStatus(const StatusArguments& options) {
   const bool json = options.format == "json";
   if (json && options.every_seconds > 0) {
     return InvalidInput("--format=json prints one document; leave out --watch");
@@ -46,7 +46,7 @@ Result<ExitCode> Status(const Options& options) {
 }  // namespace
 
 Work AddStatus(ArgumentParser& parser) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<StatusArguments>();
   parser
       .Add("--watch=TIME", options->every_seconds,
            "Print the table again, until Ctrl-C (without a value: every 2 s)")
@@ -55,7 +55,7 @@ Work AddStatus(ArgumentParser& parser) {
   parser.Add("--format=WORD", options->format, "Form of what is printed (text or json)")
       .OneOf({"text", "json"})
       .ShowDefault();
-  return [options] { return Status(*options); };
+  return [options] { return RunStatus(*options); };
 }
 
 }  // namespace lockstep::cli

@@ -37,7 +37,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kLaunchSeconds = 60;  // starting and leaving, beside the limit of the case
 
-struct Options {
+struct StressArguments {
   int ranks = 0;
   std::string launcher;
   std::vector<std::string> rest;  // the options of stress
@@ -77,7 +77,7 @@ std::string FindStress() {
   return "lockstep-stress";
 }
 
-std::vector<std::string> WordsOf(const Options& options,
+std::vector<std::string> WordsOf(const StressArguments& options,
                                  const stress::harness::StressOptions& stress,
                                  const stress::cases::StressCase& stress_case,
                                  const Folder& folder) {
@@ -185,7 +185,7 @@ bool IsUnmet(const LaunchEnd& end, const std::string& log) {
          !ErrorIn(log).empty();
 }
 
-Status RunAll(const Options& options, const stress::harness::StressOptions& stress,
+Status RunAll(const StressArguments& options, const stress::harness::StressOptions& stress,
               const stress::cases::Selection& selection, Collected& all) {
   LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Folder> folder, Folder::Make());
   session::ProgressLine progress(stress.progress);
@@ -245,7 +245,7 @@ std::string DefaultLauncher() {
                      geteuid() == 0 ? " --allow-run-as-root" : "");
 }
 
-Result<ExitCode> Stress(const Options& options, const std::string& command_line) {
+Result<ExitCode> Stress(const StressArguments& options, const std::string& command_line) {
   LOCKSTEP_ASSIGN_OR_RETURN(const stress::harness::StressOptions stress, ParseRest(options.rest));
   LOCKSTEP_ASSIGN_OR_RETURN(
       stress::cases::Selection selection,
@@ -297,7 +297,7 @@ Result<ExitCode> Stress(const Options& options, const std::string& command_line)
 }  // namespace
 
 Work AddStress(ArgumentParser& parser) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<StressArguments>();
   options->launcher = DefaultLauncher();
   parser.Add("--ranks=COUNT", options->ranks, "Number of ranks (of every launch)")
       .Required()

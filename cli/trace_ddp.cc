@@ -20,7 +20,7 @@ namespace {
 // More would be threads or stacks by the thousand, and columns nobody can read.
 constexpr int kMaxRanks = 1024;
 
-struct Arguments {
+struct TraceDdpArguments {
   std::vector<std::string> paths;
   std::string format = "text";
   std::string backend = "sim";
@@ -44,7 +44,7 @@ Status Check(std::string_view option, std::string_view text,
       fmt::format("{}: '{}' is unknown; choose from {}", option, text, fmt::join(known, ", ")));
 }
 
-Result<Choice> ReadChoice(const Arguments& arguments) {
+Result<Choice> ReadChoice(const TraceDdpArguments& arguments) {
   Choice choice;
   LOCKSTEP_RETURN_IF_ERROR(Check("--backend", arguments.backend, {"sim", "null", "gloo"}));
   LOCKSTEP_ASSIGN_OR_RETURN(choice.rules, comm::sim::ParseSimRules("--sim-rules", arguments.rules));
@@ -70,8 +70,8 @@ Result<stress::scenario::Scenario> Load(const std::string& path, const Choice& c
   return scenario;
 }
 
-Result<bool> TraceOne(const stress::scenario::Scenario& scenario, const Arguments& arguments,
-                      const Choice& choice) {
+Result<bool> TraceOne(const stress::scenario::Scenario& scenario,
+                      const TraceDdpArguments& arguments, const Choice& choice) {
   const auto& program = std::get<ddp::TrainingProgram>(scenario.workload);
   LOCKSTEP_ASSIGN_OR_RETURN(
       const trace_ddp::TracedRanks ranks,
@@ -89,7 +89,7 @@ Result<bool> TraceOne(const stress::scenario::Scenario& scenario, const Argument
   return true;
 }
 
-Result<ExitCode> Trace(const Arguments& arguments) {
+Result<ExitCode> Trace(const TraceDdpArguments& arguments) {
   LOCKSTEP_ASSIGN_OR_RETURN(const Choice choice, ReadChoice(arguments));
   std::vector<stress::scenario::Scenario> scenarios;  // all are right before one is run
   for (const std::string& path : arguments.paths) {
@@ -107,7 +107,7 @@ Result<ExitCode> Trace(const Arguments& arguments) {
 }  // namespace
 
 Work AddTraceDdp(ArgumentParser& parser) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<TraceDdpArguments>();
   parser
       .Add("PROGRAM=FILE", arguments->paths,
            "Scenario files whose workload is ddp_training; exit code 1 when a rank fails "

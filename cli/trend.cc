@@ -17,7 +17,7 @@
 namespace lockstep::cli {
 namespace {
 
-struct Options {
+struct TrendArguments {
   std::vector<std::string> names;
   std::string night_gap = "4h";
   int recent_nights = 7;
@@ -27,7 +27,7 @@ struct Options {
   std::string format = "text";
 };
 
-Result<ExitCode> RunTrend(const Options& options) {
+Result<ExitCode> RunTrend(const TrendArguments& options) {
   results::compare::TrendOptions how;
   LOCKSTEP_ASSIGN_OR_RETURN(how.night_gap_seconds,
                             ParseSeconds("--night-gap=TIME", options.night_gap));
@@ -52,7 +52,7 @@ Result<ExitCode> RunTrend(const Options& options) {
 }  // namespace
 
 Work AddTrend(ArgumentParser& parser) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TrendArguments>();
   parser.Add("DIR=FOLDER", options->names, "Directories with run files (and those below), or runs")
       .Required();
   parser

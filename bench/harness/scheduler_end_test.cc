@@ -11,27 +11,21 @@ namespace {
 
 coordinator::ScriptStep Terminate() { return coordinator::Of(coordinator::EventKind::kTerminate); }
 coordinator::ScriptStep Warned() { return coordinator::Of(coordinator::EventKind::kWarned); }
-verdict::History In(std::uint32_t case_index, int rank) {
-  return verdict::History(rank)
-      .Case(case_index)
-      .In(journal::Phase::kMeasure)
-      .Enters(verdict::AllReduce());
-}
 verdict::History Ends(int rank) {
   return verdict::History(rank).Case(0).In(journal::Phase::kMeasure).In(journal::Phase::kFinalize);
 }
 
 TEST(BenchEnd, ToldToEndWhileItMeasures) {
-  EXPECT_EQ(
-      Schedule({}, coordinator::Steps(BothReady(), coordinator::When("send * round"),
-                                      coordinator::Ranks({In(0, 0), In(0, 1)}), Sampled(0, 0, 4),
-                                      Sampled(1, 0, 2), coordinator::After(0.1), Terminate())),
-      "send * round 0: 0x0+4 1x0+4\n"
-      "save interrupted 2, not_run 0 (2 times)\n"
-      "end\n"
-      "unknown: finished,finished\n"
-      "repetition 0: interrupted 2 not_run 0\n"
-      "told to end\n");
+  EXPECT_EQ(Schedule({}, coordinator::Steps(BothReady(), coordinator::When("send * round"),
+                                            coordinator::Ranks({Measures(0, 0), Measures(0, 1)}),
+                                            Sampled(0, 0, 4), Sampled(1, 0, 2),
+                                            coordinator::After(0.1), Terminate())),
+            "send * round 0: 0x0+4 1x0+4\n"
+            "save interrupted 2, not_run 0 (2 times)\n"
+            "end\n"
+            "unknown: finished,finished\n"
+            "repetition 0: interrupted 2 not_run 0\n"
+            "told to end\n");
 }
 
 TEST(BenchEnd, ToldToEndBeforeAnythingIsMeasured) {
@@ -126,8 +120,8 @@ TEST(BenchEnd, ToldToEndBecauseAHostIsLost) {
   EXPECT_EQ(
       Schedule({.hosts = {"a", "b"}},
                coordinator::Steps(BothReady(), coordinator::When("send * round"),
-                                  coordinator::Ranks({In(0, 0), In(0, 1).Lost()}), Terminate(),
-                                  coordinator::After(0.1),
+                                  coordinator::Ranks({Measures(0, 0), Measures(0, 1).Lost()}),
+                                  Terminate(), coordinator::After(0.1),
                                   coordinator::Lost(1, verdict::Loss::kCutOff))),
       "send * round 0: 0x0+4 1x0+4\n"
       "save not_run 0, not_run 0\n"
@@ -140,10 +134,10 @@ TEST(BenchEnd, ToldToEndBecauseAHostIsLost) {
 
 TEST(BenchEnd, WorkersThatDieOfTheSignalThatEndsAllAreNotAccused) {
   EXPECT_EQ(
-      Schedule({}, coordinator::Steps(BothReady(), coordinator::When("send * round"),
-                                      coordinator::Ranks({In(0, 0), In(0, 1).Signalled(SIGTERM)}),
-                                      coordinator::Signalled(1, SIGTERM), coordinator::After(0.1),
-                                      Terminate())),
+      Schedule({}, coordinator::Steps(
+                       BothReady(), coordinator::When("send * round"),
+                       coordinator::Ranks({Measures(0, 0), Measures(0, 1).Signalled(SIGTERM)}),
+                       coordinator::Signalled(1, SIGTERM), coordinator::After(0.1), Terminate())),
       "send * round 0: 0x0+4 1x0+4\n"
       "end\n"
       "unknown: finished,finished\n"
@@ -153,10 +147,10 @@ TEST(BenchEnd, WorkersThatDieOfTheSignalThatEndsAllAreNotAccused) {
 
 TEST(BenchEnd, ACrashBeforeTheSignalToEndIsToldAllTheSame) {
   EXPECT_EQ(
-      Schedule({}, coordinator::Steps(BothReady(), coordinator::When("send * round"),
-                                      coordinator::Ranks({In(0, 0), In(0, 1).Signalled(SIGSEGV)}),
-                                      coordinator::Signalled(1, SIGSEGV), coordinator::After(0.1),
-                                      Terminate())),
+      Schedule({}, coordinator::Steps(
+                       BothReady(), coordinator::When("send * round"),
+                       coordinator::Ranks({Measures(0, 0), Measures(0, 1).Signalled(SIGSEGV)}),
+                       coordinator::Signalled(1, SIGSEGV), coordinator::After(0.1), Terminate())),
       "send * round 0: 0x0+4 1x0+4\n"
       "end\n"
       "fail: hung,crashed; rank_crashed of 1, proved\n"
@@ -212,7 +206,7 @@ TEST(BenchEnd, AnExitWithZeroBetweenRounds) {
 TEST(BenchEnd, NewsOfFaultsAndPluginsThatNobodyOrdered) {
   EXPECT_EQ(Schedule({.own_mpi = true},
                      coordinator::Steps(BothReady(), coordinator::When("send * round"),
-                                        coordinator::Ranks({In(0, 0), In(0, 1)}),
+                                        coordinator::Ranks({Measures(0, 0), Measures(0, 1)}),
                                         coordinator::OfFault(1, 0, control::FaultNews::kApplied))),
             "send * round 0: 0x0+4 1x0+4\n"
             "collect\n"
@@ -225,10 +219,11 @@ TEST(BenchEnd, NewsOfFaultsAndPluginsThatNobodyOrdered) {
 TEST(BenchEnd, SamplesThatWereOnTheirWayAreKept) {
   EXPECT_EQ(
       Schedule({.own_mpi = true},
-               coordinator::Steps(BothReady(), coordinator::When("send * round"),
-                                  coordinator::Ranks({In(1, 0), In(1, 1).Signalled(SIGKILL)}),
-                                  coordinator::Signalled(1, SIGKILL), coordinator::When("end"),
-                                  Sampled(0, 0, 4), Sampled(1, 0, 4))),
+               coordinator::Steps(
+                   BothReady(), coordinator::When("send * round"),
+                   coordinator::Ranks({Measures(1, 0), Measures(1, 1).Signalled(SIGKILL)}),
+                   coordinator::Signalled(1, SIGKILL), coordinator::When("end"), Sampled(0, 0, 4),
+                   Sampled(1, 0, 4))),
       "send * round 0: 0x0+4 1x0+4\n"
       "collect\n"
       "end\n"
@@ -242,8 +237,8 @@ TEST(BenchEnd, AHostIsLost) {
   EXPECT_EQ(
       Schedule({.hosts = {"a", "b"}},
                coordinator::Steps(BothReady(), coordinator::When("send * round"),
-                                  coordinator::Ranks({In(0, 0), In(0, 1).Lost()}), Sampled(0, 0, 4),
-                                  coordinator::Lost(1, verdict::Loss::kClosed))),
+                                  coordinator::Ranks({Measures(0, 0), Measures(0, 1).Lost()}),
+                                  Sampled(0, 0, 4), coordinator::Lost(1, verdict::Loss::kClosed))),
       "send * round 0: 0x0+4 1x0+4\n"
       "save not_run 0, not_run 0\n"
       "collect\n"

@@ -21,16 +21,11 @@ using coordinator::Stopped;
 using coordinator::When;
 
 coordinator::ScriptStep Overdue(int rank) { return Of(EventKind::kOverdue, rank); }
-verdict::History In(std::uint32_t case_index, int rank) {
-  return verdict::History(rank)
-      .Case(case_index)
-      .In(journal::Phase::kMeasure)
-      .Enters(verdict::AllReduce());
-}
 verdict::History Connects(int rank) { return verdict::History(rank).In(journal::Phase::kConnect); }
 coordinator::Script KilledIn(std::uint32_t case_index) {
-  return {When("send * round"), Ranks({In(case_index, 0), In(case_index, 1).Signalled(SIGKILL)}),
-          After(1), Signalled(1, SIGKILL)};
+  return {When("send * round"),
+          Ranks({Measures(case_index, 0), Measures(case_index, 1).Signalled(SIGKILL)}), After(1),
+          Signalled(1, SIGKILL)};
 }
 
 TEST(BenchLosses, AKillCostsTheCaseAndTheOtherIsMeasuredAnew) {
@@ -99,10 +94,11 @@ TEST(BenchLosses, TwoLifetimesWithoutARoundAreEnough) {
 
 TEST(BenchLosses, AKillInTheLastCaseKeepsTheFirst) {
   EXPECT_EQ(
-      Schedule({}, Steps(BothReady(), BothDid({0, 1}, 2), When("send * round"), Sampled(0, 0, 2),
-                         Sampled(1, 0, 2), Ranks({In(1, 0), In(1, 1).Signalled(SIGKILL)}),
-                         Sampled(0, 1, 1), Signalled(1, SIGKILL), BothReady(), BothDid({0}, 0),
-                         BothLeft())),
+      Schedule(
+          {},
+          Steps(BothReady(), BothDid({0, 1}, 2), When("send * round"), Sampled(0, 0, 2),
+                Sampled(1, 0, 2), Ranks({Measures(1, 0), Measures(1, 1).Signalled(SIGKILL)}),
+                Sampled(0, 1, 1), Signalled(1, SIGKILL), BothReady(), BothDid({0}, 0), BothLeft())),
       "send * round 0: 0x0+4 1x0+4\n"
       "clocks\n"
       "send * round 1: 0x0+2 1x0+2\n"
@@ -186,9 +182,10 @@ TEST(BenchLosses, ALostCaseRestsInLaterRepetitions) {
 TEST(BenchLosses, WhatPeersSaySoonAfterBelongsToIt) {
   EXPECT_EQ(
       Schedule({}, Steps(BothReady(), BothDid({0, 1}, 2), When("send * round"),
-                         Ranks({In(0, 0), In(0, 1).Signalled(SIGKILL)}), Signalled(1, SIGKILL),
-                         After(0.1), Failed(0, SystemFailed("Connection closed by peer")),
-                         Sampled(0, 0, 1), Exited(0, 1), BothReady(), BothDid({1}, 2), BothLeft())),
+                         Ranks({Measures(0, 0), Measures(0, 1).Signalled(SIGKILL)}),
+                         Signalled(1, SIGKILL), After(0.1),
+                         Failed(0, SystemFailed("Connection closed by peer")), Sampled(0, 0, 1),
+                         Exited(0, 1), BothReady(), BothDid({1}, 2), BothLeft())),
       "send * round 0: 0x0+4 1x0+4\n"
       "clocks\n"
       "send * round 1: 0x0+2 1x0+2\n"
@@ -209,9 +206,10 @@ TEST(BenchLosses, WhatPeersSaySoonAfterBelongsToIt) {
 
 TEST(BenchLosses, AnErrorOfOneRank) {
   EXPECT_EQ(
-      Schedule({}, Steps(BothReady(), BothDid({0, 1}, 2), When("send * round"),
-                         Ranks({In(0, 0), In(0, 1)}), Failed(1, SystemFailed("no route")),
-                         BothReady(), BothDid({1}, 2), BothLeft())),
+      Schedule({},
+               Steps(BothReady(), BothDid({0, 1}, 2), When("send * round"),
+                     Ranks({Measures(0, 0), Measures(0, 1)}), Failed(1, SystemFailed("no route")),
+                     BothReady(), BothDid({1}, 2), BothLeft())),
       "send * round 0: 0x0+4 1x0+4\n"
       "clocks\n"
       "send * round 1: 0x0+2 1x0+2\n"
@@ -242,10 +240,10 @@ TEST(BenchLosses, AnErrorOfTheEnvironmentBeforeARoundEndsTheRun) {
 
 TEST(BenchLosses, AnErrorOfTheEnvironmentAfterARoundIsData) {
   EXPECT_EQ(
-      Schedule({.iterations = {}},
-               Steps(BothReady(), BothDid({0, 1}), When("send * round"),
-                     Ranks({In(0, 0), In(0, 1)}), Failed(1, EnvironmentError("no memory")),
-                     When("start"), Failed(0, EnvironmentError("no memory")))),
+      Schedule({.iterations = {}}, Steps(BothReady(), BothDid({0, 1}), When("send * round"),
+                                         Ranks({Measures(0, 0), Measures(0, 1)}),
+                                         Failed(1, EnvironmentError("no memory")), When("start"),
+                                         Failed(0, EnvironmentError("no memory")))),
       "send * round 0: 0x1+1 1x1+1\n"
       "clocks\n"
       "send * round 1: 0x4+150 1x4+150\n"
@@ -320,7 +318,8 @@ TEST(BenchLosses, SilenceOfAll) {
   EXPECT_EQ(
       Schedule({.own_mpi = true},
                Steps(BothReady(), When("send * round"),
-                     Ranks({In(0, 0).Silent(6), In(0, 1).In(journal::Phase::kCheck).Silent(6)}),
+                     Ranks({Measures(0, 0).Silent(6),
+                            Measures(0, 1).In(journal::Phase::kCheck).Silent(6)}),
                      After(6), Overdue(0))),
       "send * round 0: 0x0+4 1x0+4\n"
       "collect (12 times)\n"
@@ -333,16 +332,16 @@ TEST(BenchLosses, SilenceOfAll) {
 TEST(BenchLosses, AMismatchIsProvedAtOnce) {
   const verdict::History barrier =
       verdict::History(1).Case(0).In(journal::Phase::kMeasure).Enters(verdict::Barrier());
-  EXPECT_EQ(
-      Schedule({.own_mpi = true}, Steps(BothReady(), When("send * round"),
-                                        Ranks({In(0, 0), barrier}), Of(EventKind::kQuiet, 0))),
-      "send * round 0: 0x0+4 1x0+4\n"
-      "collect\n"
-      "end\n"
-      "fail: hung,hung; collective_mismatch of 0,1, proved\n"
-      "repetition 0: lost 0 not_run 0\n"
-      "lifetime 0 of repetition 0 lost case 0: fail: hung,hung; collective_mismatch of 0,1, "
-      "proved\n");
+  EXPECT_EQ(Schedule({.own_mpi = true},
+                     Steps(BothReady(), When("send * round"), Ranks({Measures(0, 0), barrier}),
+                           Of(EventKind::kQuiet, 0))),
+            "send * round 0: 0x0+4 1x0+4\n"
+            "collect\n"
+            "end\n"
+            "fail: hung,hung; collective_mismatch of 0,1, proved\n"
+            "repetition 0: lost 0 not_run 0\n"
+            "lifetime 0 of repetition 0 lost case 0: fail: hung,hung; collective_mismatch of 0,1, "
+            "proved\n");
 }
 
 TEST(BenchLosses, AStopIsHeldAgainstItsRankWhenAllAreSilent) {
@@ -350,7 +349,7 @@ TEST(BenchLosses, AStopIsHeldAgainstItsRankWhenAllAreSilent) {
       verdict::History(1).Case(0).In(journal::Phase::kMeasure).Stopped(SIGSTOP).Silent(6);
   EXPECT_EQ(
       Schedule({.own_mpi = true},
-               Steps(BothReady(), When("send * round"), Ranks({In(0, 0).Silent(6), stopped}),
+               Steps(BothReady(), When("send * round"), Ranks({Measures(0, 0).Silent(6), stopped}),
                      Stopped(1, SIGSTOP), Of(EventKind::kQuiet, 0), After(6), Overdue(0))),
       "rank 1 (host node0) was stopped by signal 19: all others wait for it; continue it (kill "
       "-CONT), or its case fails after 5 s of silence (-T)\n"
@@ -363,10 +362,11 @@ TEST(BenchLosses, AStopIsHeldAgainstItsRankWhenAllAreSilent) {
 }
 
 TEST(BenchLosses, ASleeperThatDoesNotGoOnIsNoStall) {
-  const verdict::History asleep = In(0, 1).Silent(6).Asleep("asleep in nanosleep");
+  const verdict::History asleep = Measures(0, 1).Silent(6).Asleep("asleep in nanosleep");
   EXPECT_EQ(
-      Schedule({.own_mpi = true}, Steps(BothReady(), When("send * round"),
-                                        Ranks({In(0, 0).Silent(6), asleep}), After(6), Overdue(0))),
+      Schedule({.own_mpi = true},
+               Steps(BothReady(), When("send * round"), Ranks({Measures(0, 0).Silent(6), asleep}),
+                     After(6), Overdue(0))),
       "send * round 0: 0x0+4 1x0+4\n"
       "collect (12 times)\n"
       "end\n"
@@ -383,8 +383,9 @@ TEST(BenchLosses, ASleeperThatWentOnBeforeTheLossIsAStall) {
                                     .Enters(verdict::AllReduce());
   EXPECT_EQ(Schedule({.own_mpi = true},
                      Steps(BothReady(), When("send * round"),
-                           Ranks({In(0, 0), In(0, 1).Silent(0.6).Asleep("asleep")}), After(0.7),
-                           Ranks({In(0, 0).Signalled(SIGKILL), went}), Signalled(0, SIGKILL))),
+                           Ranks({Measures(0, 0), Measures(0, 1).Silent(0.6).Asleep("asleep")}),
+                           After(0.7), Ranks({Measures(0, 0).Signalled(SIGKILL), went}),
+                           Signalled(0, SIGKILL))),
             "send * round 0: 0x0+4 1x0+4\n"
             "collect (2 times)\n"
             "end\n"

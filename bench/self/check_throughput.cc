@@ -94,7 +94,7 @@ void FillSend(benchmark::State& state, collective::DataType type) {
 BENCHMARK(PlainRead)->Arg(kInCache)->Arg(kInMemory);
 BENCHMARK(PlainCopy)->Arg(kInCache)->Arg(kInMemory);
 
-const bool kRegistered = [] {
+const bool kCheckRegistered = [] {
   for (const collective::DataType type : collective::AllDataTypes()) {
     const std::string name(collective::NameOf(type));
     benchmark::RegisterBenchmark(("CheckRecv/" + name).c_str(), CheckRecv, type)

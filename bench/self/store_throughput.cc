@@ -82,7 +82,7 @@ BENCHMARK_CAPTURE(StoreWrite, memory, "/dev/shm")
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 
-const bool kRegistered = [] {
+const bool kStoreRegistered = [] {
   const char* parent = getenv("TMPDIR");
   benchmark::RegisterBenchmark("StoreWrite/disk", StoreWrite,
                                std::string(parent != nullptr ? parent : "/tmp"))

@@ -246,7 +246,7 @@ Result<TracedRanks> TraceWithGloo(const ddp::TrainingProgram& program, int ranks
   return traces;
 }
 #else
-Result<TracedRanks> TraceWithGloo(const TrainingProgram&, int, double) {
+Result<TracedRanks> TraceWithGloo(const ddp::TrainingProgram&, int, double) {
   return Unsupported(
       "--backend: gloo is not part of this build; install libgloo-dev and build again, or use sim");
 }

@@ -10,6 +10,9 @@
 
 namespace lockstep {
 
+// Of a wait that something else ends.
+inline constexpr double kForEverSeconds = 24 * 3600;
+
 class Deadline {
  public:
   static Deadline AfterNs(std::int64_t ns) { return Deadline(NowNs() + ns); }

@@ -13,7 +13,7 @@
 namespace lockstep::collective {
 namespace {
 
-constexpr std::array<CollectiveInfo, 8> kRows = {{
+constexpr std::array<CollectiveInfo, 8> kCollectives = {{
     {.collective = Collective::kAllReduce, .name = "all_reduce", .reduces = true, .rooted = false},
     {.collective = Collective::kBroadcast, .name = "broadcast", .reduces = false, .rooted = true},
     {.collective = Collective::kBarrier, .name = "barrier", .reduces = false, .rooted = false},
@@ -37,8 +37,8 @@ std::int64_t BlockBytes(const Operation& operation) {
 
 const CollectiveInfo& InfoOf(Collective collective) {
   const auto index = static_cast<std::size_t>(collective);
-  LOCKSTEP_CHECK(index < kRows.size(), "a Collective that is not in the table");
-  return kRows[index];
+  LOCKSTEP_CHECK(index < kCollectives.size(), "a Collective that is not in the table");
+  return kCollectives[index];
 }
 
 std::string_view NameOf(Collective collective) { return InfoOf(collective).name; }
@@ -51,7 +51,7 @@ std::string_view NameOf(Reduction reduction) {
 
 Result<Collective> ParseCollective(std::string_view option, std::string_view text) {
   std::string names;
-  for (const CollectiveInfo& row : kRows) {
+  for (const CollectiveInfo& row : kCollectives) {
     if (text == row.name) return row.collective;
     names += fmt::format(" {}", row.name);
   }

@@ -20,7 +20,7 @@ struct Row {
   std::string_view torch_name;
 };
 
-constexpr std::array<Row, kDataTypeCount> kRows = {
+constexpr std::array<Row, kDataTypeCount> kTypes = {
     {{DataType::kF16, 2, "f16", "half", "Half"},
      {DataType::kBf16, 2, "bf16", "bfloat16", "BFloat16"},
      {DataType::kF32, 4, "f32", "float", "Float"},
@@ -34,8 +34,8 @@ constexpr std::array<Row, kDataTypeCount> kRows = {
 
 const Row& RowOf(DataType type) {
   const auto index = static_cast<std::size_t>(type);
-  LOCKSTEP_CHECK(index < kRows.size(), "a DataType that is not in the table");
-  return kRows[index];
+  LOCKSTEP_CHECK(index < kTypes.size(), "a DataType that is not in the table");
+  return kTypes[index];
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ std::string_view TorchNameOf(DataType type) { return RowOf(type).torch_name; }
 const std::vector<DataType>& AllDataTypes() {
   static const auto* const kAll = [] {
     auto* all = new std::vector<DataType>;
-    for (const Row& row : kRows) all->push_back(row.type);
+    for (const Row& row : kTypes) all->push_back(row.type);
     return all;
   }();
   return *kAll;
@@ -59,7 +59,7 @@ const std::vector<DataType>& AllDataTypes() {
 
 Result<DataType> ParseDataType(std::string_view option, std::string_view text) {
   std::string names;
-  for (const Row& row : kRows) {
+  for (const Row& row : kTypes) {
     if (text == row.name || text == row.nccl_name) return row.type;
     names += fmt::format(" {}", row.name);
   }

@@ -23,7 +23,7 @@
 namespace lockstep::comm {
 namespace {
 
-constexpr std::size_t kCapacity = 1024;
+constexpr std::size_t kReplayCapacity = 1024;
 
 struct Script {
   int enqueued = 0;                // calls of the library
@@ -35,9 +35,9 @@ struct Script {
   std::atomic<int> passes{0};      // but the first so many
 };
 
-class ProbeCommunicator final : public Communicator {
+class ReplayProbe final : public Communicator {
  public:
-  explicit ProbeCommunicator(Script& script) : script_(script) {}
+  explicit ReplayProbe(Script& script) : script_(script) {}
   const Capabilities& capabilities() const override { return null::NullCapabilities(); }
   int rank() const override { return 0; }
   int size() const override { return 2; }
@@ -73,7 +73,7 @@ class ProbeCommunicator final : public Communicator {
   Script& script_;
 };
 
-class MarkingDevice final : public device::Device, public device::NativeDevice {
+class KernelMarkedDevice final : public device::Device, public device::NativeDevice {
  public:
   std::string_view name() const override { return "marking"; }
   Result<std::unique_ptr<device::Buffer>> Allocate(std::int64_t) override {
@@ -97,7 +97,8 @@ class ReplayTest : public testing::Test {
   };
   static Deadline Soon() { return Deadline::AfterSeconds(20); }
   journal::Journal Events() const {
-    return journal::JournalReader(std::as_bytes(std::span(memory_)), kCapacity).Newest(kCapacity);
+    return journal::JournalReader(std::as_bytes(std::span(memory_)), kReplayCapacity)
+        .Newest(kReplayCapacity);
   }
   std::string Kinds() const {
     std::string kinds;
@@ -121,11 +122,11 @@ class ReplayTest : public testing::Test {
   }
 
   std::vector<Line> memory_ =
-      std::vector<Line>(journal::JournalBytes(kCapacity) / sizeof(Line) + 1);
+      std::vector<Line>(journal::JournalBytes(kReplayCapacity) / sizeof(Line) + 1);
   journal::JournalWriter journal_ =
-      journal::JournalWriter::Create(std::as_writable_bytes(std::span(memory_)), kCapacity);
+      journal::JournalWriter::Create(std::as_writable_bytes(std::span(memory_)), kReplayCapacity);
   Script script_;
-  RecordedCommunicator recorded_{std::make_unique<ProbeCommunicator>(script_), journal_, 7};
+  RecordedCommunicator recorded_{std::make_unique<ReplayProbe>(script_), journal_, 7};
   NativeFifo native_;
   std::unique_ptr<device::Stream> inline_ = device::host::HostDevice().NewInlineStream();
   float buffer_[64] = {};
@@ -183,7 +184,7 @@ TEST_F(ReplayTest, AReplayThatDoesNotEndIsOpen) {
     std::byte bytes[journal::kDeviceMarksBytes] = {};
   };
   const auto page = std::make_unique<Page>();
-  MarkingDevice device;
+  KernelMarkedDevice device;
   ASSERT_TRUE(recorded_.MarkOn(page->bytes, device).value());
   const auto mark = [&] { return journal::ReadDeviceMarks(page->bytes).marks.at(0); };
   auto captured = recorded_.Capture(Calls({5, 9, 3}), native_);

@@ -17,7 +17,7 @@
 namespace lockstep::control {
 namespace {
 
-constexpr std::size_t kHeaderBytes = 8;
+constexpr std::size_t kFrameHeaderBytes = 8;
 constexpr std::size_t kReadBytes = 256 << 10;
 
 // A connection to an address of this host comes from the same one.
@@ -123,8 +123,8 @@ void Channel::FillAll() {
 std::optional<Frame> Channel::Take() {
   const std::size_t there = in_.size() - taken_;
   std::uint32_t header[2];
-  if (there >= kHeaderBytes) {
-    std::memcpy(header, in_.data() + taken_, kHeaderBytes);
+  if (there >= kFrameHeaderBytes) {
+    std::memcpy(header, in_.data() + taken_, kFrameHeaderBytes);
     if (header[0] > most_payload_bytes_) {
       in_.clear();
       taken_ = 0;
@@ -132,13 +132,13 @@ std::optional<Frame> Channel::Take() {
       return std::nullopt;
     }
   }
-  if (there < kHeaderBytes || there - kHeaderBytes < header[0]) {
+  if (there < kFrameHeaderBytes || there - kFrameHeaderBytes < header[0]) {
     in_.erase(0, taken_);
     taken_ = 0;
     return std::nullopt;
   }
-  Frame frame{header[1], in_.substr(taken_ + kHeaderBytes, header[0])};
-  taken_ += kHeaderBytes + header[0];
+  Frame frame{header[1], in_.substr(taken_ + kFrameHeaderBytes, header[0])};
+  taken_ += kFrameHeaderBytes + header[0];
   return frame;
 }
 

@@ -24,7 +24,7 @@ namespace {
 constexpr std::uint64_t kMagic = 0x3130'7473'6b6c'0000;
 constexpr std::size_t kCardOffset = 2048;
 constexpr std::size_t kMarksOffset = 4096;
-constexpr std::size_t kHeaderBytes = kMarksOffset + journal::kDeviceMarksBytes;
+constexpr std::size_t kSegmentHeaderBytes = kMarksOffset + journal::kDeviceMarksBytes;
 
 struct Header {
   std::uint64_t magic;
@@ -36,7 +36,7 @@ static_assert(sizeof(Header) <= kCardOffset && kCardOffset + kWorkerCardBytes <=
 std::size_t RoundUp(std::size_t bytes) { return (bytes + 4095) & ~std::size_t{4095}; }
 
 std::size_t SegmentBytes(std::size_t journal_capacity, std::size_t outbox_capacity) {
-  return kHeaderBytes + RoundUp(journal::JournalBytes(journal_capacity)) +
+  return kSegmentHeaderBytes + RoundUp(journal::JournalBytes(journal_capacity)) +
          RoundUp(OutboxBytes(outbox_capacity));
 }
 
@@ -78,7 +78,7 @@ Result<std::unique_ptr<Segment>> Segment::Create(std::size_t journal_capacity,
 
 Result<std::unique_ptr<Segment>> Segment::Map(Fd fd) {
   struct stat info;
-  if (fstat(fd.get(), &info) != 0 || info.st_size < static_cast<off_t>(kHeaderBytes)) {
+  if (fstat(fd.get(), &info) != 0 || info.st_size < static_cast<off_t>(kSegmentHeaderBytes)) {
     return EnvironmentError(
         "the memory shared with the agent is missing; start this program with "
         "the launcher, not as a worker by hand");
@@ -109,11 +109,11 @@ std::span<std::byte> Segment::device_marks() const {
 }
 
 std::span<std::byte> Segment::journal() const {
-  return {memory_ + kHeaderBytes, journal::JournalBytes(journal_capacity_)};
+  return {memory_ + kSegmentHeaderBytes, journal::JournalBytes(journal_capacity_)};
 }
 
 std::span<std::byte> Segment::outbox() const {
-  return {memory_ + kHeaderBytes + RoundUp(journal::JournalBytes(journal_capacity_)),
+  return {memory_ + kSegmentHeaderBytes + RoundUp(journal::JournalBytes(journal_capacity_)),
           OutboxBytes(outbox_capacity_)};
 }
 

@@ -16,9 +16,9 @@ namespace {
 
 using testing::HasSubstr;
 
-class SimSurroundings final : public TrainingSurroundings {
+class LocatedSurroundings final : public TrainingSurroundings {
  public:
-  explicit SimSurroundings(comm::sim::RankContext& context) : context_(context) {}
+  explicit LocatedSurroundings(comm::sim::RankContext& context) : context_(context) {}
   Status Sleep(std::int64_t ns) override {
     context_.Sleep(ns);
     return OkStatus();
@@ -46,11 +46,11 @@ std::vector<Ending> Simulate(const TrainingProgram& program, int ranks, comm::si
     Ending& ending = endings[static_cast<std::size_t>(context.rank())];
     const auto communicator = context.Connect();
     comm::sim::SimKernels kernels(context);
-    SimSurroundings surroundings(context);
+    LocatedSurroundings surroundings(context);
     struct Keep {  // also when the rank is unwound
       ~Keep() { ending.where = surroundings.where; }
       Ending& ending;
-      SimSurroundings& surroundings;
+      LocatedSurroundings& surroundings;
     } keep{ending, surroundings};
     auto module = MakeSmallModel(program.model, {.linear_rows = 1, .compute_us = 100}, kernels);
     if (!module.ok()) return module.status();
@@ -69,7 +69,7 @@ std::vector<Ending> Simulate(const TrainingProgram& program, int ranks, comm::si
   return endings;
 }
 
-TrainingProgram Case(int number) {
+TrainingProgram UnevenCase(int number) {
   TrainingProgram program;
   program.model = "linear_1_1";
   program.inputs = {{5}};
@@ -110,7 +110,7 @@ struct Expected {
 void ExpectTable(const std::vector<Expected>& table, comm::sim::SimRules rules,
                  BarrierKind barrier) {
   for (const Expected& row : table) {
-    TrainingProgram program = Case(row.number);
+    TrainingProgram program = UnevenCase(row.number);
     program.barrier_kind = barrier;
     const auto endings = Simulate(program, 2, rules);
     EXPECT_EQ(Word(endings[0]), row.rank0)
@@ -147,7 +147,7 @@ TEST(SixCases, HealthyOnesEndWithPyTorchsGradients) {
   for (const comm::sim::SimRules rules :
        {comm::sim::SimRules::kNccl, comm::sim::SimRules::kMpi, comm::sim::SimRules::kGloo}) {
     for (const int number : {1, 6}) {
-      const auto endings = Simulate(Case(number), 2, rules);
+      const auto endings = Simulate(UnevenCase(number), 2, rules);
       EXPECT_EQ(endings[0].grad, 5) << comm::sim::NameOf(rules);
       EXPECT_EQ(endings[1].grad, 3) << comm::sim::NameOf(rules);
     }
@@ -158,7 +158,7 @@ TEST(SixCases, HealthyOnesEndWithPyTorchsGradients) {
 // 4) or for the gradients (case 5), and finishes.
 TEST(SixCases, ABarrierThatIsAnAllReduceIsMistaken) {
   for (const int number : {4, 5}) {
-    TrainingProgram program = Case(number);
+    TrainingProgram program = UnevenCase(number);
     program.barrier_kind = BarrierKind::kAllReduce;
     const auto endings = Simulate(program, 2, comm::sim::SimRules::kNccl);
     EXPECT_NE(endings[0].end.state, comm::sim::RankState::kHung) << endings[0].end.where;

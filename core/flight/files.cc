@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kRanksMax = 1 << 20;  // more is a date, or the like
+constexpr int kFileRanksMax = 1 << 20;  // more is a date, or the like
 constexpr std::size_t kShown = 4;
 
 using ByPrefix = std::map<std::string, std::vector<FlightFile>>;
@@ -37,7 +37,7 @@ bool ParseName(const fs::path& path, FlightFile& file) {
       std::from_chars(name.data() + digits, name.data() + name.size(), file.rank);
   file.path = path.string();
   file.prefix = name.substr(0, digits);
-  return error == std::errc() && file.rank < kRanksMax && !name.starts_with('.');
+  return error == std::errc() && file.rank < kFileRanksMax && !name.starts_with('.');
 }
 
 bool BeginsLikeADump(const FlightFile& file) {

@@ -100,7 +100,7 @@ bool TookDifferentWays(const std::vector<Groups>& operations) {
   return false;
 }
 
-std::string Counts(const Groups& groups) {
+std::string CountsText(const Groups& groups) {
   const CountGroup& few = groups.front();
   const CountGroup& many = groups.back();
   return fmt::format("launched {} {}, {} {}", few.count, few.operation,
@@ -122,7 +122,7 @@ void AddBehind(const Communicator& before, const Communicator& now,
         few.named.size() == 1 ? Named(few.named.front()) : fmt::format("{} ranks", few.ranks);
     findings.push_back(
         Suspect(differ ? Cause::kCollectiveMismatch : Cause::kRankBusy, few.named, now,
-                fmt::format("{} {}; no launch between the looks", who, Counts(groups))));
+                fmt::format("{} {}; no launch between the looks", who, CountsText(groups))));
   }
 }
 

@@ -69,7 +69,7 @@ bool Ends(const journal::JournalEvent& event) {
 }
 
 // Positions of both ends agree in a lane.
-bool IsMessage(const journal::JournalEvent& event) {
+bool IsMessageOutsideLanes(const journal::JournalEvent& event) {
   return event.communicator < kFirstLane && (event.collective == collective::Collective::kSend ||
                                              event.collective == collective::Collective::kRecv);
 }
@@ -86,7 +86,7 @@ void Follow(RankView& view, OpenOperations& open, const journal::JournalEvent& e
              .begin = index};
     if (enqueue) open.Forget(event.communicator);
   }
-  track.point_to_point = track.point_to_point || IsMessage(event);
+  track.point_to_point = track.point_to_point || IsMessageOutsideLanes(event);
   const bool is_new = begins && event.sequence >= track.queued;
   const std::uint64_t after = event.sequence + 1;
   track.queued = std::max(track.queued, after);

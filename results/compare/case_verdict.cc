@@ -17,19 +17,12 @@
 namespace lockstep::results::compare {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
 std::vector<double> TimesOf(const GroupSide& side) {
   std::vector<double> times;
   for (const CaseFigures* figures : side.figures) {
     if (std::isfinite(figures->median_ns)) times.push_back(figures->median_ns);
   }
   return times;
-}
-
-std::vector<double> Logs(std::vector<double> values) {
-  for (double& value : values) value = std::log(value);
-  return values;
 }
 
 std::vector<std::string> StartsOf(const GroupSide& side) {

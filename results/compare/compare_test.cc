@@ -16,8 +16,6 @@
 namespace lockstep::results::compare {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
 // A launch with one case; launches that are compared are made in turn, so they interleave.
 Launch LaunchWith(double median_ns, verdict::Verdict verdict = verdict::Verdict::kPass,
                   const std::string& outcome = "pass") {

@@ -82,12 +82,6 @@ std::map<std::string, std::vector<double>> FloorsOf(std::span<const Launch> laun
   return floors;
 }
 
-std::vector<double> Logs(const std::vector<double>& values) {
-  std::vector<double> logs;
-  for (const double value : values) logs.push_back(std::log(value));
-  return logs;
-}
-
 void AddFloors(std::span<const Launch> base, std::span<const Launch> candidate,
                std::vector<Difference>& differences) {
   const auto after = FloorsOf(candidate);

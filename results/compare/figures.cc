@@ -16,8 +16,6 @@
 namespace lockstep::results::compare {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
 double MedianOrNan(const std::vector<double>& values) {
   return values.empty() ? kNan : stats::Median(values);
 }
@@ -145,6 +143,11 @@ std::string CommandOf(const store::Run& run) {
 }
 
 }  // namespace
+
+std::vector<double> Logs(std::vector<double> values) {
+  for (double& value : values) value = std::log(value);
+  return values;
+}
 
 std::string OutcomeOf(const verdict::Judgement& judgement) {
   if (judgement.verdict == verdict::Verdict::kPass) return "pass";

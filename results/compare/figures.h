@@ -20,12 +20,15 @@ struct RankExcess {
   std::vector<double> ns;  // by rank
 };
 
+// A figure that is not there.
+inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
 struct CaseFigures {
   std::string name;
   std::string backend;
   int ranks = 0;
   // Of the summary, the median over repetitions; NaN: failed, or not measured.
-  double median_ns = std::numeric_limits<double>::quiet_NaN();
+  double median_ns = kNan;
   std::vector<RankExcess> by_rank;  // of the first repetition; none without samples
   verdict::Verdict verdict = verdict::Verdict::kUnknown;
   std::string outcome;    // "pass", "fail: collective_mismatch; rank 1 hung"
@@ -48,6 +51,8 @@ struct Launch {
 
 // The fact that tells the version of Lockstep, which no machine has by itself.
 inline constexpr const char* kLockstepFact = "software/lockstep";
+
+std::vector<double> Logs(std::vector<double> values);
 
 Launch FiguresOf(const store::Run& run, std::string path);
 

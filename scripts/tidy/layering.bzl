@@ -17,7 +17,11 @@ _KINDS = ["cc_library", "cc_binary", "cc_test", "_nvcc"]
 _SOURCES = ["cc", "cu", "h"]
 
 def _files(ctx, name):
-    return [file for file in getattr(ctx.rule.files, name, []) if file.extension in _SOURCES]
+    return [
+        file
+        for file in getattr(ctx.rule.files, name, [])
+        if file.extension in _SOURCES and not file.basename.endswith("_unit.cc")
+    ]
 
 def _provided_by_dependencies(ctx):
     headers, vendors, skipped = [], [], False
@@ -48,7 +52,7 @@ def _layering(target, ctx):
     headers = headers + [file.short_path for file in sources if file.extension == "h"]
     return [
         _Provided(
-            headers = [file.short_path for file in exported],
+            headers = [file.short_path for file in exported if file.extension == "h"],
             vendors = [],
             skipped = False,
         ),

@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "core/base/deadline.h"
 #include "core/comm/nccl/nccl_communicator.h"
 #include "core/device/native_stream.h"
 #include "stress/faults/faulty_communicator.h"
@@ -15,7 +16,6 @@ namespace lockstep::stress::faults {
 namespace {
 
 constexpr double kSlowSeconds = 0.1;
-constexpr double kForEverSeconds = 24 * 3600;
 
 // What is done to one collective when its stream gets there.
 struct Ordeal {

@@ -32,7 +32,7 @@
 namespace lockstep::stress::links {
 namespace {
 
-constexpr int kPeer = 3;
+constexpr int kRelayPeer = 3;
 
 // One relay for all tests.
 Relay& TheRelay() {
@@ -86,7 +86,7 @@ class RelayTest : public testing::Test {
     const auto ask = AwaitReport(RelayReport::Kind::kAsk);
     ASSERT_TRUE(ask);
     EXPECT_EQ(ask->endpoint, agent::FormatAddress(&destination_));
-    TheRelay().Answer(ask->connection, kPeer);
+    TheRelay().Answer(ask->connection, kRelayPeer);
     ASSERT_EQ(connected.get(), 0);
     server_ = Fd(accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     ASSERT_TRUE(server_.valid());
@@ -210,7 +210,7 @@ TEST_F(RelayTest, ConnectTellsThatNobodyListens) {
 
 // How much a rule delays is a matter of flow_test, on a clock of its own.
 TEST_F(RelayTest, DelaysOneDirectionAndHeals) {
-  Apply({.peer = kPeer, .incoming = false, .delay_s = 0.2});
+  Apply({.peer = kRelayPeer, .incoming = false, .delay_s = 0.2});
   EXPECT_GE(Time(client_, server_, "late").value_or(0), 0.2) << "a load only adds";
   EXPECT_TRUE(Time(server_, client_, "at once"));
   EXPECT_TRUE(AwaitReport(RelayReport::Kind::kTouched));
@@ -223,7 +223,7 @@ TEST_F(RelayTest, DelaysOneDirectionAndHeals) {
 }
 
 TEST_F(RelayTest, OneDirectionIsDelayedUntilItIsHealed) {
-  Apply({.peer = kPeer, .incoming = false, .delay_s = 3600});
+  Apply({.peer = kRelayPeer, .incoming = false, .delay_s = 3600});
   ASSERT_EQ(send(client_.get(), "an hour later", 13, MSG_NOSIGNAL), 13);
   EXPECT_TRUE(AwaitReport(RelayReport::Kind::kTouched));
   EXPECT_TRUE(Time(server_, client_, "at once"));
@@ -248,13 +248,13 @@ TEST_F(RelayTest, ItsLedgerTellsWhatItWasToldAlone) {
 }
 
 TEST_F(RelayTest, ARuleForAnotherPeerMeetsNothing) {
-  Apply({.peer = kPeer + 1, .down = true});
+  Apply({.peer = kRelayPeer + 1, .down = true});
   EXPECT_TRUE(Time(client_, server_, "through"));
   EXPECT_FALSE(AwaitReport(RelayReport::Kind::kTouched, 0.1));
 }
 
 TEST_F(RelayTest, DownHoldsEverythingUntilItIsHealed) {
-  Apply({.peer = kPeer, .outgoing = false, .down = true});
+  Apply({.peer = kRelayPeer, .outgoing = false, .down = true});
   EXPECT_FALSE(AwaitReport(RelayReport::Kind::kTouched, 0.05)) << "nothing was sent yet";
   EXPECT_FALSE(Time(server_, client_, "held", 0.1));
   EXPECT_TRUE(AwaitReport(RelayReport::Kind::kTouched));
@@ -272,12 +272,12 @@ TEST_F(RelayTest, DownHoldsEverythingUntilItIsHealed) {
 }
 
 TEST_F(RelayTest, LimitsTheRate) {
-  Apply({.peer = kPeer, .rate_bytes_per_s = 4 << 20});
+  Apply({.peer = kRelayPeer, .rate_bytes_per_s = 4 << 20});
   EXPECT_GE(Time(client_, server_, Noise(2 << 20)).value_or(0), 0.49) << "a load only adds";
 }
 
 TEST_F(RelayTest, LossCostsRetransmissionsAndNoByte) {
-  Apply({.peer = kPeer, .loss = 0.5, .seed = 7});
+  Apply({.peer = kRelayPeer, .loss = 0.5, .seed = 7});
   int late = 0;
   for (int i = 0; i < 12; ++i) late += Time(client_, server_, "segment").value_or(0) >= 0.2 ? 1 : 0;
   const int lost = static_cast<int>(Named(12 * 7, 0).out.lost);
@@ -287,7 +287,7 @@ TEST_F(RelayTest, LossCostsRetransmissionsAndNoByte) {
 }
 
 TEST_F(RelayTest, ResetBreaksBothEnds) {
-  TheRelay().Apply({.id = ++last_rule_, .peer = kPeer, .reset = true});
+  TheRelay().Apply({.id = ++last_rule_, .peer = kRelayPeer, .reset = true});
   for (const Fd* end : {&client_, &server_}) {
     pollfd item{end->get(), POLLIN, 0};
     ASSERT_EQ(poll(&item, 1, kLongMs), 1);
@@ -299,7 +299,7 @@ TEST_F(RelayTest, ResetBreaksBothEnds) {
 }
 
 TEST_F(RelayTest, ARelayWithNothingToDoSleeps) {
-  Apply({.peer = kPeer, .down = true});
+  Apply({.peer = kRelayPeer, .down = true});
   EXPECT_FALSE(Time(client_, server_, "held", 0.05));
   server_.Reset();
   // One that spins is never asleep, and one that asks again and again has hundreds of turns.

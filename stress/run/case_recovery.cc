@@ -18,7 +18,6 @@ namespace lockstep::stress::run {
 namespace {
 
 constexpr double kGlanceSeconds = 1;
-constexpr double kEndSeconds = 10;
 constexpr double kWatchResumeSeconds = 30;
 // The answer of a worker comes a moment after its own deadline.
 constexpr double kAnswerSeconds = 1;

@@ -17,7 +17,6 @@ namespace lockstep::stress::run {
 namespace {
 
 constexpr double kCollectSeconds = 5;
-constexpr double kEndSeconds = 10;
 // Peers of a process that is gone fail by themselves where the library hears of it: what they say
 // belongs to the evidence. One after the other: on a busy machine that takes a moment.
 constexpr double kSettleSeconds = 1;

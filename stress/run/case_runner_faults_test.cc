@@ -16,12 +16,6 @@ StressScript With(faults::FaultKind kind, faults::FaultMoment moment,
                   std::optional<double> seconds = {}) {
   return {.faults = {{kind, 1, moment, seconds}}};
 }
-coordinator::ScriptStep Quiet(int rank) {
-  return coordinator::Of(coordinator::EventKind::kQuiet, rank);
-}
-coordinator::ScriptStep BothDone() {
-  return coordinator::Ranks({verdict::After49(0).Leaves(0), verdict::After49(1).Leaves(0)});
-}
 coordinator::Script Healthy() {
   return {BothDone(), Finished(0), Finished(1), coordinator::Exited(0, 0),
           coordinator::Exited(1, 0)};

@@ -6,8 +6,6 @@
 namespace lockstep::stress::run {
 namespace {
 
-coordinator::ScriptStep Terminate() { return coordinator::Of(coordinator::EventKind::kTerminate); }
-
 TEST(CaseRunnerRebuild, ARankThatTakesAnotherPlace) {
   EXPECT_EQ(Conduct(kShrink,
                     coordinator::Steps(KilledIn50(), GivenUp(), coordinator::When("send 2 rebuild"),

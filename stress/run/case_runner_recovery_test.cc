@@ -6,10 +6,6 @@
 namespace lockstep::stress::run {
 namespace {
 
-constexpr char kClosed[] = "gloo: Connection closed by peer";
-
-coordinator::ScriptStep Terminate() { return coordinator::Of(coordinator::EventKind::kTerminate); }
-
 TEST(CaseRunnerRecovery, NobodyIsLost) {
   EXPECT_EQ(Conduct(kShrink, Over({verdict::After49(0).Leaves(0), verdict::After49(1).Leaves(0),
                                    verdict::After49(2).Leaves(0)},

@@ -10,19 +10,10 @@
 namespace lockstep::stress::run {
 namespace {
 
-constexpr char kClosed[] = "gloo: Connection closed by peer";
-
-coordinator::ScriptStep Quiet(int rank) {
-  return coordinator::Of(coordinator::EventKind::kQuiet, rank);
-}
 coordinator::ScriptStep Overdue(int rank) {
   return coordinator::Of(coordinator::EventKind::kOverdue, rank);
 }
-coordinator::ScriptStep Terminate() { return coordinator::Of(coordinator::EventKind::kTerminate); }
 verdict::History Fails50(int rank) { return verdict::After49(rank).FailsIn(verdict::AllReduce()); }
-coordinator::ScriptStep BothDone() {
-  return coordinator::Ranks({verdict::After49(0).Leaves(0), verdict::After49(1).Leaves(0)});
-}
 
 verdict::RankEvidence Received(verdict::RankEvidence rank, std::uint64_t bytes) {
   verdict::TcpSocket socket;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/base/clock.h"
+#include "core/base/deadline.h"
 #include "stress/faults/device_memory.h"
 #include "stress/run/protocol.h"
 
@@ -22,7 +23,6 @@ namespace lockstep::stress::run {
 namespace {
 
 constexpr double kApplySeconds = 30;
-constexpr double kForEverSeconds = 24 * 3600;
 constexpr double kSleepSeconds = 0.1;
 constexpr std::size_t kPieceBytes = 8 << 20;
 constexpr rlim_t kRoomBytes = 256 << 20;

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "core/base/clock.h"
+#include "core/base/deadline.h"
 #include "core/comm/backends.h"
 #include "core/comm/recorded.h"
 #include "core/worker/worker_facts.h"
@@ -37,7 +38,6 @@ namespace lockstep::stress::run {
 namespace {
 
 // The worker dies with its agent, and silence is judged from outside: these are only bounds.
-constexpr double kForEverSeconds = 24 * 3600;
 
 // What a rank works with, in the order in which it is made.
 struct WorkerContext : std::enable_shared_from_this<WorkerContext> {

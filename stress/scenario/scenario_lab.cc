@@ -6,7 +6,8 @@
 namespace lockstep::stress::scenario {
 namespace {
 
-constexpr std::int64_t kMost = 1'000'000'000;
+constexpr std::int64_t kMostSeed = 1'000'000'000;
+constexpr std::int64_t kMostEpochs = 1'000'000'000;
 constexpr std::int64_t kMostSamples = 1'000'000;
 constexpr std::string_view kAfterFinish[] = {"exit", "linger"};
 
@@ -18,9 +19,9 @@ void ReadAfterFinish(TomlFields& fields, ddp::AfterFinish& after_finish) {
 
 void ReadSampler(TomlFields& fields, int ranks, LoadingProgram& program) {
   fields.ReadPerRank("samples", ranks, program.samples.values, {1, kMostSamples});
-  fields.ReadPerRank("seed", ranks, program.seed.values, {0, kMost});
+  fields.ReadPerRank("seed", ranks, program.seed.values, {0, kMostSeed});
   fields.Read("batch", program.batch, {1, kMostSamples});
-  fields.Read("epochs", program.epochs, {1, kMost});
+  fields.Read("epochs", program.epochs, {1, kMostEpochs});
   fields.Read("shuffle", program.shuffle);
   fields.Read("drop_last", program.drop_last);
   fields.Read("set_epoch", program.set_epoch);

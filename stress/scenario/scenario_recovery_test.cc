@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 
 constexpr const char* kLoop = "name = \"a/b\"\nranks = 3\n[workload]\nkind = \"all_reduce_loop\"\n";
 
-std::string Mistake(const std::string& text) {
+std::string MistakeIn(const std::string& text) {
   const Result<Scenario> scenario = ParseScenario(text, "a.toml");
   EXPECT_FALSE(scenario.ok()) << text;
   return scenario.ok() ? "" : scenario.status().message();
@@ -38,29 +38,29 @@ TEST(ScenarioRecovery, IsRead) {
 
 TEST(ScenarioRecovery, MistakesAreOneLine) {
   const std::string loop = kLoop;
-  EXPECT_THAT(Mistake(loop + "[recovery]\nmode = \"shrnk\"\n"),
+  EXPECT_THAT(MistakeIn(loop + "[recovery]\nmode = \"shrnk\"\n"),
               HasSubstr("a.toml:6: key recovery.mode: 'shrnk' is unknown; did you mean 'shrink'?"));
-  EXPECT_THAT(Mistake(loop + "[recovery]\n"), HasSubstr("write mode = \"shrink\""));
-  EXPECT_THAT(Mistake(loop + "[recovery]\nmode = \"shrink\"\nabort_deadline = \"soon\"\n"),
+  EXPECT_THAT(MistakeIn(loop + "[recovery]\n"), HasSubstr("write mode = \"shrink\""));
+  EXPECT_THAT(MistakeIn(loop + "[recovery]\nmode = \"shrink\"\nabort_deadline = \"soon\"\n"),
               HasSubstr("'soon' is no time"));
-  EXPECT_THAT(Mistake(loop + "[recovery]\nmode = \"shrink\"\nconnect_deadline = \"0s\"\n"),
+  EXPECT_THAT(MistakeIn(loop + "[recovery]\nmode = \"shrink\"\nconnect_deadline = \"0s\"\n"),
               HasSubstr("recovery.connect_deadline: '0s' is no time"));
-  EXPECT_THAT(Mistake(loop + "[recovery]\nmode = \"shrink\"\nmood = 1\n"), HasSubstr("mood"));
-  EXPECT_THAT(Mistake("name = \"a/b\"\nranks = 2\n[workload]\nkind = \"script\"\n"
-                      "default = [\"barrier world\"]\n[recovery]\nmode = \"shrink\"\n"),
+  EXPECT_THAT(MistakeIn(loop + "[recovery]\nmode = \"shrink\"\nmood = 1\n"), HasSubstr("mood"));
+  EXPECT_THAT(MistakeIn("name = \"a/b\"\nranks = 2\n[workload]\nkind = \"script\"\n"
+                        "default = [\"barrier world\"]\n[recovery]\nmode = \"shrink\"\n"),
               HasSubstr("script cannot go on from an iteration"));
-  EXPECT_THAT(Mistake("name = \"a/b\"\nranks = 1\n[workload]\nkind = \"all_reduce_loop\"\n"
-                      "[recovery]\nmode = \"shrink\"\n"),
+  EXPECT_THAT(MistakeIn("name = \"a/b\"\nranks = 1\n[workload]\nkind = \"all_reduce_loop\"\n"
+                        "[recovery]\nmode = \"shrink\"\n"),
               HasSubstr("no survivors"));
 }
 
 TEST(ScenarioRecovery, WhatBelongsToItNeedsIt) {
   const std::string loop = kLoop;
-  EXPECT_THAT(Mistake(loop + "[[fault]]\nkind = \"hung_abort\"\nrank = 1\nat = \"init\"\n"),
+  EXPECT_THAT(MistakeIn(loop + "[[fault]]\nkind = \"hung_abort\"\nrank = 1\nat = \"init\"\n"),
               HasSubstr("needs a recovery"));
-  EXPECT_THAT(Mistake(loop + "[[fault]]\nkind = \"kill\"\nrank = 1\nat = \"rebuild\"\n"),
+  EXPECT_THAT(MistakeIn(loop + "[[fault]]\nkind = \"kill\"\nrank = 1\nat = \"rebuild\"\n"),
               HasSubstr("needs a recovery"));
-  EXPECT_THAT(Mistake(loop + "[expect.any]\nrecovery = \"resumed\"\n"),
+  EXPECT_THAT(MistakeIn(loop + "[expect.any]\nrecovery = \"resumed\"\n"),
               HasSubstr("add a [recovery] table"));
 }
 

@@ -10,12 +10,12 @@ namespace {
 
 using ReadKind = Workload (*)(TomlFields&, int, const ScenarioOptions&);
 
-struct Kind {
+struct NamedWorkload {
   std::string_view name;
   ReadKind read;
 };
 
-constexpr Kind kKinds[] = {
+constexpr NamedWorkload kWorkloadKinds[] = {
     {"ddp_training",
      [](TomlFields& fields, int ranks, const ScenarioOptions& options) {
        return Workload(ReadTraining(fields, ranks, options));
@@ -57,15 +57,15 @@ constexpr Kind kKinds[] = {
 }  // namespace
 
 Workload ReadWorkload(TomlFields& fields, int ranks, const ScenarioOptions& options) {
-  std::array<std::string_view, std::size(kKinds)> names;
-  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kKinds[i].name;
+  std::array<std::string_view, std::size(kWorkloadKinds)> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kWorkloadKinds[i].name;
   if (!fields.Has("kind")) {
     fields.Wrong("kind", "missing; write kind = \"ddp_training\"");
     return Workload();
   }
   const auto kind = fields.ReadName("kind", names);
   if (!kind) return Workload();
-  Workload workload = kKinds[*kind].read(fields, ranks, options);
+  Workload workload = kWorkloadKinds[*kind].read(fields, ranks, options);
   fields.RejectTheRest();
   auto* const script = std::get_if<ScriptProgram>(&workload);
   if (script == nullptr || !fields.mistakes().none()) return workload;

@@ -18,61 +18,61 @@ const std::vector<ScriptCommunicator>& Communicators() {
   return communicators;
 }
 
-ScriptStep Parse(std::string_view text) {
+ScriptStep ParsedStep(std::string_view text) {
   const Result<ScriptStep> step = ParseStep(text, Communicators());
   EXPECT_TRUE(step.ok()) << text << ": " << step.status().message();
   return step.ok() ? *step : ScriptStep();
 }
 
-std::string ErrorOf(std::string_view text) {
+std::string StepError(std::string_view text) {
   const Result<ScriptStep> step = ParseStep(text, Communicators());
   EXPECT_FALSE(step.ok()) << text;
   return step.ok() ? "" : step.status().message();
 }
 
 TEST(ParseStep, Collectives) {
-  const ScriptStep reduce = Parse("all_reduce world f32 1024 op=max");
+  const ScriptStep reduce = ParsedStep("all_reduce world f32 1024 op=max");
   EXPECT_EQ(reduce.kind, Kind::kCollective);
   EXPECT_EQ(reduce.operation.collective, collective::Collective::kAllReduce);
   EXPECT_EQ(reduce.operation.count, 1024);
   EXPECT_EQ(reduce.operation.reduction, collective::Reduction::kMax);
-  const ScriptStep broadcast = Parse("  repeat 10 broadcast  pair bf16 16 root=1 ");
+  const ScriptStep broadcast = ParsedStep("  repeat 10 broadcast  pair bf16 16 root=1 ");
   EXPECT_EQ(broadcast.times, 10);
   EXPECT_EQ(broadcast.communicator, 1u);
   EXPECT_EQ(broadcast.operation.root, 1);
   EXPECT_EQ(broadcast.operation.type, collective::DataType::kBf16);
-  EXPECT_EQ(Parse("send world i64 4 peer=3").operation.root, 3);
-  EXPECT_EQ(Parse("barrier pair").operation.collective, collective::Collective::kBarrier);
-  EXPECT_EQ(Parse("churn world f32 8").kind, Kind::kChurn);
+  EXPECT_EQ(ParsedStep("send world i64 4 peer=3").operation.root, 3);
+  EXPECT_EQ(ParsedStep("barrier pair").operation.collective, collective::Collective::kBarrier);
+  EXPECT_EQ(ParsedStep("churn world f32 8").kind, Kind::kChurn);
 }
 
 TEST(ParseStep, OtherSteps) {
-  EXPECT_EQ(Parse("sleep 100ms").ns, 100'000'000);
-  EXPECT_EQ(Parse("compute 20ms").kind, Kind::kCompute);
-  EXPECT_EQ(Parse("load 50ms").kind, Kind::kLoad);
-  EXPECT_EQ(Parse("exit 3").exit_code, 3);
-  EXPECT_EQ(Parse("throw").kind, Kind::kThrow);
-  EXPECT_EQ(Parse("hang").kind, Kind::kHang);
-  EXPECT_EQ(Parse("finish").kind, Kind::kFinish);
+  EXPECT_EQ(ParsedStep("sleep 100ms").ns, 100'000'000);
+  EXPECT_EQ(ParsedStep("compute 20ms").kind, Kind::kCompute);
+  EXPECT_EQ(ParsedStep("load 50ms").kind, Kind::kLoad);
+  EXPECT_EQ(ParsedStep("exit 3").exit_code, 3);
+  EXPECT_EQ(ParsedStep("throw").kind, Kind::kThrow);
+  EXPECT_EQ(ParsedStep("hang").kind, Kind::kHang);
+  EXPECT_EQ(ParsedStep("finish").kind, Kind::kFinish);
 }
 
 TEST(ParseStep, MistakesSayWhatIsRight) {
-  EXPECT_THAT(ErrorOf("all_reduse world f32 8"), HasSubstr("did you mean 'all_reduce'"));
-  EXPECT_THAT(ErrorOf("all_reduce wrld f32 8"), HasSubstr("did you mean 'world'"));
-  EXPECT_THAT(ErrorOf("all_reduce world f31 8"), HasSubstr("f31"));
-  EXPECT_THAT(ErrorOf("all_reduce world f32 -8"), HasSubstr("no number of elements"));
-  EXPECT_THAT(ErrorOf("all_reduce world f32"), HasSubstr("incomplete"));
-  EXPECT_THAT(ErrorOf("all_reduce world f32 8 root=1"), HasSubstr("no option of all_reduce"));
-  EXPECT_THAT(ErrorOf("broadcast pair f32 8 root=2"), HasSubstr("2 ranks"));
-  EXPECT_THAT(ErrorOf("sleep soon"), HasSubstr("soon"));
-  EXPECT_THAT(ErrorOf("exit 300"), HasSubstr("0 to 255"));
-  EXPECT_THAT(ErrorOf("repeat 2 repeat 2 hang"), HasSubstr("repeat"));
-  EXPECT_THAT(ErrorOf("hang 3"), HasSubstr("stands alone"));
-  EXPECT_THAT(ErrorOf("churn"), HasSubstr("incomplete"));
-  EXPECT_THAT(ErrorOf(""), HasSubstr("empty"));
+  EXPECT_THAT(StepError("all_reduse world f32 8"), HasSubstr("did you mean 'all_reduce'"));
+  EXPECT_THAT(StepError("all_reduce wrld f32 8"), HasSubstr("did you mean 'world'"));
+  EXPECT_THAT(StepError("all_reduce world f31 8"), HasSubstr("f31"));
+  EXPECT_THAT(StepError("all_reduce world f32 -8"), HasSubstr("no number of elements"));
+  EXPECT_THAT(StepError("all_reduce world f32"), HasSubstr("incomplete"));
+  EXPECT_THAT(StepError("all_reduce world f32 8 root=1"), HasSubstr("no option of all_reduce"));
+  EXPECT_THAT(StepError("broadcast pair f32 8 root=2"), HasSubstr("2 ranks"));
+  EXPECT_THAT(StepError("sleep soon"), HasSubstr("soon"));
+  EXPECT_THAT(StepError("exit 300"), HasSubstr("0 to 255"));
+  EXPECT_THAT(StepError("repeat 2 repeat 2 hang"), HasSubstr("repeat"));
+  EXPECT_THAT(StepError("hang 3"), HasSubstr("stands alone"));
+  EXPECT_THAT(StepError("churn"), HasSubstr("incomplete"));
+  EXPECT_THAT(StepError(""), HasSubstr("empty"));
 }
 
-ScriptProgram ProgramOf(const std::string& workload) {
+ScriptProgram ScriptOf(const std::string& workload) {
   const Result<Scenario> scenario =
       ParseScenario("name = \"a/b\"\nranks = 2\n[workload]\n" + workload, "a.toml");
   EXPECT_TRUE(scenario.ok()) << scenario.status().message();
@@ -80,16 +80,16 @@ ScriptProgram ProgramOf(const std::string& workload) {
 }
 
 TEST(PromisesRightData, OnlyWhereAllCallTheSameToTheEnd) {
-  const ScriptProgram same = ProgramOf(
+  const ScriptProgram same = ScriptOf(
       "kind = \"script\"\nrounds = 3\n"
       "default = [\"sleep 1ms\", \"repeat 2 all_reduce world f32 4\", \"barrier world\"]\n");
   EXPECT_TRUE(PromisesRightData(same, 0));
   EXPECT_EQ(CollectivesOf(same, 1), 9);
-  const ScriptProgram other = ProgramOf(
+  const ScriptProgram other = ScriptOf(
       "kind = \"script\"\nrank.0 = [\"all_reduce world f32 4\"]\n"
       "rank.1 = [\"all_reduce world f32 5\"]\n");
   EXPECT_FALSE(PromisesRightData(other, 0));
-  const ScriptProgram raises = ProgramOf(
+  const ScriptProgram raises = ScriptOf(
       "kind = \"script\"\nrank.0 = [\"all_reduce world f32 4\"]\n"
       "rank.1 = [\"all_reduce world f32 4\", \"throw\"]\n");
   EXPECT_FALSE(PromisesRightData(raises, 0));
@@ -98,7 +98,7 @@ TEST(PromisesRightData, OnlyWhereAllCallTheSameToTheEnd) {
 }
 
 TEST(Loops, AreScripts) {
-  const ScriptProgram loop = ProgramOf(
+  const ScriptProgram loop = ScriptOf(
       "kind = \"all_reduce_loop\"\nsizes = [8, \"64K\"]\nrounds = 7\ncompute_us = [0, 500]\n");
   EXPECT_EQ(loop.rounds, 7);
   ASSERT_EQ(loop.steps[0].size(), 2u);

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "core/base/deadline.h"
 #include "datasets/loader/loader.h"
 #include "datasets/shards/samples.h"
 #include "datasets/shards/shard_file.h"
@@ -16,7 +17,6 @@
 namespace lockstep::stress::workloads {
 namespace {
 
-constexpr double kForEverSeconds = 24 * 3600;
 constexpr int kPrefetch = 2;  // PyTorch's prefetch_factor
 constexpr double kImageWeight = 4;
 constexpr double kDecodeNsPerByte = 0.4;  // of a simulated pass

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/deadline.h"
 #include "core/collective/pattern.h"
 #include "core/comm/keep_graph.h"
 #include "core/device/native_stream.h"
@@ -17,7 +18,6 @@ namespace lockstep::stress::workloads {
 namespace {
 
 // Silence is judged from outside; no wait in here gives up before.
-constexpr double kForEverSeconds = 24 * 3600;
 
 // Says when a replay was launched, and nobody has waited for it yet.
 class ToldGraph final : public device::StreamGraph {

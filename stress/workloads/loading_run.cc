@@ -8,13 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/deadline.h"
 #include "stress/workloads/batch_source.h"
 #include "stress/workloads/rank_program.h"
 
 namespace lockstep::stress::workloads {
 namespace {
 
-constexpr double kForEverSeconds = 24 * 3600;
 constexpr std::int64_t kAgreedElements = 16;
 
 class LoadingRun {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/deadline.h"
 #include "core/base/random.h"
 #include "core/collective/pattern.h"
 #include "stress/workloads/rank_program.h"
@@ -15,7 +16,6 @@
 namespace lockstep::stress::workloads {
 namespace {
 
-constexpr double kForEverSeconds = 24 * 3600;
 constexpr std::int64_t kWorkBytes = 64 * 1024;
 
 // Two streams, as in training: kernels on the one, collectives on the other. Only the ports are

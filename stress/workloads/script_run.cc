@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/deadline.h"
 #include "core/base/random.h"
 #include "core/collective/pattern.h"
 #include "stress/scenario/scenario.h"
@@ -21,7 +22,6 @@ namespace {
 using Kind = scenario::ScriptStep::Kind;
 
 // Silence is judged from outside; no wait in here gives up before.
-constexpr double kForEverSeconds = 24 * 3600;
 
 // What checks of results found; written by one thread.
 struct Found {

@@ -45,16 +45,16 @@ class Surroundings final : public ddp::TrainingSurroundings {
   explicit Surroundings(const RankPorts& ports) : ports_(ports) {}
   Status Sleep(std::int64_t ns) override { return ports_.body.Sleep(ns); }
   Status Reach(const ddp::TrainingPoint& point) override {
-    using Kind = faults::FaultMoment::Kind;
+    using Moment = faults::FaultMoment::Kind;
     switch (point.at) {
       case At::kEpoch:
-        return ports_.gate.Reach(Kind::kEpoch, point.epoch);
+        return ports_.gate.Reach(Moment::kEpoch, point.epoch);
       case At::kLoad:
-        return ports_.gate.Reach(Kind::kIteration, point.iteration);
+        return ports_.gate.Reach(Moment::kIteration, point.iteration);
       case At::kBackward:
-        return ports_.gate.Reach(Kind::kBackward, point.iteration);
+        return ports_.gate.Reach(Moment::kBackward, point.iteration);
       case At::kJoinExit:
-        return ports_.gate.Reach(Kind::kBeforeJoinExit);
+        return ports_.gate.Reach(Moment::kBeforeJoinExit);
       default:
         return OkStatus();
     }

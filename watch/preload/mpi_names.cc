@@ -21,7 +21,7 @@ HandleTable<1024> windows;
 HandleTable<1024> files;
 HandleTable<8192> types;
 HandleTable<1024> operators;
-HandleTable<4096> groups;
+HandleTable<4096> mpi_groups;
 HandleTable<65536> requests;
 HandleTable<4096> ordinals;
 std::atomic<std::uint32_t> last_object{0};
@@ -318,7 +318,7 @@ void MadeOp(MPI_Op op, events::Call call, std::uint64_t site) {
 void MadeGroup(MPI_Group group, events::Call call, std::uint64_t site) {
   if (group == MPI_GROUP_NULL || group == MPI_GROUP_EMPTY) return;
   const std::uint32_t number = ++last_object;
-  Remember(groups, {Key(group), 0, number, 0});
+  Remember(mpi_groups, {Key(group), 0, number, 0});
   NoteMade(Object::kGroup, number, call, site);
 }
 
@@ -335,7 +335,7 @@ void FreedWindow(MPI_Win window, std::uint64_t site) {
 void FreedFile(MPI_File file, std::uint64_t site) { Freed(files, Key(file), Object::kFile, site); }
 void FreedOp(MPI_Op op, std::uint64_t site) { Freed(operators, Key(op), Object::kOperator, site); }
 void FreedGroup(MPI_Group group, std::uint64_t site) {
-  Freed(groups, Key(group), Object::kGroup, site);
+  Freed(mpi_groups, Key(group), Object::kGroup, site);
 }
 
 std::uint32_t NewRequest() { return ++last_request; }

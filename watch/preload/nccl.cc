@@ -22,7 +22,7 @@ using events::Phase;
 
 constexpr std::int32_t kMoves = events::kNoOp;  // the operator of a call that only moves bytes
 constexpr std::uint32_t kBytes = 1 << 8 | 1;
-std::atomic<std::int32_t> calls_of[static_cast<std::size_t>(Call::kCount)];
+std::atomic<std::int32_t> nccl_calls_of[static_cast<std::size_t>(Call::kCount)];
 bool called_by_torch = false;  // whose C++ lines tell its users nothing
 constinit thread_local int groups_open __attribute__((tls_model("initial-exec"))) = 0;
 
@@ -34,7 +34,7 @@ Event Enters(Call call, void* caller) {
   event.peer = events::kNoRoot;
   event.tag = events::kNoOp;
   if (call != Call::kNcclGroupEnd) {
-    event.count2 = ++calls_of[static_cast<std::size_t>(call)];
+    event.count2 = ++nccl_calls_of[static_cast<std::size_t>(call)];
   }
   return event;
 }

@@ -20,7 +20,7 @@ using events::Phase;
 constexpr std::uint8_t kOfSplits = 1;  // splits have an order of their own
 
 // By handle; the name, then how many collectives and how many splits were called on it.
-HandleTable<1024> communicators;
+HandleTable<1024> nccl_communicators;
 
 // What a call will have made once its library says so.
 struct Pending {
@@ -35,9 +35,9 @@ Pending pending[kMostPending];
 std::atomic<int> pending_count{0};
 std::atomic_flag pending_lock = ATOMIC_FLAG_INIT;
 
-std::uint64_t Key(const void* handle) { return reinterpret_cast<std::uint64_t>(handle); }
+std::uint64_t HandleKey(const void* handle) { return reinterpret_cast<std::uint64_t>(handle); }
 
-std::uint64_t Hash(std::uint64_t before, const void* data, std::size_t bytes) {
+std::uint64_t HashBytes(std::uint64_t before, const void* data, std::size_t bytes) {
   for (std::size_t at = 0; at < bytes; ++at) {
     before = (before ^ static_cast<const unsigned char*>(data)[at]) * 0x100000001b3ULL;
   }
@@ -50,7 +50,7 @@ const void* ThreadOf(void* parent) { return parent ? nullptr : &thread_mark; }
 
 // Above all names that mean something else.
 std::uint64_t NcclName(std::uint64_t before, const void* data, std::size_t bytes) {
-  return Hash(before ^ 0xcbf29ce484222325ULL, data, bytes) | 1ULL << 63;
+  return HashBytes(before ^ 0xcbf29ce484222325ULL, data, bytes) | 1ULL << 63;
 }
 
 // Python loads NCCL in a scope of its own, which RTLD_NEXT does not see.
@@ -70,17 +70,17 @@ void* FindNccl(const char* symbol, void* caller) {
 
 std::uint64_t NameOfNccl(void* comm) {
   Known known;
-  return communicators.Find(Key(comm), &known) ? known.value : events::kUnknownComm;
+  return nccl_communicators.Find(HandleKey(comm), &known) ? known.value : events::kUnknownComm;
 }
 
 void NumberCall(void* comm, bool split, Event* event) {
   Known known;
   event->comm = events::kUnknownComm;
-  if (!communicators.Find(Key(comm), &known)) return;
+  if (!nccl_communicators.Find(HandleKey(comm), &known)) return;
   event->comm = known.value;
   event->request = split ? ++known.code : ++known.number;
   event->part = split ? kOfSplits : 0;
-  communicators.Update(known);
+  nccl_communicators.Update(known);
 }
 
 void JoinedComm(std::uint64_t name, int rank, int size) {
@@ -95,12 +95,13 @@ void JoinedComm(std::uint64_t name, int rank, int size) {
 
 void RememberComm(void* comm, std::uint64_t name) {
   ForgetComm(comm);  // of a communicator that is gone
-  if (!communicators.Insert({Key(comm), name, 0, 0})) Stop(events::Stopped::kTooManyHandles);
+  if (!nccl_communicators.Insert({HandleKey(comm), name, 0, 0}))
+    Stop(events::Stopped::kTooManyHandles);
 }
 
 void ForgetComm(void* comm) {
   Known known;
-  communicators.Remove(Key(comm), &known);
+  nccl_communicators.Remove(HandleKey(comm), &known);
   if (pending_count.load() == 0) return;
   const SpinLock lock(pending_lock);
   for (Pending& each : pending) {

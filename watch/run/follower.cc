@@ -23,13 +23,12 @@
 namespace lockstep::watch::run {
 namespace {
 
-constexpr int kLookMs = 20;  // an order wakes it at once
+constexpr int kFollowerLookMs = 20;  // an order wakes it at once
 constexpr std::uint64_t kEventsOfFrame = 4096;
-constexpr double kMeetSeconds = 60;   // after its program has begun
-constexpr double kJoinSeconds = 3;    // of one try
-constexpr double kHurrySeconds = 2;   // after its program has ended
-constexpr double kToldSeconds = 0.5;  // after the launcher told it to end
-constexpr int kStrangeLooks = 3;      // see job.cc
+constexpr double kMeetSeconds = 60;          // after its program has begun
+constexpr double kJoinSeconds = 3;           // of one try
+constexpr double kFollowerHurrySeconds = 2;  // after its program has ended
+constexpr double kToldSeconds = 0.5;         // after the launcher told it to end
 
 constexpr char kNotFound[] =
     "the watcher of rank 0 was not found; start all ranks with lockstep watch";
@@ -208,10 +207,11 @@ void Follower::Serve() {
 
 bool Follower::MeetLate() {
   const bool told_to_end = command_.told_to_end();
-  const Deadline deadline = Deadline::AfterSeconds(told_to_end ? kToldSeconds : kHurrySeconds);
+  const Deadline deadline =
+      Deadline::AfterSeconds(told_to_end ? kToldSeconds : kFollowerHurrySeconds);
   for (Serve(); !channel_ && !gave_up_; Serve()) {
     if (deadline.Passed()) break;
-    poll(nullptr, 0, kLookMs);
+    poll(nullptr, 0, kFollowerLookMs);
   }
   if (!channel_ && !gave_up_ && !mine_.empty() && !told_to_end) GiveUp(kNotFound);
   return channel_ && !gave_up_;
@@ -240,7 +240,7 @@ int Follower::Run() {
   while (true) {
     std::vector<pollfd> items;
     if (channel_ && channel_->open()) items.push_back({channel_->fd(), channel_->poll_events(), 0});
-    if (command_.Await(kLookMs, std::move(items), signals_)) break;
+    if (command_.Await(kFollowerLookMs, std::move(items), signals_)) break;
     if (command_.told_to_end()) folder_.Remove();
     Serve();
   }

@@ -23,7 +23,6 @@ constexpr std::int64_t kApartNs = 10'000'000;
 constexpr std::int64_t kSoftApartNs = 300'000'000;
 constexpr std::uint64_t kWorkedNs = 20'000'000;
 constexpr std::int64_t kBetweenStacksNs = 1'000'000'000;
-constexpr int kStrangeLooks = 3;
 constexpr std::uint64_t kAtATime = std::uint64_t{1} << 16;
 constexpr std::size_t kMostStuck = 16;
 

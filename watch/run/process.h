@@ -48,6 +48,9 @@ struct ProcessFacts {
   }
 };
 
+// A process is stopped, or gone, when so many looks in a row found it so.
+inline constexpr int kStrangeLooks = 3;
+
 class Process {
  public:
   using Take = std::function<void(const events::Event&)>;

@@ -178,4 +178,11 @@ coordinator::Script BothLeft() {
   return {coordinator::When("send * finish"), coordinator::Exited(0, 0), coordinator::Exited(1, 0)};
 }
 
+verdict::History Measures(std::uint32_t case_index, int rank) {
+  return verdict::History(rank)
+      .Case(case_index)
+      .In(journal::Phase::kMeasure)
+      .Enters(verdict::AllReduce());
+}
+
 }  // namespace lockstep::bench::harness

@@ -11,6 +11,7 @@
 #include "bench/measure/protocol.h"
 #include "core/base/status.h"
 #include "core/coordinator/testing/fake_coordinator.h"
+#include "core/verdict/history.h"
 
 namespace lockstep::bench::harness {
 
@@ -43,6 +44,9 @@ coordinator::Script BothReady();
 coordinator::Script Did(const std::vector<std::uint32_t>& cases, int count = 4);
 coordinator::Script BothDid(const std::vector<std::uint32_t>& cases, int count = 4);
 coordinator::Script BothLeft();
+
+// A rank that is in the all-reduce of a case.
+verdict::History Measures(std::uint32_t case_index, int rank);
 
 }  // namespace lockstep::bench::harness
 

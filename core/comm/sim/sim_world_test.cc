@@ -19,7 +19,7 @@
 namespace lockstep::comm::sim {
 namespace {
 
-constexpr std::int64_t kMs = 1'000'000;
+constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr collective::Operation kBarrier = {.collective = collective::Collective::kBarrier};
 constexpr collective::Operation kSum = {.collective = collective::Collective::kAllReduce,
                                         .count = 1};
@@ -33,11 +33,11 @@ Status Blocked(RankContext& context, const collective::Operation& operation = kB
 
 TEST(SimWorldTest, EveryWayToEnd) {
   SimWorld world({.ranks = 12, .rules = SimRules::kMpi});
-  world.Schedule({SimFault::Kind::kKill, 6, 5 * kMs});
-  world.Schedule({SimFault::Kind::kStop, 7, 5 * kMs});
-  world.Schedule({SimFault::Kind::kStop, 8, 5 * kMs});
-  world.Schedule({SimFault::Kind::kContinue, 8, 50 * kMs});
-  world.Schedule({SimFault::Kind::kContinue, 11, 20 * kMs});
+  world.Schedule({SimFault::Kind::kKill, 6, 5 * kMillisecond});
+  world.Schedule({SimFault::Kind::kStop, 7, 5 * kMillisecond});
+  world.Schedule({SimFault::Kind::kStop, 8, 5 * kMillisecond});
+  world.Schedule({SimFault::Kind::kContinue, 8, 50 * kMillisecond});
+  world.Schedule({SimFault::Kind::kContinue, 11, 20 * kMillisecond});
   const SimReport report = world.Run([](RankContext& context) -> Status {
     switch (context.rank()) {
       case 0:
@@ -58,11 +58,11 @@ TEST(SimWorldTest, EveryWayToEnd) {
         context.Crash("SIGSEGV");
       case 11:
         context.Inject({SimFault::Kind::kStop, 11, 0});
-        EXPECT_EQ(context.now_ns(), 20 * kMs);
+        EXPECT_EQ(context.now_ns(), 20 * kMillisecond);
         context.Inject({SimFault::Kind::kKill, 11, 0});
         ADD_FAILURE() << "it goes on";
     }
-    context.Sleep(10 * kMs);
+    context.Sleep(10 * kMillisecond);
     return OkStatus();
   });
   const auto at = [&](std::size_t rank) { return report.ranks[rank]; };
@@ -81,15 +81,15 @@ TEST(SimWorldTest, EveryWayToEnd) {
   EXPECT_EQ(at(5).waiting->sequence, 0u);
   EXPECT_EQ(at(5).where, "barrier");
   EXPECT_EQ(at(6).state, RankState::kKilled);
-  EXPECT_EQ(at(6).at_ns, 5 * kMs);
+  EXPECT_EQ(at(6).at_ns, 5 * kMillisecond);
   EXPECT_EQ(at(7).state, RankState::kStopped);
   EXPECT_EQ(at(8).state, RankState::kFinished);
-  EXPECT_EQ(at(8).at_ns, 50 * kMs);
+  EXPECT_EQ(at(8).at_ns, 50 * kMillisecond);
   EXPECT_EQ(at(9).state, RankState::kFinished);
   EXPECT_EQ(at(10).state, RankState::kCrashed);
   EXPECT_EQ(at(10).message, "SIGSEGV");
   EXPECT_EQ(at(11).state, RankState::kKilled);
-  EXPECT_EQ(at(11).at_ns, 20 * kMs);
+  EXPECT_EQ(at(11).at_ns, 20 * kMillisecond);
   EXPECT_TRUE(report.complete);
 }
 
@@ -104,7 +104,7 @@ TEST(SimWorldTest, StacksAreUnwound) {
   for (const std::string how : {"killed", "hung", "exited"}) {
     std::vector<std::string> order;
     SimWorld world({.ranks = 2});
-    if (how == "killed") world.Schedule({SimFault::Kind::kKill, 1, kMs});
+    if (how == "killed") world.Schedule({SimFault::Kind::kKill, 1, kMillisecond});
     const SimReport report = world.Run([&](RankContext& context) -> Status {
       if (context.rank() == 0) return OkStatus();
       const Trace body{order, "body"};
@@ -115,7 +115,7 @@ TEST(SimWorldTest, StacksAreUnwound) {
         const Trace work{order, "work"};
         return communicator->Enqueue(kBarrier, {}, *inline_stream);
       });
-      context.Sleep(2 * kMs);
+      context.Sleep(2 * kMillisecond);
       if (how == "exited") context.Exit(0);
       const Status status = stream->Synchronize(Deadline::AfterSeconds(1e6));
       order.push_back("goes on: " + status.message());
@@ -154,7 +154,7 @@ TEST(SimWorldTest, TimeIsVirtual) {
   const SimReport report = world.Run([](RankContext& context) -> Status {
     const Deadline hour = Deadline::AfterSeconds(3000);
     EXPECT_EQ(NowTicks(), 0u);
-    context.Compute(2'000 * 1000 * kMs);
+    context.Compute(2'000 * 1000 * kMillisecond);
     EXPECT_EQ(NowTicks(), 2'000'000'000'000u);
     EXPECT_EQ(hour.RemainingNs(), 1'000'000'000'000);
     const auto event = context.device().NewEvent();
@@ -166,7 +166,7 @@ TEST(SimWorldTest, TimeIsVirtual) {
 }
 
 TEST(SimWorldTest, WhatWaitsThroughALongSilenceHangs) {
-  SimWorld world({.ranks = 2, .silence_ns = 150 * kMs});
+  SimWorld world({.ranks = 2, .silence_ns = 150 * kMillisecond});
   const SimReport report = world.Run([](RankContext& context) -> Status {
     const auto event = context.device().NewEvent();
     return event->Await(Deadline::AfterSeconds(context.rank() == 0 ? 0.1 : 0.3));
@@ -174,26 +174,26 @@ TEST(SimWorldTest, WhatWaitsThroughALongSilenceHangs) {
   EXPECT_EQ(report.ranks[0].state, RankState::kFailed);
   EXPECT_EQ(report.ranks[1].state, RankState::kHung);
   EXPECT_EQ(report.ranks[1].where, "an event");
-  EXPECT_EQ(report.end_ns, 100 * kMs);
+  EXPECT_EQ(report.end_ns, 100 * kMillisecond);
 }
 
 TEST(SimWorldTest, SilenceIsOfAllRanks) {
-  SimWorld world({.ranks = 2, .silence_ns = 150 * kMs});
+  SimWorld world({.ranks = 2, .silence_ns = 150 * kMillisecond});
   const SimReport report = world.Run([](RankContext& context) -> Status {
-    if (context.rank() == 0) return context.Sleep(1000 * kMs), OkStatus();
-    for (int i = 0; i < 20; ++i) context.Compute(100 * kMs);
+    if (context.rank() == 0) return context.Sleep(1000 * kMillisecond), OkStatus();
+    for (int i = 0; i < 20; ++i) context.Compute(100 * kMillisecond);
     return OkStatus();
   });
   EXPECT_EQ(report.ranks[0].state, RankState::kFinished);
   EXPECT_EQ(report.ranks[1].state, RankState::kFinished);
-  EXPECT_EQ(report.end_ns, 2000 * kMs);
+  EXPECT_EQ(report.end_ns, 2000 * kMillisecond);
 }
 
 TEST(SimWorldTest, ARankMeetsAllOrWaitsForEver) {
   std::vector<std::int64_t> met_ns(3);
   const auto body = [&](RankContext& context) -> Status {
     for (int round = 1; round <= 2; ++round) {
-      context.Sleep(context.rank() * round * kMs);
+      context.Sleep(context.rank() * round * kMillisecond);
       if (round == 2 && context.rank() == 2) context.Exit(0);
       context.Meet();
       met_ns[static_cast<std::size_t>(context.rank())] = context.now_ns();
@@ -201,7 +201,7 @@ TEST(SimWorldTest, ARankMeetsAllOrWaitsForEver) {
     return OkStatus();
   };
   const SimReport report = SimWorld({.ranks = 3}).Run(body);
-  for (const std::int64_t ns : met_ns) EXPECT_EQ(ns, 2 * kMs);
+  for (const std::int64_t ns : met_ns) EXPECT_EQ(ns, 2 * kMillisecond);
   EXPECT_EQ(report.ranks[0].state, RankState::kHung);
   EXPECT_EQ(report.ranks[0].where, "the other ranks");
   EXPECT_EQ(report.ranks[2].state, RankState::kExited);
@@ -250,11 +250,11 @@ TEST(SimWorldTest, TheSeedDecides) {
 TEST(SimWorldTest, AStoppedRankHoldsUpTheOthersUntilItGoesOn) {
   SimWorld world({.ranks = 3, .rules = SimRules::kGloo});
   world.Schedule({SimFault::Kind::kStop, 1, 0});
-  world.Schedule({SimFault::Kind::kContinue, 1, 700 * kMs});
+  world.Schedule({SimFault::Kind::kContinue, 1, 700 * kMillisecond});
   const SimReport report = world.Run([](RankContext& context) { return Blocked(context, kSum); });
   for (const RankEnd& end : report.ranks) {
     EXPECT_EQ(end.state, RankState::kFinished) << end.message;
-    EXPECT_GE(end.at_ns, 700 * kMs);
+    EXPECT_GE(end.at_ns, 700 * kMillisecond);
   }
 }
 
@@ -268,10 +268,10 @@ TEST(SimWorldTest, CollectivesOfTheSameStreamAreInOrderAndOverlapWithTheCaller) 
       LOCKSTEP_RETURN_IF_ERROR(communicator->Enqueue(kSum, {&value, &value}, *stream));
     }
     EXPECT_EQ(context.now_ns(), 0);  // the caller does not wait
-    context.Compute(3 * kMs);
+    context.Compute(3 * kMillisecond);
     return communicator->Await(*stream, Deadline::AfterSeconds(1));
   });
-  EXPECT_EQ(report.end_ns, 4 * kMs);  // one round of 1 ms each
+  EXPECT_EQ(report.end_ns, 4 * kMillisecond);  // one round of 1 ms each
 }
 
 TEST(SimWorldTest, RecordedCollectivesCarryVirtualTime) {
@@ -322,16 +322,16 @@ TEST(SimWorldTest, SplitGroupsWaitWhereTheyAre) {
 
 TEST(SimWorldTest, AKilledRankClosesItsConnectionsWhenItDies) {
   SimWorld world({.ranks = 3, .rules = SimRules::kGloo});
-  world.Schedule({SimFault::Kind::kKill, 2, 300 * kMs});
+  world.Schedule({SimFault::Kind::kKill, 2, 300 * kMillisecond});
   const SimReport report = world.Run([](RankContext& context) -> Status {
-    if (context.rank() == 2) context.Compute(1000 * kMs);
+    if (context.rank() == 2) context.Compute(1000 * kMillisecond);
     return Blocked(context, kSum);
   });
   EXPECT_EQ(report.ranks[2].state, RankState::kKilled);
   for (const std::size_t rank : {0u, 1u}) {
     EXPECT_EQ(report.ranks[rank].state, RankState::kFailed);
-    EXPECT_GE(report.ranks[rank].at_ns, 300 * kMs);
-    EXPECT_LT(report.ranks[rank].at_ns, 301 * kMs);
+    EXPECT_GE(report.ranks[rank].at_ns, 300 * kMillisecond);
+    EXPECT_LT(report.ranks[rank].at_ns, 301 * kMillisecond);
   }
 }
 

@@ -14,7 +14,7 @@
 namespace lockstep::verdict::finders {
 namespace {
 
-using Calls = std::vector<const journal::JournalEvent*>;
+using CalledEvents = std::vector<const journal::JournalEvent*>;
 
 bool AnyOther(const Mismatch& mismatch, auto differs) {
   const journal::JournalEvent& first = *mismatch.parties.front().event;
@@ -34,8 +34,8 @@ bool SomebodyLeft(const Situation& situation, const Mismatch& mismatch) {
 }
 
 // What a party's ranks entered from the position on, as far as the furthest of them came.
-Calls CallsFrom(const Situation& situation, const Mismatch& mismatch,
-                const Mismatch::Party& party) {
+CalledEvents CallsFrom(const Situation& situation, const Mismatch& mismatch,
+                       const Mismatch::Party& party) {
   const auto track_of = [&](std::size_t member) {
     return situation.views[member].On(mismatch.group);
   };
@@ -44,7 +44,7 @@ Calls CallsFrom(const Situation& situation, const Mismatch& mismatch,
       [&](std::size_t a, std::size_t b) { return track_of(a)->started < track_of(b)->started; });
   const Track& track = *track_of(furthest);
   const auto& events = situation.views[furthest].evidence->journal.events;
-  Calls calls;
+  CalledEvents calls;
   for (std::size_t i = track.begin; i < events.size(); ++i) {
     const journal::JournalEvent& event = events[i];
     const bool next = IsOn(track, event) && event.sequence == mismatch.sequence + calls.size();
@@ -54,7 +54,7 @@ Calls CallsFrom(const Situation& situation, const Mismatch& mismatch,
 }
 
 // The one is the other with a call more in front.
-bool HasOneMore(const Calls& one, const Calls& other) {
+bool HasOneMore(const CalledEvents& one, const CalledEvents& other) {
   if (one.size() < 2 || other.empty()) return false;
   const auto end = std::min(one.end(), one.begin() + 1 + std::ssize(other));
   return std::equal(one.begin() + 1, end, other.begin(),
@@ -64,8 +64,8 @@ bool HasOneMore(const Calls& one, const Calls& other) {
 // One party called one operation more than the other: from there on each call meets the next one.
 // Where the end is no such meeting, the others did not come to the last call of that party.
 bool OutOfStep(const Situation& situation, const Mismatch& mismatch, bool meets) {
-  const Calls a = CallsFrom(situation, mismatch, mismatch.parties[0]);
-  const Calls b = CallsFrom(situation, mismatch, mismatch.parties[1]);
+  const CalledEvents a = CallsFrom(situation, mismatch, mismatch.parties[0]);
+  const CalledEvents b = CallsFrom(situation, mismatch, mismatch.parties[1]);
   return ((meets || a.size() >= b.size()) && HasOneMore(a, b)) ||
          ((meets || b.size() >= a.size()) && HasOneMore(b, a));
 }
@@ -92,7 +92,7 @@ bool EndedRanks(const Situation& situation, const Finding& end) {
 
 bool MayFollow(const Situation& situation, const Mismatch& mismatch, const Finding& end) {
   const FindingCause& cause = end.cause;
-  // Calls that differ and are queued behind a ring show how the order came about.
+  // CalledEvents that differ and are queued behind a ring show how the order came about.
   if (!SomebodyLeft(situation, mismatch))
     return cause == Cause::kOrderInversion || cause == Cause::kUnknown;
   if (cause == Cause::kRankKilled || cause == Cause::kRankStopped) return false;

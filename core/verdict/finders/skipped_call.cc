@@ -29,13 +29,14 @@ bool LeftBefore(const RankView& view, int group, std::uint64_t sequence) {
 
 // Of one group: who calls what only a minority calls, while all others have left, and the furthest
 // call of anybody else.
-struct Calls {
+struct MembersCalls {
   std::vector<std::size_t> surplus;
   const journal::JournalEvent* furthest_surplus = nullptr;
   const journal::JournalEvent* furthest = nullptr;
 };
 
-Calls CallsOn(const Situation& situation, std::size_t g, const std::vector<std::size_t>& callers) {
+MembersCalls CallsOn(const Situation& situation, std::size_t g,
+                     const std::vector<std::size_t>& callers) {
   const Group& group = situation.groups[g];
   std::vector<std::uint64_t> left_at;  // first operation not completed, of those that left
   for (const std::size_t i : group.members) {
@@ -45,7 +46,7 @@ Calls CallsOn(const Situation& situation, std::size_t g, const std::vector<std::
     if (track != nullptr || view.complete()) left_at.push_back(track == nullptr ? 0 : track->next);
   }
   std::sort(left_at.begin(), left_at.end());
-  Calls calls;
+  MembersCalls calls;
   for (const std::size_t i : callers) {
     const journal::JournalEvent* const call = CallOf(situation.views[i]);
     const auto left = std::upper_bound(left_at.begin(), left_at.end(), call->sequence);
@@ -58,7 +59,7 @@ Calls CallsOn(const Situation& situation, std::size_t g, const std::vector<std::
   return calls;
 }
 
-std::vector<Calls> CallsOf(const Situation& situation) {
+std::vector<MembersCalls> CallsOf(const Situation& situation) {
   std::vector<std::vector<std::size_t>> callers(situation.groups.size());
   for (std::size_t i = 0; i < situation.views.size(); ++i) {
     const RankView& view = situation.views[i];
@@ -67,14 +68,15 @@ std::vector<Calls> CallsOf(const Situation& situation) {
     if (track == nullptr || track->group == kUnknownGroup) continue;
     callers[static_cast<std::size_t>(track->group)].push_back(i);
   }
-  std::vector<Calls> calls;
+  std::vector<MembersCalls> calls;
   for (std::size_t g = 0; g < callers.size(); ++g) {
     calls.push_back(CallsOn(situation, g, callers[g]));
   }
   return calls;
 }
 
-Headline HeadlineOf(const Situation& situation, const Calls& calls, const std::vector<int>& left) {
+Headline HeadlineOf(const Situation& situation, const MembersCalls& calls,
+                    const std::vector<int>& left) {
   Views callers;
   for (const std::size_t i : calls.surplus) callers.push_back(&situation.views[i]);
   return Headline(fmt::format("{} {} {}", Who(callers), callers.size() == 1 ? "calls" : "call",
@@ -87,7 +89,7 @@ Headline HeadlineOf(const Situation& situation, const Calls& calls, const std::v
 
 std::vector<bool> FindMissed(const Situation& situation) {
   std::vector<bool> missed(situation.views.size());
-  const std::vector<Calls> calls = CallsOf(situation);
+  const std::vector<MembersCalls> calls = CallsOf(situation);
   for (std::size_t g = 0; g < calls.size(); ++g) {
     if (calls[g].furthest == nullptr) continue;
     for (const std::size_t i : situation.groups[g].members) {
@@ -100,9 +102,9 @@ std::vector<bool> FindMissed(const Situation& situation) {
 
 std::vector<Finding> FindSurplus(const Situation& situation) {
   std::vector<Finding> findings;
-  const std::vector<Calls> all = CallsOf(situation);
+  const std::vector<MembersCalls> all = CallsOf(situation);
   for (std::size_t g = 0; g < all.size(); ++g) {
-    const Calls& calls = all[g];
+    const MembersCalls& calls = all[g];
     if (calls.surplus.empty()) continue;
     Finding finding;
     finding.cause = Cause::kCollectiveMismatch;

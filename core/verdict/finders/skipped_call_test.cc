@@ -22,7 +22,7 @@ collective::Operation Reduce(int root) {
   return {.collective = collective::Collective::kReduce, .count = 4, .root = root};
 }
 
-Judgement JudgeOn(const char* backend, const std::vector<RankEvidence>& evidence) {
+Judgement JudgeOneStreamOn(const char* backend, const std::vector<RankEvidence>& evidence) {
   Setting setting;
   setting.deadline_seconds = kDeadline;
   setting.backend = backend;
@@ -38,8 +38,8 @@ Outcome OutcomeOf(const Judgement& judgement, int rank) {
 
 TEST(Rooted, AReduceWaitsForAllOnlyAtItsRoot) {
   const auto at = [](const char* backend) {
-    return JudgeOn(backend, {History(0).Enters(Reduce(2)), History(1).Exited(3),
-                             History(2).Enters(Reduce(2))});
+    return JudgeOneStreamOn(backend, {History(0).Enters(Reduce(2)), History(1).Exited(3),
+                                      History(2).Enters(Reduce(2))});
   };
   for (const char* backend : {"nccl", "mpi"}) {
     const Judgement judgement = at(backend);
@@ -54,20 +54,22 @@ TEST(Rooted, AReduceWaitsForAllOnlyAtItsRoot) {
 TEST(Rooted, ABroadcastWaitsForItsRootOnly) {
   for (const char* backend : {"nccl", "mpi", "gloo"}) {
     SCOPED_TRACE(backend);
-    const Judgement leaf = JudgeOn(backend, {History(0).Enters(Broadcast(0)), History(1).Exited(3),
-                                             History(2).Enters(Broadcast(0))});
+    const Judgement leaf = JudgeOneStreamOn(
+        backend,
+        {History(0).Enters(Broadcast(0)), History(1).Exited(3), History(2).Enters(Broadcast(0))});
     EXPECT_EQ(leaf.findings.at(0).cause, Cause::kRankExited);
     EXPECT_EQ(OutcomeOf(leaf, 0), Outcome::kFinished);
     EXPECT_EQ(OutcomeOf(leaf, 2), Outcome::kFinished);
-    const Judgement root = JudgeOn(backend, {History(0).Exited(3), History(1).Enters(Broadcast(0)),
-                                             History(2).Enters(Broadcast(0))});
+    const Judgement root = JudgeOneStreamOn(
+        backend,
+        {History(0).Exited(3), History(1).Enters(Broadcast(0)), History(2).Enters(Broadcast(0))});
     EXPECT_EQ(OutcomeOf(root, 1), Outcome::kHung);
     EXPECT_THAT(root.outcomes.at(1).evidence, HasSubstr("waiting for rank 0"));
   }
   // Of two ranks gloo's root has the other as its child, and waits for it.
   const std::vector<RankEvidence> two = {History(0).Enters(Broadcast(0)), History(1).Exited(3)};
-  EXPECT_EQ(OutcomeOf(JudgeOn("gloo", two), 0), Outcome::kHung);
-  EXPECT_EQ(OutcomeOf(JudgeOn("mpi", two), 0), Outcome::kFinished);
+  EXPECT_EQ(OutcomeOf(JudgeOneStreamOn("gloo", two), 0), Outcome::kHung);
+  EXPECT_EQ(OutcomeOf(JudgeOneStreamOn("mpi", two), 0), Outcome::kFinished);
 }
 
 TEST(Rooted, ARootThatWaitsElsewhereIsAProof) {
@@ -86,14 +88,14 @@ TEST(Rooted, ARootThatWaitsElsewhereIsAProof) {
 TEST(Rooted, ABroadcastBesideABarrierHangsOnlyWithItsRoot) {
   // gloo: rank 2 calls a barrier; the root has not come yet, and will serve rank 0.
   const Judgement open =
-      JudgeOn("gloo", {History(0).Enters(Broadcast(1)), History(1), History(2).Enters(Barrier()),
-                       History(3).Enters(Broadcast(1))});
+      JudgeOneStreamOn("gloo", {History(0).Enters(Broadcast(1)), History(1),
+                                History(2).Enters(Barrier()), History(3).Enters(Broadcast(1))});
   EXPECT_EQ(open.findings.at(0).cause, Cause::kCollectiveMismatch);
   EXPECT_EQ(OutcomeOf(open, 0), Outcome::kFinished);
   EXPECT_EQ(OutcomeOf(open, 2), Outcome::kHung);
   const Judgement root =
-      JudgeOn("gloo", {History(0).Enters(Broadcast(2)), History(1), History(2).Enters(Barrier()),
-                       History(3).Enters(Broadcast(2))});
+      JudgeOneStreamOn("gloo", {History(0).Enters(Broadcast(2)), History(1),
+                                History(2).Enters(Barrier()), History(3).Enters(Broadcast(2))});
   EXPECT_EQ(OutcomeOf(root, 0), Outcome::kHung);
 }
 
@@ -105,7 +107,7 @@ TEST(Effect, CallsWithoutElementsMayPass) {
   EXPECT_EQ(EffectOf(SemanticsOf("gloo"), AllReduce(1), gather), Effect::kStops);
   // gloo does not count the first call of rank 1, so that the two meet in its second.
   const Judgement judgement =
-      JudgeOn("gloo", {History(0).Enters(gather), History(1).Does(empty).Enters(gather)});
+      JudgeOneStreamOn("gloo", {History(0).Enters(gather), History(1).Does(empty).Enters(gather)});
   EXPECT_EQ(judgement.findings.at(0).cause, Cause::kCollectiveMismatch);
   EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kFinished, Outcome::kFinished));
 }
@@ -116,7 +118,7 @@ TEST(Missed, WhoLeftBeforeOthersFailed) {
     return History(rank).Does(AllReduce(), 2).FailsIn(AllReduce()).Reports("Connection closed");
   };
   const Judgement judgement =
-      JudgeOn("gloo", {told(0), History(1).Does(AllReduce(), 2).Leaves(0), told(2)});
+      JudgeOneStreamOn("gloo", {told(0), History(1).Does(AllReduce(), 2).Leaves(0), told(2)});
   ASSERT_EQ(judgement.findings.size(), 1u);
   EXPECT_EQ(judgement.findings[0].cause, Cause::kRankExited);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
@@ -124,7 +126,7 @@ TEST(Missed, WhoLeftBeforeOthersFailed) {
               ElementsAre(Outcome::kFailed, Outcome::kFinished, Outcome::kFailed));
   // The nearest innocent: it did all that the others did.
   const Judgement other =
-      JudgeOn("gloo", {told(0), History(1).Does(AllReduce(), 3).Leaves(0), told(2)});
+      JudgeOneStreamOn("gloo", {told(0), History(1).Does(AllReduce(), 3).Leaves(0), told(2)});
   EXPECT_EQ(other.findings.at(0).cause, Cause::kRankFailed);
   EXPECT_THAT(other.findings[0].culprits, ElementsAre(0, 2));
 }
@@ -134,7 +136,7 @@ TEST(Missed, OneCallMoreThanMostIsTheCallersFault) {
   const auto calls = [](int rank) {
     return History(rank).Does(AllReduce(), 2).Enters(AllReduce());
   };
-  const Judgement judgement = JudgeOn("mpi", {done(0), done(1), calls(2)});
+  const Judgement judgement = JudgeOneStreamOn("mpi", {done(0), done(1), calls(2)});
   ASSERT_EQ(judgement.findings.size(), 1u);
   const Finding& finding = judgement.findings[0];
   EXPECT_EQ(finding.cause, Cause::kCollectiveMismatch);
@@ -145,15 +147,16 @@ TEST(Missed, OneCallMoreThanMostIsTheCallersFault) {
   EXPECT_THAT(OutcomesOf(judgement),
               ElementsAre(Outcome::kFinished, Outcome::kFinished, Outcome::kHung));
   // As many left as call it: nobody is outvoted.
-  const Judgement half = JudgeOn("mpi", {done(0), calls(1)});
+  const Judgement half = JudgeOneStreamOn("mpi", {done(0), calls(1)});
   EXPECT_EQ(half.findings.at(0).cause, Cause::kRankExited);
   EXPECT_THAT(half.findings[0].culprits, ElementsAre(0));
   // Who has not said yet is no voter.
-  const Judgement early = JudgeOn("mpi", {done(0), History(1).Does(AllReduce(), 2), calls(2)});
+  const Judgement early =
+      JudgeOneStreamOn("mpi", {done(0), History(1).Does(AllReduce(), 2), calls(2)});
   EXPECT_EQ(early.findings.at(0).cause, Cause::kRankExited);
   // On its way out of the collective that the others completed.
   const Judgement way =
-      JudgeOn("mpi", {done(0), done(1), History(2).Does(AllReduce()).Enters(AllReduce())});
+      JudgeOneStreamOn("mpi", {done(0), done(1), History(2).Does(AllReduce()).Enters(AllReduce())});
   EXPECT_THAT(way.findings, IsEmpty());
 }
 

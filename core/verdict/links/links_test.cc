@@ -22,7 +22,7 @@ std::string Endpoint(int rank, int peer) {
 
 // Four ranks in the 50th all-reduce, silent beyond the deadline, every pair connected, 1000 bytes
 // each way.
-std::vector<RankEvidence> Mesh() {
+std::vector<RankEvidence> QuietMesh() {
   std::vector<RankEvidence> ranks;
   for (int rank = 0; rank < kRanks; ++rank) {
     RankEvidence evidence = At50(rank).Silent(6);
@@ -48,7 +48,7 @@ TEST(Links, TheOneThatHoldsBytesIsNamedWhicheverItIs) {
   for (int from = 0; from < kRanks; ++from) {
     for (int to = 0; to < kRanks; ++to) {
       if (from == to) continue;
-      std::vector<RankEvidence> ranks = Mesh();
+      std::vector<RankEvidence> ranks = QuietMesh();
       SocketOf(ranks, from, to).written += 48;
       const Judgement judgement = JudgeAll(ranks);
       ASSERT_EQ(judgement.findings.size(), 1u);
@@ -63,7 +63,7 @@ TEST(Links, TheOneThatHoldsBytesIsNamedWhicheverItIs) {
 }
 
 TEST(Links, AReaderThatDoesNotReadIsNotItsLink) {
-  std::vector<RankEvidence> ranks = Mesh();
+  std::vector<RankEvidence> ranks = QuietMesh();
   SocketOf(ranks, 0, 1).written += 100'000;
   SocketOf(ranks, 1, 0).unread = 400;
   const Judgement judgement = JudgeAll(ranks);
@@ -74,7 +74,7 @@ TEST(Links, AReaderThatDoesNotReadIsNotItsLink) {
 }
 
 TEST(Links, NothingOnTheWayNamesNoLinkAndNoSilenceNoStall) {
-  std::vector<RankEvidence> ranks = Mesh();
+  std::vector<RankEvidence> ranks = QuietMesh();
   EXPECT_THAT(JudgeAll(ranks).findings.at(0).culprits, IsEmpty());
   SocketOf(ranks, 2, 3).written += 48;
   for (RankEvidence& rank : ranks) rank.seconds_silent = 1;
@@ -82,7 +82,7 @@ TEST(Links, NothingOnTheWayNamesNoLinkAndNoSilenceNoStall) {
 }
 
 TEST(Links, ABusyRankIsToBlameAndNoLink) {
-  std::vector<RankEvidence> ranks = Mesh();
+  std::vector<RankEvidence> ranks = QuietMesh();
   const std::vector<TcpSocket> sockets = ranks[2].sockets;
   ranks[2] = After49(2).Silent(6);
   ranks[2].sockets = sockets;
@@ -104,7 +104,7 @@ RankEvidence Fails(const RankEvidence& with_sockets, const std::string& error) {
 }
 
 TEST(Links, OfABrokenOneBothEndsTell) {
-  std::vector<RankEvidence> ranks = Mesh();
+  std::vector<RankEvidence> ranks = QuietMesh();
   ranks[1] =
       Fails(ranks[1], "[pair.cc:598] Read error [127.0.0.1]:48911: Connection reset by peer");
   ranks[3] = Fails(ranks[3], "[pair.cc:598] Read error [127.0.0.1]:4013: Connection reset by peer");
@@ -122,7 +122,7 @@ TEST(Links, OfABrokenOneBothEndsTell) {
 
 TEST(Links, OneThatWasResetWhileBothLiveBroke) {
   const std::string reset = "Read error [127.0.0.1]:4013: Connection reset by peer";
-  std::vector<RankEvidence> ranks = Mesh();
+  std::vector<RankEvidence> ranks = QuietMesh();
   ranks[3] = Fails(ranks[3], reset);
   ranks[2] = Fails(ranks[2], "Connection closed by peer [127.0.0.1]:4032");
   const Judgement judgement = JudgeAll(ranks);
@@ -134,12 +134,12 @@ TEST(Links, OneThatWasResetWhileBothLiveBroke) {
 }
 
 TEST(Links, OneSidedErrorsAreNoBrokenLink) {
-  std::vector<RankEvidence> ranks = Mesh();
+  std::vector<RankEvidence> ranks = QuietMesh();
   ranks[1] = Fails(ranks[1], "the program raised an exception");
   ranks[3] = Fails(ranks[3], "Connection closed by peer [127.0.0.1]:4013");
   EXPECT_THAT(JudgeAll(ranks).findings.at(0).message, Not(HasSubstr("link")));
   // Nor is an endpoint that two hosts have, or rubbish.
-  ranks = Mesh();
+  ranks = QuietMesh();
   for (const int rank : {1, 3}) {
     ranks[static_cast<std::size_t>(rank)] = Fails(ranks[static_cast<std::size_t>(rank)],
                                                   "error [127.0.0.1]:9: 1.2.3.4:x [127.0.0.1]: .");

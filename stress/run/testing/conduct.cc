@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/verdict/history.h"
 #include "stress/cases/assess.h"
 #include "stress/cases/catalogue.h"
 #include "stress/run/case_options.h"
@@ -153,6 +154,16 @@ coordinator::ScriptStep Connected(int rank, int generation, double at_seconds) {
 
 coordinator::ScriptStep Fired(int rank, int fault) {
   return coordinator::Said(rank, kFiredMessage, fmt::format("{}", fault));
+}
+
+coordinator::ScriptStep Quiet(int rank) {
+  return coordinator::Of(coordinator::EventKind::kQuiet, rank);
+}
+
+coordinator::ScriptStep Terminate() { return coordinator::Of(coordinator::EventKind::kTerminate); }
+
+coordinator::ScriptStep BothDone() {
+  return coordinator::Ranks({verdict::After49(0).Leaves(0), verdict::After49(1).Leaves(0)});
 }
 
 }  // namespace lockstep::stress::run

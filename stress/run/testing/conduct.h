@@ -38,6 +38,14 @@ coordinator::ScriptStep Connecting(int rank, int generation, int place, int size
 coordinator::ScriptStep Connected(int rank, int generation, double at_seconds);
 coordinator::ScriptStep Fired(int rank, int fault);
 
+// What a gloo rank says whose peer is gone.
+inline constexpr char kClosed[] = "gloo: Connection closed by peer";
+
+// What agents say: a silent rank; SIGTERM of the launcher; both ranks after their 50 iterations.
+coordinator::ScriptStep Quiet(int rank);
+coordinator::ScriptStep Terminate();
+coordinator::ScriptStep BothDone();
+
 }  // namespace lockstep::stress::run
 
 #endif  // LOCKSTEP_STRESS_RUN_TESTING_CONDUCT_H_
