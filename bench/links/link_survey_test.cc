@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -93,6 +94,7 @@ TEST(LinkSurvey, WhatIsNotSlowAgainIsUnsteadyAndNoFinding) {
   EXPECT_THAT(run.judgement.findings, IsEmpty());
   EXPECT_EQ(run.links->pairs[0].standing, "unsteady");
   EXPECT_THAT(DescribeLinks(run), HasSubstr("(1 only once)"));
+  EXPECT_LT(std::ranges::count(DescribeLinks(run), ' '), 24);  // with PASS: 25 words
 }
 
 TEST(LinkSurvey, RanksOfAHostAreJudgedTogetherAndItsOwnPairsOnlyOnGpus) {
