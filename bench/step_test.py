@@ -166,7 +166,7 @@ class StepTest(unittest.TestCase):
             if any(row["interval_low"] > 1 and row["ratio"] >= 1.01 for row in effects.values()):
                 words = "times faster than"
             elif any(row["interval_high"] < 1.5 * row["interval_low"] for row in effects.values()):
-                words = "nothing is to be gained"
+                words = "keep the defaults: "
             else:
                 words = "undecided after "
             self.assertIn(words, advice)

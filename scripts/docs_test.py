@@ -25,7 +25,7 @@ LETTERS = {"-h": "--help", "-b": "--minbytes", "-e": "--maxbytes", "-i": "--step
            "-f": "--stepfactor", "-n": "--iters", "-w": "--warmup_iters", "-c": "--check",
            "-o": "--op", "-d": "--datatype", "-r": "--root", "-z": "--blocking",
            "-T": "--timeout"}
-MOST_WORDS = 35          # of a sentence
+MOST_WORDS = 25          # of a sentence
 MOST_MEDIAN_WORDS = 16   # of the README's sentences
 MOST_README_LINES = 150
 PROGRAMS = [[path] for path in sorted(glob.glob("bench/bench_*"))] + [["stress/stress"],

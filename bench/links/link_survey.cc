@@ -184,23 +184,18 @@ std::string DescribeLinks(const results::store::Run& run) {
   }
   if (busy > 0) {
     return fmt::format(
-        "the hosts are too busy to judge {} of {} links: their ranks waited for a processor in "
-        "nearly all rounds; see what else runs there, start fewer ranks than processors, or give "
-        "more time with --time-budget",
+        "the hosts are too busy to judge {} of {} links: ranks waited for processors; stop other "
+        "jobs, start fewer ranks, or raise --time-budget",
         busy, links.pairs.size());
   }
   if (latencies.empty() || rates.empty()) return "no pair was measured";
-  std::string text = fmt::format(
-      "{} of {} pairs measured, no wrong element: half round trip {} ({} to {}), {:.3g} GB/s "
-      "({:.3g} "
-      "to {:.3g})",
-      latencies.size(), links.pairs.size(), FormatDuration(stats::Median(latencies)),
-      FormatDuration(*std::min_element(latencies.begin(), latencies.end())),
-      FormatDuration(*std::max_element(latencies.begin(), latencies.end())), stats::Median(rates),
-      *std::min_element(rates.begin(), rates.end()), *std::max_element(rates.begin(), rates.end()));
-  if (judged == 0) return text + "; none is judged: that takes links between at least 3 hosts";
-  text += fmt::format("; none of {} judged ones is slow", judged);
-  if (unsteady > 0) text += fmt::format(" ({} looked so, but not when measured again)", unsteady);
+  std::string text =
+      fmt::format("{} of {} pairs, no wrong element: half round trip {}, {:.3g} GB/s (medians)",
+                  latencies.size(), links.pairs.size(), FormatDuration(stats::Median(latencies)),
+                  stats::Median(rates));
+  if (judged == 0) return text + "; none is judged: that takes 3 hosts";
+  text += fmt::format("; none of {} judged is slow", judged);
+  if (unsteady > 0) text += fmt::format(" ({} only once)", unsteady);
   return text;
 }
 

@@ -149,9 +149,8 @@ std::string NothingGained(const std::vector<const results::store::OptionEffect*>
   }
   if (known || std::ranges::all_of(effects, [](const auto* one) { return Slower(*one); })) {
     return fmt::format(
-        "nothing is to be gained: no option makes a step faster by 1 % or more, as far as {} "
-        "rounds tell; keep the defaults{}",
-        rounds, slower);
+        "keep the defaults: in {} rounds no option made a step faster by 1 % or more{}", rounds,
+        slower);
   }
   return fmt::format("undecided after {} round{}; best is {}; a longer --time-budget narrows it{}",
                      rounds, rounds == 1 ? "" : "s", TextOf(*best), slower);

@@ -60,12 +60,13 @@ std::string PrecisionClause(const results::store::Run& run, double precision, do
     needed += cost * ratio * ratio;
   }
   if (measured == 0) return "";
-  const std::string text = precise == measured ? fmt::format("; all to {:.3g} %", 100 * precision)
-                                               : fmt::format("; {} of {} to {:.3g} %", precise,
-                                                             measured, 100 * precision);
+  const std::string text =
+      precise == measured
+          ? fmt::format("; all precise to {:.3g} %", 100 * precision)
+          : fmt::format("; {} of {} precise to {:.3g} %", precise, measured, 100 * precision);
   const double seconds = MeasuredSeconds(run) / repetitions * needed / spent;
   if (precise == measured || !(seconds > 0 && seconds < kLongestSeconds)) return text;
-  return text + fmt::format(", all with --time-budget={}s", RoundedUp(seconds));
+  return text + fmt::format(" (for more: --time-budget={}s)", RoundedUp(seconds));
 }
 
 }  // namespace lockstep::bench::measure

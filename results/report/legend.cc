@@ -88,7 +88,7 @@ std::string NoLimit(const store::Run& run) {
   if (first.backend == "null") return "the backend null moves no data";
   if (first.ranks < 2) return "one rank has nobody to wait for";
   const std::string crowd = Crowd(run);
-  return crowd.empty() ? "this host's rates were not measured" : crowd + ", so no floors";
+  return crowd.empty() ? "the host was too busy to measure its rates" : crowd + ", so no floors";
 }
 
 std::string Limit(const store::Run& run) {

@@ -135,7 +135,7 @@ TEST(Table, WhyThereIsNoFloor) {
   for (store::CaseRecord& record : run.cases) record.summary.floor_ns = 0;
   EXPECT_THAT(FormatTable(run), HasSubstr("none: 3 ranks on 2 processors, so no floors\n"));
   run.environment.resize(4);
-  EXPECT_THAT(FormatTable(run), HasSubstr("none: this host's rates were not measured\n"));
+  EXPECT_THAT(FormatTable(run), HasSubstr("none: the host was too busy to measure its rates\n"));
   run.cases[0].backend = "null";
   EXPECT_THAT(FormatTable(run), HasSubstr("none: the backend null moves no data\n"));
   run.cases[0].device = "cuda";

@@ -199,8 +199,8 @@ Grid EffectGrid(const store::Run& run, NameStyle names) {
   Grid grid;
   grid.AddColumn("case", kLeft);
   grid.AddColumn("option", kLeft);
-  grid.AddColumn("beside", kLeft);
-  for (const char* title : {"times", "95 %", "rounds"}) grid.AddColumn(title, kRight);
+  grid.AddColumn("baseline", kLeft);
+  for (const char* title : {"ratio", "95 %", "rounds"}) grid.AddColumn(title, kRight);
   CaseRows rows(names, grid);
   for (const store::OptionEffect& e : run.effects) {
     const bool known = std::isfinite(e.interval_low) && std::isfinite(e.interval_high);
@@ -218,7 +218,7 @@ std::string FormatEffects(const store::Run& run, NameStyle names, Columns column
   const Grid grid = EffectGrid(run, names);
   std::string text;
   if (!grid.empty()) {
-    text += "\nWhat the options do: so many times as long, in rounds that visited both\n" +
+    text += "\nEffects of options: time over that of the baseline, in rounds with both\n" +
             grid.Format(columns == Columns::kFew ? kNarrow : Grid::kAny);
   }
   if (run.recommendation.empty()) return text;

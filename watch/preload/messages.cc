@@ -1,5 +1,5 @@
-// Point-to-point: blocking in all modes, posted, prepared, probes. A status is always asked for,
-// because a wildcard receive says only there which message it took.
+// Point-to-point: MPI_Send in all modes, MPI_Isend, MPI_Send_init, MPI_Recv, MPI_Probe. A status is
+// always asked for, because a wildcard receive says only there which message it took.
 #include "watch/preload/watched.h"
 
 #define LOCKSTEP_SEND(NAME, FLAGS)                                                              \
