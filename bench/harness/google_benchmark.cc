@@ -9,11 +9,15 @@
 #include <cmath>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <sstream>
+
+#include "results/report/exports/exports.h"
+#include "results/report/exports/sample_times.h"
 
 namespace lockstep::bench::harness {
 namespace {
+
+namespace exports = results::report::exports;
 
 // Swallows everything: the selection pass reports nothing.
 class SilentReporter : public benchmark::BenchmarkReporter {
@@ -86,25 +90,6 @@ Status Initialize(const std::string& program, const std::vector<std::string>& fl
 // The finished samples of one case, one entry a repetition.
 using Repetitions = std::vector<const results::store::CaseRecord*>;
 
-double MeanNs(const results::store::CaseRecord& record) {
-  const results::store::Samples& samples = record.samples;
-  const auto ranks = static_cast<std::size_t>(samples.ranks);
-  double sum = 0;
-  std::int64_t rows = 0;
-  for (std::size_t row = 0; row < samples.round.size(); ++row) {
-    std::int64_t longest = 0;
-    bool complete = true;
-    for (std::size_t k = row * ranks; k < (row + 1) * ranks; ++k) {
-      complete = complete && samples.exit_ns[k] != results::store::Samples::kNoTime;
-      longest = std::max(longest, samples.exit_ns[k] - samples.entry_ns[k]);
-    }
-    if (!complete) continue;
-    sum += static_cast<double>(longest);
-    ++rows;
-  }
-  return rows == 0 ? 0 : sum / static_cast<double>(rows);
-}
-
 void Replay(benchmark::State& state, const results::store::CaseRecord& record) {
   if (record.summary.iterations == 0) {
     const auto& findings = record.judgement.findings;
@@ -113,16 +98,10 @@ void Replay(benchmark::State& state, const results::store::CaseRecord& record) {
     state.SkipWithError(why.c_str());
     return;
   }
-  const double seconds = MeanNs(record) * 1e-9;
+  const double rows = static_cast<double>(exports::SlowestNs(record.samples).size());
+  const double seconds = rows == 0 ? 0 : exports::MeasuredNs(record.samples) / rows * 1e-9;
   for ([[maybe_unused]] auto _ : state) state.SetIterationTime(seconds);
-  const results::store::Summary& summary = record.summary;
-  for (const auto& [name, value] : {std::pair{"median_ns", summary.median_ns},
-                                    {"p99_ns", summary.p99_ns},
-                                    {"max_ns", summary.max_ns},
-                                    {"algbw_GBps", summary.algorithm_gbps},
-                                    {"busbw_GBps", summary.bus_gbps},
-                                    {"percent_of_limit", summary.percent_of_limit},
-                                    {"wrong", static_cast<double>(summary.wrong_elements)}}) {
+  for (const auto& [name, value] : exports::GoogleBenchmarkCounters(record.summary)) {
     if (std::isfinite(value)) state.counters[name] = value;
   }
 }

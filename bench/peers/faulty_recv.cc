@@ -17,21 +17,19 @@ using lockstep::bench::peers::TextFrom;
 
 extern "C" int MPI_Recv(void* data, int count, MPI_Datatype type, int source, int tag,
                         MPI_Comm comm, MPI_Status* status) {
-  static const std::string kind = lockstep::bench::peers::TextFrom("FAULTY_KIND");
-  static const double faulty_call = lockstep::bench::peers::NumberFrom("FAULTY_CALL", 50);
+  static const std::string kind = TextFrom("FAULTY_KIND");
+  static const double faulty_call = NumberFrom("FAULTY_CALL", 50);
   static int calls = 0;
   static int rank = -1;
   static bool done = false;
   if (rank < 0) PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   ++calls;
-  const bool now =
-      rank == lockstep::bench::peers::NumberFrom("FAULTY_RANK", 1) && calls >= faulty_call;
+  const bool now = rank == NumberFrom("FAULTY_RANK", 1) && calls >= faulty_call;
   if (now && kind == "hang") {
     for (;;) pause();
   }
   const int code = PMPI_Recv(data, count, type, source, tag, comm, status);
-  if (now && kind == "sleep" && source == lockstep::bench::peers::NumberFrom("FAULTY_PEER", 0))
-    usleep(2000);
+  if (now && kind == "sleep" && source == NumberFrom("FAULTY_PEER", 0)) usleep(2000);
   if (now && kind == "flip" && count > 8 && !done) {
     static_cast<std::uint8_t*>(data)[count / 2] ^= 4;
     done = true;

@@ -19,8 +19,8 @@ constexpr double kAwakeUs = 300;  // a sleep can be so much longer than it was a
 }  // namespace
 
 extern "C" int MPI_Barrier(MPI_Comm comm) {
-  static const double late_s = lockstep::bench::peers::NumberFrom("LATE_US", 5000) * 1e-6;
-  static const int late_rank = static_cast<int>(lockstep::bench::peers::NumberFrom("LATE_RANK", 1));
+  static const double late_s = NumberFrom("LATE_US", 5000) * 1e-6;
+  static const int late_rank = static_cast<int>(NumberFrom("LATE_RANK", 1));
   static int rank = -1;
   if (rank < 0) PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   const int code = PMPI_Barrier(comm);

@@ -12,8 +12,8 @@ using lockstep::bench::peers::NumberFrom;
 
 extern "C" int MPI_Allreduce(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op,
                              MPI_Comm comm) {
-  static const double part = lockstep::bench::peers::NumberFrom("SLOW_PERCENT", 5) / 100;
-  static const int slow_rank = static_cast<int>(lockstep::bench::peers::NumberFrom("SLOW_RANK", 1));
+  static const double part = NumberFrom("SLOW_PERCENT", 5) / 100;
+  static const int slow_rank = static_cast<int>(NumberFrom("SLOW_RANK", 1));
   static int rank = -1;
   if (rank < 0) PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   const double entered = PMPI_Wtime();

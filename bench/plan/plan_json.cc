@@ -58,14 +58,12 @@ Result<PlannedModel> ModelFrom(const Json& json) {
 }
 
 Json ToJson(const collective::Operation& operation) {
-  Json json;
-  json["collective"] = collective::NameOf(operation.collective);
-  json["type"] = collective::NameOf(operation.type);
-  json["reduction"] = collective::NameOf(operation.reduction);
-  json["blocking"] = operation.blocking == collective::Blocking::kBlocking;
-  json["count"] = operation.count;
-  json["root"] = operation.root;
-  return json;
+  return {{"collective", collective::NameOf(operation.collective)},
+          {"type", collective::NameOf(operation.type)},
+          {"reduction", collective::NameOf(operation.reduction)},
+          {"blocking", operation.blocking == collective::Blocking::kBlocking},
+          {"count", operation.count},
+          {"root", operation.root}};
 }
 
 Result<collective::Operation> OperationFrom(const Json& json) {
@@ -118,8 +116,7 @@ class Reader {
   const Json& json_;
 };
 
-template <typename Fields, typename C>
-void DescribeCase(Fields& fields, C& planned) {
+void DescribeCase(auto& fields, auto& planned) {
   fields("name", planned.name);
   fields("in_place", planned.in_place);
   fields("model", planned.model);
@@ -139,8 +136,7 @@ void DescribeCase(Fields& fields, C& planned) {
   fields("settings", planned.settings);
 }
 
-template <typename Fields, typename P>
-void DescribePlan(Fields& fields, P& plan) {
+void DescribePlan(auto& fields, auto& plan) {
   fields("world_size", plan.world_size);
   fields("backend", plan.backend);
   fields("iterations", plan.iterations);
@@ -157,8 +153,7 @@ void DescribePlan(Fields& fields, P& plan) {
   fields("memory_bytes", plan.memory_bytes);
 }
 
-template <typename Fields, typename N>
-void DescribeNccl(Fields& fields, N& nccl) {
+void DescribeNccl(auto& fields, auto& nccl) {
   fields("library", nccl.library);
   fields("ranks_per_gpu", nccl.ranks_per_gpu);
   fields("register", nccl.registers);

@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include <array>
 #include <cstring>
 
 namespace lockstep::results::store {
@@ -26,6 +27,14 @@ hdf5::Handle TextType(std::size_t bytes) {
   H5Tset_strpad(type.get(), bytes == H5T_VARIABLE ? H5T_STR_NULLTERM : H5T_STR_NULLPAD);
   H5Tset_cset(type.get(), H5T_CSET_UTF8);
   return type;
+}
+
+// `of_numbers`: the types of Value's numbers in their order, and what its bool is made of.
+hdf5::Handle TypeOf(const Value& like, std::size_t text_bytes,
+                    const std::array<hid_t, 5>& of_numbers) {
+  if (std::holds_alternative<std::string>(like)) return TextType(text_bytes);
+  const hid_t type = of_numbers[like.index()];
+  return std::holds_alternative<bool>(like) ? BoolType(type) : Copy(type);
 }
 
 // Whether a stored type can become a value of the alternative of `like` without loss of meaning.
@@ -83,37 +92,14 @@ bool Read(hid_t attribute, hid_t stored, Value& value) {
 }  // namespace
 
 hdf5::Handle FileType(const Value& like, std::size_t text_bytes) {
-  switch (like.index()) {
-    case 0:
-      return Copy(H5T_STD_I32LE);
-    case 1:
-      return Copy(H5T_STD_I64LE);
-    case 2:
-      return Copy(H5T_STD_U64LE);
-    case 3:
-      return Copy(H5T_IEEE_F64LE);
-    case 4:
-      return BoolType(H5T_STD_I8LE);
-    default:
-      return TextType(text_bytes);
-  }
+  return TypeOf(like, text_bytes,
+                {H5T_STD_I32LE, H5T_STD_I64LE, H5T_STD_U64LE, H5T_IEEE_F64LE, H5T_STD_I8LE});
 }
 
 hdf5::Handle MemoryType(const Value& like, std::size_t text_bytes) {
-  switch (like.index()) {
-    case 0:
-      return Copy(H5T_NATIVE_INT32);
-    case 1:
-      return Copy(H5T_NATIVE_INT64);
-    case 2:
-      return Copy(H5T_NATIVE_UINT64);
-    case 3:
-      return Copy(H5T_NATIVE_DOUBLE);
-    case 4:
-      return BoolType(H5T_NATIVE_INT8);
-    default:
-      return TextType(text_bytes);
-  }
+  return TypeOf(
+      like, text_bytes,
+      {H5T_NATIVE_INT32, H5T_NATIVE_INT64, H5T_NATIVE_UINT64, H5T_NATIVE_DOUBLE, H5T_NATIVE_INT8});
 }
 
 void AttributeSink::Put(const char* name, const Value& value, const char* units) {

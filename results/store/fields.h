@@ -17,6 +17,10 @@
 
 namespace lockstep::results::store {
 
+// What a description takes: the record, const when it is written.
+template <typename T, typename Record>
+concept Is = std::is_same_v<std::remove_const_t<T>, Record>;
+
 // What an attribute or a cell of a table holds. Enumerators are stored by name.
 using Value = std::variant<std::int32_t, std::int64_t, std::uint64_t, double, bool, std::string>;
 

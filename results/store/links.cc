@@ -17,8 +17,7 @@
 namespace lockstep::results::store {
 namespace {
 
-template <typename Fields, typename L>
-void DescribeLinks(Fields& fields, L& links) {
+void DescribeLinks(auto& fields, auto& links) {
   fields("bytes", links.bytes, "B");
   fields("slow_factor", links.slow_factor);
   fields("usual_latency_ns", links.usual_latency_ns, "ns");

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "core/hdf5/handle.h"
@@ -139,24 +140,39 @@ void ReadHistory(hid_t file, Run& run, hdf5::Trouble& trouble) {
   }
 }
 
-// Calls take(case, row) for the rows of a table that belong to a case of the run, and
-// take(nullptr, row) for those of the launch.
-template <typename Row, typename Take>
+// Calls take(case, record) for the rows of a table that belong to a case of the run, and
+// take(nullptr, record) for those of the launch.
+template <typename Record, typename Take>
 void Distribute(hid_t file, const std::string& path, Run& run, hdf5::Trouble& trouble, Take take) {
-  for (const Row& row : ReadTable<Row>(file, path, trouble)) {
+  for (const auto& row : ReadTable<OfCase<Record>>(file, path, trouble)) {
     if (row.case_index < kLaunch || row.case_index >= std::ssize(run.cases)) {
       return trouble.Note(
           fmt::format("{} names case {}, of {}", path, row.case_index, run.cases.size()));
     }
-    take(row.case_index == kLaunch ? nullptr : &run.cases[row.case_index], row);
+    take(row.case_index == kLaunch ? nullptr : &run.cases[row.case_index], row.record);
   }
+}
+
+// The rows of cases, each into the list that its case has of them.
+template <typename Record>
+void ReadOfCases(hid_t file, const std::string& path, Run& run, hdf5::Trouble& trouble,
+                 std::vector<Record> CaseRecord::*list) {
+  Distribute<Record>(file, path, run, trouble, [list](CaseRecord* of, const Record& record) {
+    if (of != nullptr) (of->*list).push_back(record);
+  });
+}
+// The same for what a case has once at most.
+template <typename Record>
+void ReadOfCases(hid_t file, const std::string& path, Run& run, hdf5::Trouble& trouble,
+                 std::optional<Record> CaseRecord::*place) {
+  Distribute<Record>(file, path, run, trouble, [place](CaseRecord* of, const Record& record) {
+    if (of != nullptr) of->*place = record;
+  });
 }
 
 // The tables that schema 2 brought.
 void ReadParts(hid_t file, Run& run, hdf5::Trouble& trouble) {
-  Distribute<PartRow>(file, "/parts", run, trouble, [](CaseRecord* record, const auto& row) {
-    if (record != nullptr) record->parts.push_back(row.part);
-  });
+  ReadOfCases(file, "/parts", run, trouble, &CaseRecord::parts);
   for (std::size_t i = 0; i < run.cases.size() && trouble.ok(); ++i) {
     ReadPartValues(file, fmt::format("/cases/{}", i), run.cases[i], trouble);
   }
@@ -172,27 +188,10 @@ void ReadParts(hid_t file, Run& run, hdf5::Trouble& trouble) {
   }
 }
 
-// The table that schema 3 brought.
-void ReadTrials(hid_t file, Run& run, hdf5::Trouble& trouble) {
-  Distribute<TrialRow>(file, "/verdicts/trials", run, trouble,
-                       [](CaseRecord* record, const auto& row) {
-                         if (record != nullptr) record->trial = row.trial;
-                       });
-}
-
-// The table that schema 4 brought.
-void ReadRecoveries(hid_t file, Run& run, hdf5::Trouble& trouble) {
-  Distribute<RecoveryRow>(file, "/recovery", run, trouble, [](CaseRecord* record, const auto& row) {
-    if (record != nullptr) record->recoveries.push_back(row.recovery);
-  });
-}
-
 // Tables that files of schema 4 had not at first.
 void ReadClocks(hid_t file, Run& run, hdf5::Trouble& trouble) {
   if (!trouble.ok() || !Exists(file, "/clocks")) return;
-  Distribute<ArrivalsRow>(file, "/arrivals", run, trouble, [](CaseRecord* record, const auto& row) {
-    if (record != nullptr) record->arrivals = row.arrivals;
-  });
+  ReadOfCases(file, "/arrivals", run, trouble, &CaseRecord::arrivals);
   run.clocks = ReadTable<HostClock>(file, "/clocks", trouble);
   run.clock_anchors = ReadTable<ClockAnchorPoint>(file, "/clock_anchors", trouble);
   for (const ClockAnchorPoint& anchor : run.clock_anchors) {
@@ -236,29 +235,20 @@ void ReadTables(hid_t file, Run& run, hdf5::Trouble& trouble) {
   const auto judgement = [&](CaseRecord* record) -> verdict::Judgement& {
     return record == nullptr ? run.judgement : record->judgement;
   };
-  Distribute<SummaryRow>(file, "/summary", run, trouble, [](CaseRecord* record, const auto& row) {
-    if (record != nullptr) record->summary = row.summary;
+  Distribute<SummaryRow>(file, "/summary", run, trouble, [](CaseRecord* of, const auto& row) {
+    if (of != nullptr) of->summary = row.summary;
   });
-  Distribute<OperationRow>(file, "/operations", run, trouble,
-                           [](CaseRecord* record, const auto& row) {
-                             if (record != nullptr) record->operations.push_back(row.operation);
-                           });
-  Distribute<WrongRow>(file, "/wrong", run, trouble, [](CaseRecord* record, const auto& row) {
-    if (record != nullptr) record->wrong.push_back(row.wrong);
-  });
-  Distribute<OutcomeRow>(file, "/verdicts/outcomes", run, trouble,
-                         [&](CaseRecord* record, const auto& row) {
-                           judgement(record).outcomes.push_back(row.outcome);
-                         });
-  Distribute<FindingRow>(file, "/verdicts/findings", run, trouble,
-                         [&](CaseRecord* record, const auto& row) {
-                           auto& findings = judgement(record).findings;
-                           findings.push_back(row.finding);
-                           verdict::Finding& found = findings.back();
-                           if (found.headline.empty()) {
-                             found.headline = verdict::Headline::Of(found.message);
-                           }
-                         });
+  ReadOfCases(file, "/operations", run, trouble, &CaseRecord::operations);
+  ReadOfCases(file, "/wrong", run, trouble, &CaseRecord::wrong);
+  Distribute<verdict::RankOutcome>(
+      file, "/verdicts/outcomes", run, trouble,
+      [&](CaseRecord* of, const auto& outcome) { judgement(of).outcomes.push_back(outcome); });
+  Distribute<verdict::Finding>(file, "/verdicts/findings", run, trouble,
+                               [&](CaseRecord* of, verdict::Finding finding) {
+                                 if (finding.headline.empty())
+                                   finding.headline = verdict::Headline::Of(finding.message);
+                                 judgement(of).findings.push_back(std::move(finding));
+                               });
   const hdf5::Handle verdicts = OpenGroup(file, "/verdicts", trouble);
   AttributeSource attributes(verdicts.get(), "/verdicts", trouble);
   Reading{attributes}("launch", run.judgement.verdict);
@@ -277,8 +267,12 @@ void ReadAll(hid_t file, Run& run, hdf5::Trouble& trouble) {
   ReadCases(file, run, trouble);
   ReadTables(file, run, trouble);
   if (run.schema_version >= 2) ReadParts(file, run, trouble);
-  if (run.schema_version >= 3) ReadTrials(file, run, trouble);
-  if (run.schema_version >= 4) ReadRecoveries(file, run, trouble);
+  if (run.schema_version >= 3) {
+    ReadOfCases(file, "/verdicts/trials", run, trouble, &CaseRecord::trial);
+  }
+  if (run.schema_version >= 4) {
+    ReadOfCases(file, "/recovery", run, trouble, &CaseRecord::recoveries);
+  }
   ReadLinks(file, run, trouble);
   ReadWatched(file, run, trouble);
   ReadClocks(file, run, trouble);

@@ -4,16 +4,20 @@
 
 #include <cstdint>
 #include <string>
-#include <type_traits>
 
+#include "results/store/fields.h"
 #include "results/store/run.h"
 
 namespace lockstep::results::store {
 
-// Rows of the tables that span all cases. `case_index` is n of /cases/<n>; kLaunch: of no case.
+// A row of the tables that span all cases. `case_index` is n of /cases/<n>; kLaunch: of no case.
 inline constexpr std::int32_t kLaunch = -1;
-struct SummaryRow {
+template <typename Record>
+struct OfCase {
   std::int32_t case_index = kLaunch;
+  Record record;
+};
+struct SummaryRow {
   std::string name, backend, device, operation, type, reduction, model;
   std::int32_t ranks = 0, repetition = 0, bucket = -1;
   double bucket_cap_mb = 0;
@@ -22,34 +26,6 @@ struct SummaryRow {
   verdict::Verdict verdict = verdict::Verdict::kUnknown;
   Summary summary;
 };
-struct OperationRow {
-  std::int32_t case_index = kLaunch;
-  collective::Operation operation;
-};
-struct PartRow {
-  std::int32_t case_index = kLaunch;
-  Part part;  // without its values
-};
-struct WrongRow {
-  std::int32_t case_index = kLaunch;
-  WrongResult wrong;
-};
-struct OutcomeRow {
-  std::int32_t case_index = kLaunch;
-  verdict::RankOutcome outcome;
-};
-struct TrialRow {
-  std::int32_t case_index = kLaunch;
-  Trial trial;
-};
-struct RecoveryRow {
-  std::int32_t case_index = kLaunch;
-  RecoveryRecord recovery;
-};
-struct ArrivalsRow {
-  std::int32_t case_index = kLaunch;
-  Arrivals arrivals;
-};
 struct SocketRow {
   std::int32_t lifetime = 0, rank = 0;
   std::string local, remote;
@@ -57,14 +33,8 @@ struct SocketRow {
   std::int64_t unread = 0, retransmits = 0;
   bool closed = false;
 };
-struct FindingRow {
-  std::int32_t case_index = kLaunch;
-  verdict::Finding finding;
-};
 
-// R, C …: the record, const when it is written.
-template <typename Fields, typename R>
-void DescribeRoot(Fields& fields, R& run) {
+void DescribeRoot(auto& fields, auto& run) {
   fields.Later("lockstep_version", run.lockstep.number);
   fields.Later("lockstep_commit", run.lockstep.commit);
   fields.Later("lockstep_modified", run.lockstep.modified);
@@ -80,20 +50,17 @@ void DescribeRoot(Fields& fields, R& run) {
   if (run.schema_version >= 2) fields("recommendation", run.recommendation);
 }
 
-template <typename Fields, typename R>
-void DescribePlan(Fields& fields, R& run) {
+void DescribePlan(auto& fields, auto& run) {
   fields("seed", run.seed);
   fields("hash", run.plan_hash);
 }
 
-template <typename Fields, typename R>
-void DescribeClock(Fields& fields, R& run) {
+void DescribeClock(auto& fields, auto& run) {
   fields("ns_per_tick", run.ns_per_tick, "ns");
   fields("origin_ticks", run.origin_ticks, "tick");
 }
 
-template <typename Fields, typename C>
-void DescribeCase(Fields& fields, C& record) {
+void DescribeCase(auto& fields, auto& record) {
   fields("name", record.name);
   fields("backend", record.backend);
   fields("device", record.device);
@@ -107,9 +74,7 @@ void DescribeCase(Fields& fields, C& record) {
   fields("verdict", record.judgement.verdict);
 }
 
-template <typename Fields, typename Row>
-  requires std::is_same_v<std::remove_const_t<Row>, LinkPair>
-void Describe(Fields& fields, Row& row) {
+void Describe(auto& fields, Is<LinkPair> auto& row) {
   fields("a", row.a);
   fields("b", row.b);
   fields("standing", row.standing);
@@ -124,15 +89,13 @@ void Describe(Fields& fields, Row& row) {
   fields("retest_back_gbps", row.retest_back_gbps, "GB/s");
 }
 
-template <typename Fields, typename H>
-void DescribeHistory(Fields& fields, H& history) {
+void DescribeHistory(auto& fields, auto& history) {
   fields("rank", history.rank);
   fields("lifetime", history.lifetime);
   fields("missed", history.missed);
 }
 
-template <typename Fields, typename S>
-void DescribeFigures(Fields& fields, S& summary) {
+void Describe(auto& fields, Is<Summary> auto& summary) {
   fields("iterations", summary.iterations);
   fields("rounds", summary.rounds);
   fields("median_ns", summary.median_ns, "ns");
@@ -152,10 +115,7 @@ void DescribeFigures(Fields& fields, S& summary) {
   fields("stopped_by", summary.stopped_by);
 }
 
-template <typename Fields, typename Row>
-  requires std::is_same_v<std::remove_const_t<Row>, SummaryRow>
-void Describe(Fields& fields, Row& row) {
-  fields("case", row.case_index);
+void Describe(auto& fields, Is<SummaryRow> auto& row) {
   fields("name", row.name);
   fields("backend", row.backend);
   fields("device", row.device);
@@ -171,36 +131,28 @@ void Describe(Fields& fields, Row& row) {
   fields("bucket", row.bucket);
   fields("bucket_cap_mb", row.bucket_cap_mb, "MiB");
   fields("verdict", row.verdict);
-  DescribeFigures(fields, row.summary);
+  Describe(fields, row.summary);
 }
 
-template <typename Fields, typename Row>
-  requires std::is_same_v<std::remove_const_t<Row>, OperationRow>
-void Describe(Fields& fields, Row& row) {
-  fields("case", row.case_index);
-  fields("collective", row.operation.collective);
-  fields("type", row.operation.type);
-  fields("reduction", row.operation.reduction);
-  fields("blocking", row.operation.blocking);
-  fields("count", row.operation.count, "element");
-  fields("root", row.operation.root);
+void Describe(auto& fields, Is<collective::Operation> auto& row) {
+  fields("collective", row.collective);
+  fields("type", row.type);
+  fields("reduction", row.reduction);
+  fields("blocking", row.blocking);
+  fields("count", row.count, "element");
+  fields("root", row.root);
 }
 
-template <typename Fields, typename Row>
-  requires std::is_same_v<std::remove_const_t<Row>, PartRow>
-void Describe(Fields& fields, Row& row) {
-  fields("case", row.case_index);
-  fields("part", row.part.name);
-  fields("part_units", row.part.units);
-  fields("over", row.part.over);
-  fields("median", row.part.median);
-  fields("interval_low", row.part.interval_low);
-  fields("interval_high", row.part.interval_high);
+void Describe(auto& fields, Is<Part> auto& row) {
+  fields("part", row.name);
+  fields("part_units", row.units);
+  fields("over", row.over);
+  fields("median", row.median);
+  fields("interval_low", row.interval_low);
+  fields("interval_high", row.interval_high);
 }
 
-template <typename Fields, typename Row>
-  requires std::is_same_v<std::remove_const_t<Row>, OptionEffect>
-void Describe(Fields& fields, Row& row) {
+void Describe(auto& fields, Is<OptionEffect> auto& row) {
   fields("option", row.option);
   fields("value", row.value);
   fields("baseline_value", row.baseline_value);
@@ -212,46 +164,35 @@ void Describe(Fields& fields, Row& row) {
   fields("interval_high", row.interval_high);
 }
 
-template <typename Fields, typename Row>
-  requires std::is_same_v<std::remove_const_t<Row>, WrongRow>
-void Describe(Fields& fields, Row& row) {
-  fields("case", row.case_index);
-  fields("rank", row.wrong.rank);
-  fields("iteration", row.wrong.iteration);
-  fields("operation", row.wrong.operation);
-  fields("element", row.wrong.element);
-  fields("expected", row.wrong.expected);
-  fields("got", row.wrong.got);
+void Describe(auto& fields, Is<WrongResult> auto& row) {
+  fields("rank", row.rank);
+  fields("iteration", row.iteration);
+  fields("operation", row.operation);
+  fields("element", row.element);
+  fields("expected", row.expected);
+  fields("got", row.got);
 }
 
-template <typename Fields, typename Row>
-  requires std::is_same_v<std::remove_const_t<Row>, OutcomeRow>
-void Describe(Fields& fields, Row& row) {
-  fields("case", row.case_index);
-  fields("rank", row.outcome.rank);
-  fields("outcome", row.outcome.outcome);
-  fields("exit_code", row.outcome.exit_code);
-  fields("signal", row.outcome.signal);
-  fields("where", row.outcome.where);
-  fields("seconds_silent", row.outcome.seconds_silent, "s");
-  fields("evidence", row.outcome.evidence);
+void Describe(auto& fields, Is<verdict::RankOutcome> auto& row) {
+  fields("rank", row.rank);
+  fields("outcome", row.outcome);
+  fields("exit_code", row.exit_code);
+  fields("signal", row.signal);
+  fields("where", row.where);
+  fields("seconds_silent", row.seconds_silent, "s");
+  fields("evidence", row.evidence);
 }
 
-template <typename Fields, typename Row>
-  requires std::is_same_v<std::remove_const_t<Row>, FindingRow>
-void Describe(Fields& fields, Row& row) {
-  fields("case", row.case_index);
-  fields("cause", row.finding.cause);
-  fields("culprits", row.finding.culprits);
-  fields("proved", row.finding.proved);
-  fields.Later("headline", row.finding.headline);
-  fields("message", row.finding.message);
-  fields("remedy", row.finding.remedy);
+void Describe(auto& fields, Is<verdict::Finding> auto& row) {
+  fields("cause", row.cause);
+  fields("culprits", row.culprits);
+  fields("proved", row.proved);
+  fields.Later("headline", row.headline);
+  fields("message", row.message);
+  fields("remedy", row.remedy);
 }
 
-template <typename Fields, typename Row>
-  requires std::is_same_v<std::remove_const_t<Row>, EvidenceRecord>
-void Describe(Fields& fields, Row& row) {
+void Describe(auto& fields, Is<EvidenceRecord> auto& row) {
   fields("case", row.case_index);
   fields("lifetime", row.lifetime);
   fields("rank", row.known.rank);
@@ -274,9 +215,7 @@ void Describe(Fields& fields, Row& row) {
   fields.Later("pid", row.known.pid);
 }
 
-template <typename Fields, typename Row>
-  requires std::is_same_v<std::remove_const_t<Row>, SocketRow>
-void Describe(Fields& fields, Row& row) {
+void Describe(auto& fields, Is<SocketRow> auto& row) {
   fields("lifetime", row.lifetime);
   fields("rank", row.rank);
   fields("local", row.local);
@@ -288,36 +227,28 @@ void Describe(Fields& fields, Row& row) {
   fields("closed", row.closed);
 }
 
-template <typename Fields, typename Row>
-  requires std::is_same_v<std::remove_const_t<Row>, TrialRow>
-void Describe(Fields& fields, Row& row) {
-  fields("case", row.case_index);
-  fields("expected_outcomes", row.trial.expected_outcomes);
-  fields("expected_cause", row.trial.expected_cause);
-  fields("expected_culprits", row.trial.expected_culprits);
-  fields("faults", row.trial.faults);
-  fields("faults_fired", row.trial.faults_fired);
-  fields("why", row.trial.why);
-  fields("detected_after_seconds", row.trial.detected_after_seconds, "s");
-  fields("seconds", row.trial.seconds, "s");
-  fields("communicator", row.trial.communicator);
-  fields("sequence", row.trial.sequence);
+void Describe(auto& fields, Is<Trial> auto& row) {
+  fields("expected_outcomes", row.expected_outcomes);
+  fields("expected_cause", row.expected_cause);
+  fields("expected_culprits", row.expected_culprits);
+  fields("faults", row.faults);
+  fields("faults_fired", row.faults_fired);
+  fields("why", row.why);
+  fields("detected_after_seconds", row.detected_after_seconds, "s");
+  fields("seconds", row.seconds, "s");
+  fields("communicator", row.communicator);
+  fields("sequence", row.sequence);
 }
 
-template <typename Fields, typename Row>
-  requires std::is_same_v<std::remove_const_t<Row>, ArrivalsRow>
-void Describe(Fields& fields, Row& row) {
-  fields("case", row.case_index);
-  fields("skew_ns", row.arrivals.skew_ns, "ns");
-  fields("transfer_ns", row.arrivals.transfer_ns, "ns");
-  fields("clock_error_ns", row.arrivals.clock_error_ns, "ns");
-  fields("last_rank", row.arrivals.last_rank);
-  fields("last_share", row.arrivals.last_share);
+void Describe(auto& fields, Is<Arrivals> auto& row) {
+  fields("skew_ns", row.skew_ns, "ns");
+  fields("transfer_ns", row.transfer_ns, "ns");
+  fields("clock_error_ns", row.clock_error_ns, "ns");
+  fields("last_rank", row.last_rank);
+  fields("last_share", row.last_share);
 }
 
-template <typename Fields, typename Row>
-  requires std::is_same_v<std::remove_const_t<Row>, HostClock>
-void Describe(Fields& fields, Row& row) {
+void Describe(auto& fields, Is<HostClock> auto& row) {
   fields("host", row.host);
   fields("ranks", row.ranks);
   fields("state", row.state);
@@ -331,35 +262,28 @@ void Describe(Fields& fields, Row& row) {
   fields("probes", row.probes);
 }
 
-template <typename Fields, typename Row>
-  requires std::is_same_v<std::remove_const_t<Row>, ClockAnchorPoint>
-void Describe(Fields& fields, Row& row) {
+void Describe(auto& fields, Is<ClockAnchorPoint> auto& row) {
   fields("host", row.host);
   fields("ticks", row.ticks, "tick");
   fields("low_ns", row.low_ns, "ns");
   fields("high_ns", row.high_ns, "ns");
 }
 
-template <typename Fields, typename Row>
-  requires std::is_same_v<std::remove_const_t<Row>, RecoveryRow>
-void Describe(Fields& fields, Row& row) {
-  fields("case", row.case_index);
-  fields("mode", row.recovery.mode);
-  fields("outcome", row.recovery.outcome);
-  fields("cause", row.recovery.cause);
-  fields("generation", row.recovery.generation);
-  fields("lost", row.recovery.lost);
-  fields("members", row.recovery.members);
-  fields("first_iteration", row.recovery.first_iteration);
-  fields("detect_seconds", row.recovery.detect_seconds, "s");
-  fields("abort_seconds", row.recovery.abort_seconds, "s");
-  fields("rebuild_seconds", row.recovery.rebuild_seconds, "s");
-  fields("resume_seconds", row.recovery.resume_seconds, "s");
+void Describe(auto& fields, Is<RecoveryRecord> auto& row) {
+  fields("mode", row.mode);
+  fields("outcome", row.outcome);
+  fields("cause", row.cause);
+  fields("generation", row.generation);
+  fields("lost", row.lost);
+  fields("members", row.members);
+  fields("first_iteration", row.first_iteration);
+  fields("detect_seconds", row.detect_seconds, "s");
+  fields("abort_seconds", row.abort_seconds, "s");
+  fields("rebuild_seconds", row.rebuild_seconds, "s");
+  fields("resume_seconds", row.resume_seconds, "s");
 }
 
-template <typename Fields, typename Row>
-  requires std::is_same_v<std::remove_const_t<Row>, journal::PlacedGpuSample>
-void Describe(Fields& fields, Row& row) {
+void Describe(auto& fields, Is<journal::PlacedGpuSample> auto& row) {
   fields("rank", row.rank);
   fields("bus", row.bus);
   fields("gpu", row.sample.gpu);
@@ -379,15 +303,24 @@ void Describe(Fields& fields, Row& row) {
   fields("xid", row.sample.xid);
 }
 
-template <typename Fields, typename Row>
-  requires std::is_same_v<std::remove_const_t<Row>, journal::WorkerLog>
-void Describe(Fields& fields, Row& row) {
+void Describe(auto& fields, Is<journal::WorkerLog> auto& row) {
   fields("rank", row.rank);
   fields("lifetime", row.lifetime);
   fields("path", row.path);
   fields("bytes", row.bytes, "B");
   fields("cut_bytes", row.cut_bytes, "B");
   fields("text", row.text);
+}
+
+template <typename Record>
+void Describe(auto& fields, OfCase<Record>& row) {
+  fields("case", row.case_index);
+  Describe(fields, row.record);
+}
+template <typename Record>
+void Describe(auto& fields, const OfCase<Record>& row) {
+  fields("case", row.case_index);
+  Describe(fields, row.record);
 }
 
 }  // namespace lockstep::results::store

@@ -8,7 +8,6 @@
 
 #include <cstddef>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -19,9 +18,7 @@
 
 namespace lockstep::results::store {
 
-template <typename Fields, typename Row>
-requires std::is_same_v<std::remove_const_t<Row>, WatchedRank>
-void Describe(Fields& fields, Row& row) {
+void Describe(auto& fields, Is<WatchedRank> auto& row) {
   fields("rank", row.rank);
   fields("pid", row.pid);
   fields("begun_ns", row.begun_ns, "ns");
@@ -31,9 +28,7 @@ void Describe(Fields& fields, Row& row) {
   fields("complete", row.complete);
 }
 
-template <typename Fields, typename Row>
-requires std::is_same_v<std::remove_const_t<Row>, WaitPlace>
-void Describe(Fields& fields, Row& row) {
+void Describe(auto& fields, Is<WaitPlace> auto& row) {
   fields("rank", row.rank);
   fields("call", row.call);
   fields("site", row.site);
@@ -44,18 +39,14 @@ void Describe(Fields& fields, Row& row) {
   fields("longest_ns", row.longest_ns, "ns");
 }
 
-template <typename Fields, typename Row>
-requires std::is_same_v<std::remove_const_t<Row>, WaitedFor>
-void Describe(Fields& fields, Row& row) {
+void Describe(auto& fields, Is<WaitedFor> auto& row) {
   fields("place", row.place);
   fields("rank", row.rank);
   fields("times", row.times);
   fields("waited_ns", row.waited_ns, "ns");
 }
 
-template <typename Fields, typename Row>
-requires std::is_same_v<std::remove_const_t<Row>, WatchedCall>
-void Describe(Fields& fields, Row& row) {
+void Describe(auto& fields, Is<WatchedCall> auto& row) {
   fields("place", row.place);
   fields("thread", row.thread);
   fields("peer", row.peer);

@@ -24,9 +24,8 @@
 namespace lockstep::results::store {
 namespace {
 
-SummaryRow SummaryRowOf(const CaseRecord& record, std::int32_t index) {
+SummaryRow SummaryRowOf(const CaseRecord& record) {
   SummaryRow row;
-  row.case_index = index;
   row.name = record.name;
   row.backend = record.backend;
   row.device = record.device;
@@ -132,15 +131,15 @@ void WriteHistory(hid_t file, const Run& run, hdf5::Trouble& trouble) {
 }
 
 void WriteTables(hid_t file, const Run& run, hdf5::Trouble& trouble) {
-  std::vector<SummaryRow> summary;
-  std::vector<OperationRow> operations;
-  std::vector<PartRow> parts;
-  std::vector<WrongRow> wrong;
-  std::vector<OutcomeRow> outcomes;
-  std::vector<FindingRow> findings;
-  std::vector<TrialRow> trials;
-  std::vector<RecoveryRow> recoveries;
-  std::vector<ArrivalsRow> arrivals;
+  std::vector<OfCase<SummaryRow>> summary;
+  std::vector<OfCase<collective::Operation>> operations;
+  std::vector<OfCase<Part>> parts;
+  std::vector<OfCase<WrongResult>> wrong;
+  std::vector<OfCase<verdict::RankOutcome>> outcomes;
+  std::vector<OfCase<verdict::Finding>> findings;
+  std::vector<OfCase<Trial>> trials;
+  std::vector<OfCase<RecoveryRecord>> recoveries;
+  std::vector<OfCase<Arrivals>> arrivals;
   const auto judge = [&](std::int32_t index, const verdict::Judgement& judgement) {
     for (const verdict::RankOutcome& outcome : judgement.outcomes)
       outcomes.push_back({index, outcome});
@@ -150,7 +149,7 @@ void WriteTables(hid_t file, const Run& run, hdf5::Trouble& trouble) {
   for (std::size_t i = 0; i < run.cases.size(); ++i) {
     const CaseRecord& record = run.cases[i];
     const auto index = static_cast<std::int32_t>(i);
-    summary.push_back(SummaryRowOf(record, index));
+    summary.push_back({index, SummaryRowOf(record)});
     for (const collective::Operation& operation : record.operations)
       operations.push_back({index, operation});
     for (const Part& part : record.parts) parts.push_back({index, part});

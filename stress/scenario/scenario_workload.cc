@@ -15,43 +15,26 @@ struct NamedWorkload {
   ReadKind read;
 };
 
+template <auto kRead>
+Workload As(TomlFields& fields, int ranks, const ScenarioOptions& options) {
+  return kRead(fields, ranks, options);
+}
+
+template <collective::Collective kCollective>
+Workload AsLoop(TomlFields& fields, int ranks, const ScenarioOptions&) {
+  return ReadLoop(fields, ranks, kCollective);
+}
+
 constexpr NamedWorkload kWorkloadKinds[] = {
-    {"ddp_training",
-     [](TomlFields& fields, int ranks, const ScenarioOptions& options) {
-       return Workload(ReadTraining(fields, ranks, options));
-     }},
-    {"script",
-     [](TomlFields& fields, int ranks, const ScenarioOptions& options) {
-       return Workload(ReadScript(fields, ranks, options));
-     }},
-    {"all_reduce_loop",
-     [](TomlFields& fields, int ranks, const ScenarioOptions&) {
-       return Workload(ReadLoop(fields, ranks, collective::Collective::kAllReduce));
-     }},
-    {"broadcast_loop",
-     [](TomlFields& fields, int ranks, const ScenarioOptions&) {
-       return Workload(ReadLoop(fields, ranks, collective::Collective::kBroadcast));
-     }},
-    {"communicator_churn",
-     [](TomlFields& fields, int ranks, const ScenarioOptions& options) {
-       return Workload(ReadChurn(fields, ranks, options));
-     }},
-    {"groups",
-     [](TomlFields& fields, int ranks, const ScenarioOptions& options) {
-       return Workload(ReadGroups(fields, ranks, options));
-     }},
-    {"graph_replay",
-     [](TomlFields& fields, int ranks, const ScenarioOptions& options) {
-       return Workload(ReadGraphReplay(fields, ranks, options));
-     }},
-    {"sharded_loading",
-     [](TomlFields& fields, int ranks, const ScenarioOptions& options) {
-       return Workload(ReadLoading(fields, ranks, options));
-     }},
-    {"stream_race",
-     [](TomlFields& fields, int ranks, const ScenarioOptions& options) {
-       return Workload(ReadStreamRace(fields, ranks, options));
-     }},
+    {"ddp_training", As<ReadTraining>},
+    {"script", As<ReadScript>},
+    {"all_reduce_loop", AsLoop<collective::Collective::kAllReduce>},
+    {"broadcast_loop", AsLoop<collective::Collective::kBroadcast>},
+    {"communicator_churn", As<ReadChurn>},
+    {"groups", As<ReadGroups>},
+    {"graph_replay", As<ReadGraphReplay>},
+    {"sharded_loading", As<ReadLoading>},
+    {"stream_race", As<ReadStreamRace>},
 };
 
 }  // namespace

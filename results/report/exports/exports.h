@@ -4,6 +4,8 @@
 #define LOCKSTEP_RESULTS_REPORT_EXPORTS_EXPORTS_H_
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "results/store/run.h"
 
@@ -27,6 +29,8 @@ std::string FormatJunit(const store::Run& run);
 // Google Benchmark's JSON, which its compare.py reads: real_time is the mean over iterations of the
 // slowest rank's time, as in --format=gbench of the benchmarks.
 std::string FormatGoogleBenchmark(const store::Run& run);
+// A case's counters there, by name. What is not finite was not measured.
+std::vector<std::pair<const char*, double>> GoogleBenchmarkCounters(const store::Summary& summary);
 
 }  // namespace lockstep::results::report::exports
 

@@ -50,14 +50,7 @@ void AddFigures(const store::CaseRecord& record, Json& json) {
   json["real_time"] = mean;
   json["cpu_time"] = mean;
   json["time_unit"] = "ns";
-  const store::Summary& s = record.summary;
-  for (const auto& [name, value] : {std::pair{"median_ns", s.median_ns},
-                                    {"p99_ns", s.p99_ns},
-                                    {"max_ns", s.max_ns},
-                                    {"algbw_GBps", s.algorithm_gbps},
-                                    {"busbw_GBps", s.bus_gbps},
-                                    {"percent_of_limit", s.percent_of_limit},
-                                    {"wrong", static_cast<double>(s.wrong_elements)}}) {
+  for (const auto& [name, value] : GoogleBenchmarkCounters(record.summary)) {
     if (std::isfinite(value)) json[name] = value;
   }
 }
@@ -82,6 +75,16 @@ Json ToJson(const store::CaseRecord& record, std::size_t family, std::size_t rep
 }
 
 }  // namespace
+
+std::vector<std::pair<const char*, double>> GoogleBenchmarkCounters(const store::Summary& s) {
+  return {{"median_ns", s.median_ns},
+          {"p99_ns", s.p99_ns},
+          {"max_ns", s.max_ns},
+          {"algbw_GBps", s.algorithm_gbps},
+          {"busbw_GBps", s.bus_gbps},
+          {"percent_of_limit", s.percent_of_limit},
+          {"wrong", static_cast<double>(s.wrong_elements)}};
+}
 
 std::string FormatGoogleBenchmark(const store::Run& run) {
   std::map<std::string, std::pair<std::size_t, std::size_t>> families;  // index, repetitions
