@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Standard output that takes nothing (a full disk): one line, and the exit code of the environment,
-of every subcommand, whether it prints a line or a megabyte. Files that are none stay what they are."""
+of every subcommand, whether it prints a line or a megabyte. What is no file is never replaced."""
 import os
 import stat
 import subprocess
