@@ -85,6 +85,34 @@ def fail(program, code, message):
     sys.exit(code)
 
 
+def run(main):
+    """A program whose `main` takes the arguments and gives the exit code. What the machine refuses,
+    as an output that is full, is one line and exit code 4."""
+    try:
+        try:
+            code = main(sys.argv[1:])
+        except SystemExit as end:
+            code = end.code
+        sys.stdout.flush()
+    except OSError as error:
+        what = error.filename or _lost_output()
+        if what is None:
+            raise
+        fail(os.path.basename(sys.argv[0]), 4,
+             f"{what}: {error.strerror}; free space there, or choose another place")
+    sys.exit(code)
+
+
+def _lost_output():
+    """"standard output" if it takes nothing; then nothing more is said there."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return "standard output"
+    return None
+
+
 def command(name):
     """The path of another program of scripts/."""
     return os.path.join(SCRIPTS, name)

@@ -118,6 +118,18 @@ seconds = 3
             self.assertIn("lockstep-fuzz: seed %d: " % (night * 10**11 + replicate * 10**10), said)
             self.assertGreater(int(said.split(": ")[2].split()[0]), 10)  # trials
 
+    def test_scenarios_have_launches_of_mpi(self):
+        code, answer, err = self.nightly(
+            'backends = ["mpi"]\n[[step]]\nname = "catalogue"\nkind = "stress"\nseconds = 60\n'
+            'scenarios = ["uneven_inputs/case1"]\n')
+        self.assertEqual((0, "QUALIFIED", []), (code, answer["verdict"], answer["notes"]), err)
+
+    def test_a_launcher_that_starts_nothing_says_nothing_of_the_machine(self):
+        code, answer, err = self.nightly('launcher = "mpirun --hostfile /nonexistent/hosts"\n' +
+                                         LATENCY % 1)
+        self.assertEqual((3, "INCONCLUSIVE"), (code, answer["verdict"]), err)
+        self.assertIn("hostfile", answer["reasons"][0])
+
     def test_a_wrong_verdict_of_the_judge_disqualifies(self):
         for name in ("stress", "fuzz"):
             path = os.path.join(self.folder, name)

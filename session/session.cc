@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <functional>
+#include <system_error>
 #include <utility>
 
 #include "core/coordinator/follower.h"
@@ -29,6 +31,18 @@ int Fail(const Suite& suite, int rank, const Status& status) {
   return static_cast<int>(ExitCodeOf(status.code()));
 }
 
+// What could not be written (a full disk, a closed pipe) must not look like success.
+Status Printed(const std::function<Status()>& print) {
+  Status printed;
+  try {
+    printed = print();
+  } catch (const std::system_error&) {  // of fmt::print, where its buffer was full
+    if (std::ferror(stdout) == 0) throw;
+  }
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return printed;
+  return EnvironmentError("cannot write to standard output; free space there or redirect it");
+}
+
 Result<ExitCode> OpenAndLead(Suite& suite, const control::LaunchContext& context,
                              const coordinator::CoordinatorOptions& options) {
   results::store::Run run = suite.NewRun();
@@ -44,7 +58,12 @@ Result<ExitCode> OpenAndLead(Suite& suite, const control::LaunchContext& context
 
 Result<ExitCode> RunAgent(Suite& suite, const Launch& launch) {
   LOCKSTEP_ASSIGN_OR_RETURN(const Plan plan, suite.Prepare(launch));
-  if (launch.context.rank == 0) fmt::print("{}", plan.text);
+  if (launch.context.rank == 0) {
+    LOCKSTEP_RETURN_IF_ERROR(Printed([&plan] {
+      fmt::print("{}", plan.text);
+      return OkStatus();
+    }));
+  }
   if (plan.over) return *plan.over;
   coordinator::CoordinatorOptions options = suite.agents();
   options.on_failover = [&suite](const coordinator::FailoverReport& failover) {
@@ -84,8 +103,7 @@ void Output::Save(const coordinator::Coordinator& coordinator, results::store::R
 Result<ExitCode> Output::Store(results::store::Run& run, const Report& report) {
   run.exit_code = static_cast<int>(verdict::ExitCodeOf(run.verdict));
   const Status stored = file_.Store(run);
-  const Status reported = report(run, file_);
-  std::fflush(stdout);
+  const Status reported = Printed([&] { return report(run, file_); });
   LOCKSTEP_RETURN_IF_ERROR(stored);
   LOCKSTEP_RETURN_IF_ERROR(reported);
   return verdict::ExitCodeOf(run.verdict);

@@ -128,6 +128,13 @@ Status CheckIsFileName(const std::string& path) {
   return OkStatus();
 }
 
+// What a link leads to is written, and the link stays: /dev/stdout is one.
+std::string BehindLinks(const std::string& path) {
+  std::error_code error;
+  const fs::path behind = fs::canonical(path, error);
+  return error ? path : behind.string();
+}
+
 }  // namespace
 
 Status CheckWritable(const std::string& path) {
@@ -148,9 +155,10 @@ Status CheckWritable(const std::string& path) {
   return OkStatus();
 }
 
-Status WriteAtomically(const std::string& path,
+Status WriteAtomically(const std::string& name,
                        const std::vector<std::span<const std::byte>>& parts, WriteRules rules) {
-  LOCKSTEP_RETURN_IF_ERROR(CheckIsFileName(path));
+  LOCKSTEP_RETURN_IF_ERROR(CheckIsFileName(name));
+  const std::string path = BehindLinks(name);
   const fs::path directory = DirectoryOf(path);
   std::error_code made;
   fs::create_directories(directory, made);

@@ -12,10 +12,11 @@
 
 namespace lockstep::results::store {
 
-// Writes the parts one after the other to ".<name>.tmp-<pid>" beside `path`, fsyncs, renames it to
-// `path` and fsyncs the directory; makes missing parent directories. On an error the temporary
-// file is removed and nothing of the name has changed. A file size limit is an error, no signal.
-Status WriteAtomically(const std::string& path,
+// Writes the parts one after the other to a file beside `name`, fsyncs, renames it to `name` and
+// fsyncs the directory; makes missing parent directories. A link stays, and leads to what is new.
+// On an error the temporary file is removed and nothing of the name has changed. A file size limit
+// is an error, no signal.
+Status WriteAtomically(const std::string& name,
                        const std::vector<std::span<const std::byte>>& parts, WriteRules rules = {});
 
 // Of two processes that do this for one name one fails with EEXIST.

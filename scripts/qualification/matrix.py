@@ -90,7 +90,7 @@ def cell_of(end, path):
         return "ok", ""
     if end["exit"] == 4:
         return "missing", end["said"]
-    if end["exit"] == 1:
+    if end["exit"] == 1 and path is not None:  # without a file it is the launcher's
         return max(_outcomes(path), key=ORDER.index), end["said"]
     return "unknown", end["said"]
 

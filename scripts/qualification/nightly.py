@@ -133,7 +133,7 @@ class Nightly:
     def attempt(self, launch, words, attempt, limit):
         """Its seconds. One that gave no answer may be tried again."""
         self.journal.start(launch.name, limit)
-        end = self.runner.run(launch, words, limit)
+        end = dict(self.runner.run(launch, words, limit), kind=launch.kind)
         self.longest[launch.key] = max(end["seconds"], self.longest.get(launch.key, 0))
         facts = verdict.facts_of(os.path.join(self.folder, end["file"])) if end["file"] else None
         # mpirun reports codes of its own; what the launch itself found is in its file.
@@ -141,16 +141,15 @@ class Nightly:
             end["exit"] = facts[0]
         if verdict.answer_of(end) == "none" and attempt < verdict.ATTEMPTS:
             self.say("%s: again: %s" % (launch.name, end["said"][:160]))
-            self.journal.end("%s#%d" % (launch.name, attempt), kind=launch.kind, optional=True,
-                             **end)
+            self.journal.end("%s#%d" % (launch.name, attempt), optional=True, **end)
         else:
             self.end(launch, **end)
         return end["seconds"]
 
     def end(self, launch, **facts):
         self.say("%s: %s" % (launch.name, (facts.get("missing") or facts["said"])[:160]))
-        self.journal.end(launch.name, kind=launch.kind, optional=not launch.step["required"],
-                         **facts)
+        facts.setdefault("kind", launch.kind)
+        self.journal.end(launch.name, optional=not launch.step["required"], **facts)
 
     def stop(self, *_):
         self.runner.stop()

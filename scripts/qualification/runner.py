@@ -103,7 +103,7 @@ class Runner:
                  "-T", str(self.plan.deadline), "--no-progress", "--output=" + output]
         words += self._scenarios(launch, launch.backend)
         if launch.backend == "mpi":
-            return [self.programs["lockstep"], "stress", "-n", str(self.plan.ranks),
+            return [self.programs["lockstep"], "stress", "--ranks=%d" % self.plan.ranks,
                     "--launcher=" + " ".join(self._launcher())] + words
         return self._launcher() + ["-n", str(self.plan.ranks), self.programs["stress"]] + words
 

@@ -47,9 +47,9 @@ void CaseFaults::Apply(std::size_t fault) {
   }
   coordinator_.Signal(planned.rank, faults::InfoOf(planned.kind).signal);
   state_.faults[fault].fired = true;
-  if (planned.kind != faults::FaultKind::kStop || !planned.duration_seconds) return;
-  state_.ranks[planned.rank].heals = true;
-  HealAfter(fault);
+  if (planned.kind != faults::FaultKind::kStop) return;
+  state_.ranks[planned.rank].stays_stopped = !planned.duration_seconds;
+  if (planned.duration_seconds) HealAfter(fault);
 }
 
 // The rank that waits for it goes on when it is in force; it has fired when traffic met it.
@@ -64,7 +64,6 @@ void CaseFaults::ApplyToLink(std::size_t fault) {
 void CaseFaults::Heal(std::size_t fault) {
   const faults::PlannedFault& planned = Planned(fault);
   if (faults::IsOfLink(planned.kind)) return links_.Heal(fault);
-  state_.ranks[planned.rank].heals = false;
   coordinator_.Signal(planned.rank, SIGCONT);
   if (!IsByClock(planned)) coordinator_.Send(planned.rank, {kAppliedMessage, ""});
 }

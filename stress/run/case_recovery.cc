@@ -83,7 +83,7 @@ void CaseRecovery::OnMessage(const coordinator::Event& event) {
 
 // A process that is gone is proof enough: nobody waits until the others have noticed.
 std::optional<CaseRecovery::Failure> CaseRecovery::Departed() {
-  const std::vector<verdict::RankEvidence> evidence = Judged(state_, Glance());
+  const std::vector<verdict::RankEvidence> evidence = Judged(state_, kNoDeadline, Glance());
   verdict::Judgement judgement = ProvedBy(state_, options_, evidence);
   if (judgement.findings.empty() || !judgement.findings.front().proved) return std::nullopt;
   const std::vector<int>& culprits = judgement.findings.front().culprits;
@@ -216,7 +216,8 @@ bool CaseRecovery::AbortAll(const std::vector<int>& survivors, cases::Recovery& 
 
 void CaseRecovery::RetellOutcomes(const std::vector<int>& ranks, cases::Recovery& recovery) {
   if (ranks.empty()) return;
-  const verdict::Judgement now = ProvedBy(state_, options_, Judged(state_, Glance()));
+  const verdict::Judgement now =
+      ProvedBy(state_, options_, Judged(state_, options_.deadline_seconds, Glance()));
   for (const int rank : ranks) {
     verdict::RankOutcome& outcome = OfRank(recovery.failure.outcomes, rank);
     outcome = OfRank(now.outcomes, rank);

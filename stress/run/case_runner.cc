@@ -91,10 +91,9 @@ bool CaseRunner::AllOver() {
 // A rank is silent beyond the deadline. As long as another one does something, it may come: only
 // when all are silent for so long is that held against anyone.
 void CaseRunner::OnOverdue() {
-  // Who is stopped for longer than the deadline is stopped.
-  for (RankState& rank : state_.ranks) rank.heals = false;
   const std::vector<verdict::RankEvidence> evidence =
-      Judged(state_, coordinator_.Glance(Deadline::AfterSeconds(kCollectSeconds)));
+      Judged(state_, options_.deadline_seconds,
+             coordinator_.Glance(Deadline::AfterSeconds(kCollectSeconds)));
   for (const verdict::RankEvidence& rank : evidence) {
     if (rank.state != verdict::ProcessState::kRunning || rank.idle) continue;
     if (rank.seconds_silent < options_.deadline_seconds) return;
@@ -189,7 +188,7 @@ void CaseRunner::Watch() {
   coordinator::StandstillWatch watch(
       coordinator_, [this](std::vector<verdict::RankEvidence>& evidence) {
         faults_.links().Look(evidence);
-        evidence = Judged(state_, std::move(evidence));
+        evidence = Judged(state_, kNoDeadline, std::move(evidence));
         const verdict::Judgement judgement = ProvedBy(state_, options_, evidence);
         if (!state_.sighting) state_.sighting = SightMismatch(evidence, judgement, NowTicks());
         return judgement;
@@ -237,7 +236,7 @@ cases::CaseFacts CaseRunner::Gather() {
   facts.places = coordinator_.places();
   facts.journals = coordinator_.Journals(kHistoryEvents, Deadline::AfterSeconds(kCollectSeconds));
   DrainEvents();
-  facts.evidence = Judged(state_, std::move(facts.evidence));
+  facts.evidence = Judged(state_, options_.deadline_seconds, std::move(facts.evidence));
   for (const control::AgentInfo& agent : coordinator_.agents())
     facts.hosts.push_back({agent.host, agent.boot_id});
   if (recovery_.watches()) recovery_.LookForResume(facts.journals);

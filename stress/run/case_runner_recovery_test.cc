@@ -89,19 +89,25 @@ TEST(CaseRunnerRecovery, AFaultBefallsNobodyTwice) {
 
 TEST(CaseRunnerRecovery, AStoppedRankIsEnded) {
   const verdict::History stopped = verdict::After49(1).Stopped(SIGSTOP);
+  StressScript script = kShrink;
+  script.faults = {
+      {faults::FaultKind::kStop, 1, {faults::FaultMoment::Kind::kIteration, 3, 0}, std::nullopt}};
   EXPECT_EQ(
-      Conduct(kShrink, coordinator::Steps(
-                           coordinator::Ranks({verdict::At50(0), stopped, verdict::At50(2)}),
-                           coordinator::Stopped(1, SIGSTOP), GivenUp(), Rebuilt({0, 2}, 1, 0.02),
-                           Over({Done(0), stopped, Done(2)}, {0, 2}))),
+      Conduct(script,
+              coordinator::Steps(
+                  Fired(1, 0), coordinator::Ranks({verdict::At50(0), stopped, verdict::At50(2)}),
+                  coordinator::Stopped(1, SIGSTOP), GivenUp(), Rebuilt({0, 2}, 1, 0.02),
+                  Over({Done(0), stopped, Done(2)}, {0, 2}))),
+      "signal 1 19\n"
       "send 0 abort 0\n"
       "send 2 abort 0\n"
       "end 1\n"
-      "send 0 rebuild: generation 1 as 0 of 2 from 3\n"
-      "send 2 rebuild: generation 1 as 1 of 2 from 3\n"
+      "send 0 rebuild: generation 1 as 0 of 2 from 3 fired 0\n"
+      "send 2 rebuild: generation 1 as 1 of 2 from 3 fired 0\n"
       "recovery 1: resumed, lost 1, members 0,2, from 3; s: - 0.010 0.010 0.000\n"
       "fail: finished,stopped,finished after 0.001 s\n"
-      "rank_stopped of 1, proved\n");
+      "rank_stopped of 1, proved\n"
+      "fault 0 fired\n");
 }
 
 TEST(CaseRunnerRecovery, AFailedCollectiveLosesNobody) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <limits>
 #include <utility>
 
 #include "core/base/check.h"
@@ -32,12 +31,16 @@ void CaseState::CutShort(std::string why) {
   Take(Turn::kEnded);
 }
 
-std::vector<verdict::RankEvidence> Judged(const CaseState& state,
+std::vector<verdict::RankEvidence> Judged(const CaseState& state, double deadline_seconds,
                                           std::vector<verdict::RankEvidence> evidence) {
+  std::vector<bool> may_go_on;
+  for (const verdict::RankEvidence& rank : evidence) {
+    may_go_on.push_back(!state.ranks[rank.rank].stays_stopped &&
+                        rank.seconds_silent < deadline_seconds);
+  }
   evidence = cases::AsJudged(cases::OfGeneration(std::move(evidence), state.generation),
                              state.ranks.Map([](const RankState& rank) { return rank.report; }),
-                             state.ranks.Map([](const RankState& rank) { return rank.heals; }),
-                             state.stuck);
+                             may_go_on, state.stuck);
   // A program that raised and waits to be recovered would have left.
   for (verdict::RankEvidence& rank : evidence) {
     if (!state.Parked(rank.rank) || rank.state != verdict::ProcessState::kRunning) continue;
@@ -50,8 +53,8 @@ std::vector<verdict::RankEvidence> Judged(const CaseState& state,
 
 verdict::Judgement ProvedBy(const CaseState& state, const CaseOptions& options,
                             const std::vector<verdict::RankEvidence>& evidence) {
-  return cases::JudgeCase(state.stress_case->scenario, options.backend, evidence,
-                          std::numeric_limits<double>::infinity(), state.generation);
+  return cases::JudgeCase(state.stress_case->scenario, options.backend, evidence, kNoDeadline,
+                          state.generation);
 }
 
 std::string EncodedOrder(const CaseState& state, const CaseOptions& options,

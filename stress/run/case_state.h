@@ -3,6 +3,7 @@
 #define LOCKSTEP_STRESS_RUN_CASE_STATE_H_
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -56,7 +57,7 @@ inline constexpr Transition kTransitions[] = {
 struct RankState {
   std::optional<cases::ProgramReport> report = {};
   bool gone = false;                     // the worker left or died
-  bool heals = false;                    // stopped, and will be continued
+  bool stays_stopped = false;            // by a fault that nothing ends
   int aborted = -1;                      // the newest generation that it gave up; -1: none
   Ticks connected_at = 0;                // to this generation; 0: not
   std::optional<Membership> place = {};  // that it took
@@ -98,8 +99,12 @@ struct CaseState {
   bool Parked(int rank) const { return recovers() && ranks[rank].raised(); }
 };
 
-// The evidence of its generation, with what else is known of the ranks.
-std::vector<verdict::RankEvidence> Judged(const CaseState& state,
+// Of proofs: no silence counts.
+inline constexpr double kNoDeadline = std::numeric_limits<double>::infinity();
+
+// The evidence of its generation, with what else is known of the ranks. Whoever stopped a rank may
+// continue it. So it counts as stopped by a fault that nothing ends, or when silent for so long.
+std::vector<verdict::RankEvidence> Judged(const CaseState& state, double deadline_seconds,
                                           std::vector<verdict::RankEvidence> evidence);
 // What that proves; no deadline is needed for it.
 verdict::Judgement ProvedBy(const CaseState& state, const CaseOptions& options,

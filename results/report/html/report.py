@@ -34,8 +34,16 @@ class WriteFailed(Exception):
     """One line: the path, why, what to do."""
 
 
+class NoFile(Exception):
+    """One line: the path, what it is, what to do."""
+
+
 def write_atomically(path, text):
-    folder = os.path.dirname(path) or "."
+    # What a link leads to is written, and the link stays.
+    path = os.path.realpath(path)
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise NoFile("%s: is a directory, device, pipe or socket; name a file" % path)
+    folder = os.path.dirname(path)
     try:
         os.makedirs(folder, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=folder, prefix="." + os.path.basename(path))
@@ -76,7 +84,7 @@ def main(arguments):
         write_atomically(options.output, document.html())
         if options.figures:
             static_figures.write(document.figures(), options.figures)
-    except lockstep.Error as error:
+    except (lockstep.Error, NoFile) as error:
         return fail(error, 2)
     except CompareFailed as error:
         return fail("compare: %s" % error, 2)
