@@ -2,6 +2,7 @@
 // A body says both what a process suffers and what a rank of a simulation does.
 #include "stress/faults/program_faults.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -11,9 +12,11 @@
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <thread>
 #include <vector>
 
 #include "core/base/check.h"
+#include "core/base/fd.h"
 #include "stress/faults/device_memory.h"
 #include "stress/faults/fault_plan.h"
 #include "stress/faults/rank_body.h"
@@ -25,6 +28,8 @@ constexpr double kForEverSeconds = 24 * 3600;
 constexpr double kSleepSeconds = 0.1;
 constexpr std::size_t kPieceBytes = 8 << 20;
 constexpr rlim_t kRoomBytes = 256 << 20;
+constexpr std::size_t kOutputBytes = 1 << 20;
+constexpr int kPipeBytes = 4096;
 
 Status SleepFor(RankBody& body, double seconds) {
   return body.Sleep(static_cast<std::int64_t>(seconds * 1e9));
@@ -100,6 +105,34 @@ Status Hang(RankBody& body, const PlannedFault& fault) {
   return SleepFor(body, fault.duration_seconds.value_or(kForEverSeconds));
 }
 
+// Prints more than a pipe holds, of which the other end is open and nobody reads; after its
+// duration somebody does. A launcher does so with subprocess.PIPE.
+Status PrintIntoFullPipe(RankBody& body, const PlannedFault& fault) {
+  if (body.simulated() != nullptr) return Hang(body, fault);
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0)
+    return EnvironmentError("no pipe; raise the limit on open files");
+  const Fd output(ends[0]);
+  Fd kept(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0));
+  fcntl(ends[1], F_SETPIPE_SZ, kPipeBytes);
+  dup2(ends[1], STDOUT_FILENO);
+  close(ends[1]);
+  std::thread reader([&] {
+    static_cast<void>(SleepFor(body, fault.duration_seconds.value_or(kForEverSeconds)));
+    char read_bytes[kPipeBytes];
+    while (read(output.get(), read_bytes, sizeof read_bytes) > 0) {
+    }
+  });
+  const std::vector<char> text(kOutputBytes, '\n');
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t written = write(STDOUT_FILENO, text.data() + done, text.size() - done);
+    if (written > 0) done += static_cast<std::size_t>(written);
+  }
+  dup2(kept.get(), STDOUT_FILENO);
+  reader.join();
+  return OkStatus();
+}
+
 Status SleepAWhile(RankBody& body, const PlannedFault& fault) {
   return SleepFor(body, fault.duration_seconds.value_or(kSleepSeconds));
 }
@@ -137,6 +170,9 @@ constexpr FaultInfo kFaultsOfProgram[] = {
      .help = "what is free on the device is taken, and kept",
      .inject = TakeDeviceMemory},
     {.name = "sleep", .help = "the program sleeps for its duration", .inject = SleepAWhile},
+    {.name = "blocked_output",
+     .help = "it prints into a pipe that nobody reads before its duration is over",
+     .inject = PrintIntoFullPipe},
     {.name = "hung_abort", .help = "from now on Abort() does not return", .inject = LetAbortHang},
     {.name = "wrong_membership",
      .help = "it rebuilds as if nobody were lost",

@@ -1,6 +1,12 @@
 // Faults of the program: what each does to a process, and to a rank of a simulation.
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <csignal>
+#include <fstream>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "gtest/gtest.h"
@@ -21,6 +27,7 @@ class InjectedRank final : public RankBody, public SimulatedRank {
   void Exit(int code) override { exit_code = code; }
   Status Sleep(std::int64_t ns) override {
     slept_seconds = static_cast<double>(ns) * 1e-9;
+    while (sleeps) pause();
     return OkStatus();
   }
   SimulatedRank* simulated() override { return is_simulated_ ? this : nullptr; }
@@ -36,6 +43,7 @@ class InjectedRank final : public RankBody, public SimulatedRank {
   int exit_code = -1;
   int signal = 0;
   bool hangs = false;
+  bool sleeps = false;  // and does not come back
   double slept_seconds = 0;
 
  private:
@@ -89,6 +97,43 @@ TEST(ProgramFaults, WhatRaisesIsMarkedAndWhatGoesOnIsNot) {
   EXPECT_TRUE(Inject("hung_abort", going)->ok());
   EXPECT_TRUE(going.marks().abort_hangs);
   EXPECT_FALSE(going.marks().raised);
+}
+
+TEST(ProgramFaults, ABlockedOutputHoldsAProcessInWrite) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    alarm(600);
+    InjectedRank rank(/*is_simulated=*/false);
+    rank.sleeps = true;
+    Inject("blocked_output", rank);
+    _exit(0);
+  }
+  std::string channel;
+  int status = 0;
+  while (channel.find("pipe_write") == channel.npos && waitpid(pid, &status, WNOHANG) == 0) {
+    std::ifstream file("/proc/" + std::to_string(pid) + "/wchan");
+    std::getline(file, channel);
+  }
+  EXPECT_NE(channel.find("pipe_write"), channel.npos);
+  kill(pid, SIGKILL);
+  waitpid(pid, &status, 0);
+}
+
+TEST(ProgramFaults, ABlockedOutputHealsAndGivesStandardOutputBack) {
+  struct stat before {};
+  struct stat after {};
+  ASSERT_EQ(fstat(STDOUT_FILENO, &before), 0);
+  InjectedRank rank(/*is_simulated=*/false);
+  EXPECT_TRUE(Inject("blocked_output", rank, 2.0)->ok());
+  EXPECT_EQ(rank.slept_seconds, 2.0);
+  ASSERT_EQ(fstat(STDOUT_FILENO, &after), 0);
+  EXPECT_EQ(after.st_ino, before.st_ino);
+}
+
+TEST(ProgramFaults, ABlockedOutputOfASimulatedRankIsAHang) {
+  InjectedRank rank(/*is_simulated=*/true);
+  EXPECT_FALSE(Inject("blocked_output", rank));
+  EXPECT_TRUE(rank.hangs);
 }
 
 }  // namespace
