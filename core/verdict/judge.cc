@@ -10,14 +10,13 @@
 #include <optional>
 
 #include "core/verdict/device_position.h"
+#include "core/verdict/finders/explanation.h"
 #include "core/verdict/finders/lost_rank.h"
 #include "core/verdict/finders/mismatch.h"
-#include "core/verdict/finders/missing_member.h"
 #include "core/verdict/finders/order_inversion.h"
 #include "core/verdict/finders/passed_mismatch.h"
 #include "core/verdict/finders/silence.h"
 #include "core/verdict/finders/skipped_call.h"
-#include "core/verdict/finders/training_mistake.h"
 #include "core/verdict/finders/unanswered_agent.h"
 #include "core/verdict/finders/wrong_data.h"
 #include "core/verdict/messages.h"
@@ -156,8 +155,7 @@ void Explain(const Situation& situation, const std::vector<Mismatch>& mismatches
              std::vector<Finding>& findings) {
   if (findings.empty()) return;
   Finding& general = findings.front();
-  std::optional<Finding> specific = finders::ExplainTraining(situation, mismatches, general);
-  if (!specific) specific = finders::ExplainMaking(situation, general);
+  std::optional<Finding> specific = finders::Explanation::Of(situation, mismatches, general);
   if (!specific) return;
   specific->evidence.push_back(std::move(general));
   general = std::move(*specific);

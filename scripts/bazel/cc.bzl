@@ -7,7 +7,7 @@ third to a fifth of the processor time. So names in anonymous namespaces are uni
 
 def _translation_unit(ctx):
     unit = ctx.actions.declare_file(ctx.label.name + ".cc")
-    lines = ['#include "%s"\n' % source.short_path for source in ctx.files.srcs]
+    lines = ['#include "%s"\n' % source.short_path for source in ctx.files.srcs if source.extension == "cc"]
     ctx.actions.write(unit, "".join(lines))
     return DefaultInfo(files = depset([unit]))
 

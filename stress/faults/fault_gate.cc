@@ -41,9 +41,9 @@ Status FaultGate::Reach(FaultMoment::Kind kind, std::int64_t number) {
   for (std::size_t i = 0; (i = NextDue(i, kind, number)) < entries_.size(); ++i) {
     const Entry& entry = entries_[i];
     body_.Journal(entry.index);
-    LOCKSTEP_RETURN_IF_ERROR(SiteOf(entry.fault.kind) == FaultSite::kOutside
-                                 ? body_.ApplyOutside(entry.index)
-                                 : body_.Inject(entry.fault));
+    const FaultInfo& info = InfoOf(entry.fault.kind);
+    LOCKSTEP_RETURN_IF_ERROR(info.site == FaultSite::kOutside ? body_.ApplyOutside(entry.index)
+                                                              : info.inject(body_, entry.fault));
   }
   return OkStatus();
 }

@@ -10,26 +10,9 @@
 
 #include "core/base/status.h"
 #include "stress/faults/fault_plan.h"
+#include "stress/faults/rank_body.h"
 
 namespace lockstep::stress::faults {
-
-// What can be done to the rank that this code runs on: a process, or a simulated rank.
-class RankBody {
- public:
-  virtual ~RankBody() = default;
-  // Writes down that a fault fired, before it takes effect.
-  virtual void Journal(std::size_t fault_index) = 0;
-  // Asks outside for the fault and waits (bounded) until it was applied.
-  virtual Status ApplyOutside(std::size_t fault_index) = 0;
-  // Ends the rank as the fault says. Returns only for kinds that do not end it (an error for those
-  // that raise).
-  virtual Status Inject(const PlannedFault& fault) = 0;
-  virtual double SecondsSinceStart() = 0;
-  // Leaves at once, finalizing nothing.
-  virtual void Exit(int code) = 0;
-  // Passes time without using the processor.
-  virtual Status Sleep(std::int64_t ns) = 0;
-};
 
 // The program's thread passes its points; another one may pass the one at which it aborts.
 class FaultGate {

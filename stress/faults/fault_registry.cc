@@ -1,5 +1,5 @@
-// The table of faults, and the one grammar of their moments. Names are in the order in which a
-// mistake in a scenario lists them.
+// The table of faults, and the one grammar of their moments. Faults of the program stand with their
+// bodies in program_faults.cc.
 #include "stress/faults/fault_registry.h"
 
 #include <fmt/core.h>
@@ -11,7 +11,9 @@
 #include <cstdlib>
 #include <iterator>
 
+#include "core/base/check.h"
 #include "core/base/units.h"
+#include "stress/faults/program_faults.h"
 
 namespace lockstep::stress::faults {
 namespace {
@@ -60,15 +62,6 @@ constexpr FaultParameter kBlock[] = {{"port", Unit::kPort, kLeftOut, 1, 65535},
                                      {"answer", Unit::kAnswer, kLeftOut, 0, 1}};
 
 constexpr FaultInfo kFaults[] = {
-    {kExit, "exit", kProgram, "the process leaves at once, finalizing nothing"},
-    {kThrow, "throw", kProgram, "the program raises an exception"},
-    {kSegfault, "segfault", kProgram, "the process crashes with SIGSEGV"},
-    {kAbort, "abort", kProgram, "the process crashes with SIGABRT"},
-    {kOutOfMemory, "out_of_memory", kProgram, "an allocation is refused, and the program raises"},
-    {kDeviceMemoryFull, "device_memory_full", kProgram,
-     "what is free on the device is taken, and kept"},
-    {kHang, "hang", kProgram, "the program stays where it is, for ever or for its duration"},
-    {kSleep, "sleep", kProgram, "the program sleeps for its duration"},
     {kSkipCollective, "skip_collective", kCall, "a call is left out"},
     {kExtraCollective, "extra_collective", kCall, "a call that nobody else makes comes before it"},
     {kWrongCount, "wrong_count", kCall, "a call has another number of elements"},
@@ -79,7 +72,6 @@ constexpr FaultInfo kFaults[] = {
     {kCorruptInput, "corrupt_input", kCall, "an element of a call's input is changed"},
     {kCorruptResult, "corrupt_result", kLibrary, "an element of a result is changed"},
     {kLeaveGroupOpen, "leave_group_open", kLibrary, "nccl: ncclGroupStart, and never an end"},
-    {kNeverFinalize, "never_finalize", kProgram, "the program is over, and finalizes nothing"},
     {kKill, "kill", kOutside, "SIGKILL", {}, kRank, SIGKILL},
     {kStop,
      "stop",
@@ -138,17 +130,24 @@ constexpr FaultInfo kFaults[] = {
     {kSlowCollective, "slow_collective", kLibrary, "the library takes longer, by its duration"},
     {kFailedCollective, "failed_collective", kLibrary, "the library reports an error"},
     {kDroppedCompletion, "dropped_completion", kLibrary, "the library never says that it is done"},
-    {kHungAbort, "hung_abort", kProgram, "from now on Abort() does not return"},
-    {kWrongMembership, "wrong_membership", kProgram, "it rebuilds as if nobody were lost"},
 };
 
-constexpr bool IsInOrder() {
-  for (std::size_t i = 0; i < std::size(kFaults); ++i) {
-    if (kFaults[i].kind != static_cast<FaultKind>(i)) return false;
+// The named ones first. A row without a name gets the kind of its place.
+std::vector<FaultInfo> MakeTable() {
+  std::vector<FaultInfo> table(std::begin(kFaults), std::end(kFaults));
+  table.insert(table.end(), ProgramFaults().begin(), ProgramFaults().end());
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    const auto place = static_cast<FaultKind>(i);
+    if (table[i].kind == kUnnamed) table[i].kind = place;
+    LOCKSTEP_CHECK(table[i].kind == place, "a row a fault, in the order of the enumerators");
   }
-  return true;
+  return table;
 }
-static_assert(IsInOrder(), "a row a fault, in the order of the enumerators");
+
+const std::vector<FaultInfo>& Table() {
+  static const std::vector<FaultInfo> table = MakeTable();
+  return table;
+}
 
 // In the order in which a mistake lists them; `example`: of those with a number.
 struct MomentInfo {
@@ -237,25 +236,25 @@ std::string ListMoments() {
   return text;
 }
 
-std::span<const FaultInfo> AllFaults() { return kFaults; }
+std::span<const FaultInfo> AllFaults() { return Table(); }
 
-const FaultInfo& InfoOf(FaultKind kind) { return kFaults[static_cast<std::size_t>(kind)]; }
+const FaultInfo& InfoOf(FaultKind kind) { return Table()[static_cast<std::size_t>(kind)]; }
 
 const FaultInfo* FindFault(std::string_view name) {
-  const auto* const found = std::ranges::find(kFaults, name, &FaultInfo::name);
-  return found == std::end(kFaults) ? nullptr : found;
+  const auto found = std::ranges::find(Table(), name, &FaultInfo::name);
+  return found == Table().end() ? nullptr : &*found;
 }
 
 std::vector<std::string_view> NamesOfFaults() {
   std::vector<std::string_view> names;
-  for (const FaultInfo& info : kFaults) names.push_back(info.name);
+  for (const FaultInfo& info : Table()) names.push_back(info.name);
   return names;
 }
 
 std::string ListFaults() {
   std::string text =
       fmt::format("{:<19} {:<8} {:<19} {}\n", "fault", "where", "keys", "what happens");
-  for (const FaultInfo& info : kFaults) {
+  for (const FaultInfo& info : Table()) {
     text +=
         fmt::format("{:<19} {:<8} {:<19} {}\n", info.name, WhereOf(info), KeysOf(info), info.help);
   }

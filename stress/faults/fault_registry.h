@@ -1,7 +1,6 @@
 // Every kind of fault once: what a scenario may say of it, where and when it acts, what it does.
 // The parser of scenarios, `stress --list-faults`, the page of faults and the injection by signals
-// and agents read this. One fault more is a row in the .cc, and its body where no signal and no
-// agent injects it.
+// and agents read this. One more fault of the program is a row with its body, program_faults.cc.
 #ifndef LOCKSTEP_STRESS_FAULTS_FAULT_REGISTRY_H_
 #define LOCKSTEP_STRESS_FAULTS_FAULT_REGISTRY_H_
 
@@ -13,20 +12,17 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/status.h"
 #include "core/control/agent_fault.h"
 
 namespace lockstep::stress::faults {
 
-// In the order of the table.
+class RankBody;
+struct PlannedFault;
+
+// The first rows of the table, in its order: the faults that code elsewhere names. A fault that is
+// all in its row needs no name; its kind is its place in the table.
 enum class FaultKind : std::uint8_t {
-  kExit,  // leaves at once, finalizing nothing
-  kThrow,
-  kSegfault,
-  kAbort,
-  kOutOfMemory,
-  kDeviceMemoryFull,
-  kHang,
-  kSleep,
   kSkipCollective,
   kExtraCollective,
   kWrongCount,
@@ -37,7 +33,6 @@ enum class FaultKind : std::uint8_t {
   kCorruptInput,
   kCorruptResult,
   kLeaveGroupOpen,
-  kNeverFinalize,
   kKill,
   kStop,
   kTerminate,
@@ -65,8 +60,10 @@ enum class FaultKind : std::uint8_t {
   kSlowCollective,
   kFailedCollective,
   kDroppedCompletion,
-  kHungAbort,
-  kWrongMembership,
+  kExit,
+  kHang,
+  kNeverFinalize,
+  kUnnamed,  // in a row that its place names
 };
 
 // Where it acts.
@@ -133,8 +130,12 @@ struct FaultParameter {
   std::string_view remedy = "";  // "write …"
 };
 
+// What a fault of the program does to the rank that runs it. Returns only where the rank goes on:
+// an error is what the program raises.
+using Injection = Status (*)(RankBody& body, const PlannedFault& fault);
+
 struct FaultInfo {
-  FaultKind kind = FaultKind::kExit;
+  FaultKind kind = FaultKind::kUnnamed;
   std::string_view name;
   FaultSite site = FaultSite::kProgram;
   std::string_view help;  // what happens, one line
@@ -142,6 +143,7 @@ struct FaultInfo {
   FaultScope scope = FaultScope::kRank;
   int signal = 0;                                                 // that injects it; 0: none
   std::optional<control::AgentFault::Kind> order = std::nullopt;  // by the rank's agent
+  Injection inject = nullptr;  // of the program, but never_finalize
 
   // It has no duration, and befalls both directions of a link.
   bool at_once() const { return kind == FaultKind::kLinkReset || kind == FaultKind::kNetworkReset; }

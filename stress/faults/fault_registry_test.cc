@@ -1,3 +1,4 @@
+// The registry of faults: a row a fault, one injector, moments that are read as they are written.
 #include "stress/faults/fault_registry.h"
 
 #include <algorithm>
@@ -28,6 +29,21 @@ TEST(FaultRegistry, EveryFaultFromOutsideHasOneInjector) {
     const bool outside = info.site == FaultSite::kOutside || info.site == FaultSite::kStart;
     EXPECT_EQ(injectors, outside ? 1 : 0) << info.name;
   }
+}
+
+TEST(FaultRegistry, EveryFaultOfTheProgramHasABody) {
+  for (const FaultInfo& info : AllFaults()) {
+    const bool injected = info.site == FaultSite::kProgram && info.name != "never_finalize";
+    EXPECT_EQ(info.inject != nullptr, injected) << info.name;
+  }
+}
+
+TEST(FaultRegistry, AFaultThatCodeDoesNotNameHasTheKindOfItsPlace) {
+  for (std::size_t i = 0; i < AllFaults().size(); ++i) {
+    EXPECT_EQ(static_cast<std::size_t>(AllFaults()[i].kind), i) << AllFaults()[i].name;
+  }
+  EXPECT_EQ(NameOf(FaultKind::kExit), "exit");
+  EXPECT_EQ(NameOf(FaultKind::kSlowCollective), "slow_collective");
 }
 
 TEST(FaultRegistry, AMomentIsReadAsItIsDescribed) {

@@ -50,15 +50,18 @@ class Body final : public RankBody {
  public:
   void Journal(std::size_t) override { ++fired; }
   Status ApplyOutside(std::size_t) override { return OkStatus(); }
-  Status Inject(const PlannedFault&) override { return OkStatus(); }
   double SecondsSinceStart() override { return 0; }
   void Exit(int) override {}
   Status Sleep(std::int64_t ns) override {
     slept_ns += ns;
     return OkStatus();
   }
+  RankMarks& marks() override { return marks_; }
   std::int64_t slept_ns = 0;
   int fired = 0;
+
+ private:
+  RankMarks marks_;
 };
 
 // Memory that says whose it is.

@@ -2,7 +2,6 @@
 #ifndef LOCKSTEP_STRESS_RUN_PROCESS_BODY_H_
 #define LOCKSTEP_STRESS_RUN_PROCESS_BODY_H_
 
-#include <atomic>
 #include <cstdint>
 #include <mutex>
 
@@ -23,26 +22,19 @@ class ProcessBody final : public faults::RankBody {
 
   void Journal(std::size_t fault_index) override;
   Status ApplyOutside(std::size_t fault_index) override;
-  Status Inject(const faults::PlannedFault& fault) override;
   void Exit(int code) override;
   double SecondsSinceStart() override;
   Status Sleep(std::int64_t ns) override;
-
-  // An error of the program's own was injected: it ends, and nobody recovers it.
-  bool raised() const { return raised_; }
-  bool abort_hangs() const { return abort_hangs_; }
-  bool wrong_membership() const { return wrong_membership_; }
+  device::Device* device() override { return device_; }
+  faults::RankMarks& marks() override { return marks_; }
 
  private:
   worker::WorkerLink& link_;
   comm::RecordedCommunicator* recorded_ = nullptr;
   device::Device* device_ = nullptr;
-  std::vector<std::unique_ptr<device::Buffer>> taken_;  // of its memory
   std::mutex mutex_;  // of the link: faults of the library fire on the streams' threads
   std::int64_t began_ns_;
-  bool raised_ = false;
-  std::atomic<bool> abort_hangs_ = false;  // asked by the thread that aborts
-  bool wrong_membership_ = false;
+  faults::RankMarks marks_;
 };
 
 }  // namespace lockstep::stress::run

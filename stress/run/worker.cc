@@ -120,7 +120,7 @@ void AbortAside(std::shared_ptr<WorkerContext> shared, const std::string& genera
       shared->aborted.GiveUp(std::atoi(generation.c_str()));
   shared->link->CloseMeeting(true);
   std::thread([self = std::move(shared), generation, communicator = std::move(abortable)] {
-    if (self->body->abort_hangs()) {
+    if (self->body->marks().abort_hangs) {
       static_cast<void>(self->body->Sleep(static_cast<std::int64_t>(kForEverSeconds * 1e9)));
     }
     static_cast<void>(self->gate->Reach(faults::FaultMoment::Kind::kAbort));
@@ -142,7 +142,7 @@ void ListenForAborts(worker::WorkerLink& link, WorkerContext& self) {
 
 // A program that rebuilds wrongly takes the ranks of the beginning.
 void TakePlace(const worker::WorkerLink& link, const WorkerContext& self, Membership& place) {
-  if (!self.body->wrong_membership()) return;
+  if (!self.body->marks().wrong_membership) return;
   place.rank = link.rank();
   place.size = link.size();
 }
@@ -285,7 +285,7 @@ bool OfTheLibrary(const Status& status) {
 workloads::RankReport RunGenerations(worker::WorkerLink& link, WorkerContext& self) {
   if (self.scenario.recovery) ListenForAborts(link, self);
   workloads::RankReport report = ConnectAndRun(link, self);
-  while (self.scenario.recovery && OfTheLibrary(report.status) && !self.body->raised()) {
+  while (self.scenario.recovery && OfTheLibrary(report.status) && !self.body->marks().raised) {
     const Status status = AwaitRebuild(link, self, report);
     if (!status.ok()) {
       report.status = status;

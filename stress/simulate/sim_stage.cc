@@ -25,8 +25,6 @@
 namespace lockstep::stress::simulate {
 namespace {
 
-constexpr double kSleepSeconds = 0.1;
-
 struct alignas(64) Line {
   std::byte bytes[64];
 };
@@ -43,14 +41,12 @@ struct KeptRank {
   std::vector<Line> memory;
   journal::JournalWriter journal;
   std::optional<cases::ProgramReport> report;
-  int own_signal = 0;        // by which an injected crash ended it
-  bool raised = false;       // its program, not the library
-  bool abort_hangs = false;  // from now on
-  bool wrong_membership = false;
+  int own_signal = 0;  // by which an injected crash ended it
+  faults::RankMarks marks;
   bool connected = false;
 };
 
-class SimBody final : public faults::RankBody {
+class SimBody final : public faults::RankBody, public faults::SimulatedRank {
  public:
   SimBody(comm::sim::RankContext& context, KeptRank& rank,
           const std::vector<faults::PlannedFault>& faults, std::vector<bool>& fired)
@@ -86,44 +82,17 @@ class SimBody final : public faults::RankBody {
     return OkStatus();
   }
 
-  Status Inject(const faults::PlannedFault& fault) override {
-    switch (fault.kind) {
-      case faults::FaultKind::kExit:
-        Exit(0);
-        break;
-      case faults::FaultKind::kThrow:
-        rank_.raised = true;
-        return SystemFailed("the program raised an exception (injected)");
-      case faults::FaultKind::kSegfault:
-        rank_.own_signal = SIGSEGV;
-        context_.Exit(128 + SIGSEGV);
-      case faults::FaultKind::kAbort:
-        rank_.own_signal = SIGABRT;
-        context_.Exit(128 + SIGABRT);
-      case faults::FaultKind::kOutOfMemory:
-        rank_.raised = true;
-        return SystemFailed("out of memory (injected)");
-      case faults::FaultKind::kHungAbort:
-        rank_.abort_hangs = true;
-        break;
-      case faults::FaultKind::kWrongMembership:
-        rank_.wrong_membership = true;
-        break;
-      case faults::FaultKind::kHang:
-        if (!fault.duration_seconds) context_.Hang();
-        return Sleep(static_cast<std::int64_t>(*fault.duration_seconds * 1e9));
-      case faults::FaultKind::kSleep:
-        return Sleep(
-            static_cast<std::int64_t>(fault.duration_seconds.value_or(kSleepSeconds) * 1e9));
-      default:
-        LOCKSTEP_CHECK(false, "a fault of the program itself");
-    }
-    return OkStatus();
-  }
-
   void Exit(int code) override { context_.Exit(code); }
   double SecondsSinceStart() override { return static_cast<double>(context_.now_ns()) * 1e-9; }
   Status Sleep(std::int64_t ns) override { return context_.Sleep(ns), OkStatus(); }
+  device::Device* device() override { return &context_.device(); }
+  faults::SimulatedRank* simulated() override { return this; }
+  faults::RankMarks& marks() override { return rank_.marks; }
+  void CrashBy(int signal) override {
+    rank_.own_signal = signal;
+    context_.Exit(128 + signal);
+  }
+  void Hang() override { context_.Hang(); }
 
  private:
   comm::sim::RankContext& context_;
@@ -204,7 +173,7 @@ Status RunRank(const SimStage& stage, comm::sim::SimRules rules, comm::sim::Rank
   }
   rank.journal.EnterPhase(journal::Phase::kConnect);
   // It connects to others than those who wait for it.
-  if (again && rank.wrong_membership && Renumbered(stage)) context.Hang();
+  if (again && rank.marks.wrong_membership && Renumbered(stage)) context.Hang();
   context.Meet();  // connecting takes all ranks, as on real ones
   rank.connected = true;
   return RunConnected(stage, rules, context, rank, body, gate);
@@ -324,9 +293,9 @@ StageEnd RunStage(const SimStage& stage, comm::sim::SimRules rules, double deadl
     end.reports.push_back(std::move(rank.report));
     const bool gone = end.evidence.back().state != verdict::ProcessState::kRunning &&
                       report.ranks[i].state != comm::sim::RankState::kFailed;
-    end.gone.push_back(gone || rank.raised);
-    end.abort_hangs.push_back(rank.abort_hangs);
-    end.wrong_membership.push_back(rank.wrong_membership);
+    end.gone.push_back(gone || rank.marks.raised);
+    end.abort_hangs.push_back(rank.marks.abort_hangs);
+    end.wrong_membership.push_back(rank.marks.wrong_membership);
     end.connected.push_back(rank.connected);
   }
   return end;

@@ -1,7 +1,5 @@
 // Communicators that not all ranks make: who makes one waits for all ranks of its parent, members
 // and others alike (MPI_Comm_split, ncclCommSplit, PyTorch's new_group; pytorch#25390).
-#include "core/verdict/finders/missing_member.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/verdict/finders/explanation.h"
 #include "core/verdict/rank_view.h"
 #include "core/verdict/wording.h"
 
@@ -93,9 +92,11 @@ Headline HeadlineOf(const Making& making, bool most_absent) {
       .Add(WaitingClause(waiting, absent));
 }
 
-}  // namespace
-
-std::optional<Finding> ExplainMaking(const Situation& situation, const Finding& general) {
+// Why it came to what `general` says, if that is the making of a communicator in which not all
+// ranks of its parent take part; as certain as `general` is. The culprits are who did not take
+// part, unless those are most.
+std::optional<Finding> ExplainMaking(const Situation& situation, const std::vector<Mismatch>&,
+                                     const Finding& general) {
   for (std::size_t g = 0; g < situation.groups.size(); ++g) {
     if (!situation.groups[g].making) continue;
     const Making making = MakingOf(situation, static_cast<int>(g));
@@ -124,4 +125,7 @@ std::optional<Finding> ExplainMaking(const Situation& situation, const Finding& 
   return std::nullopt;
 }
 
+Explanation missing_member(Cause::kInitFailure, ExplainMaking);
+
+}  // namespace
 }  // namespace lockstep::verdict::finders

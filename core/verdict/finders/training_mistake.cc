@@ -1,13 +1,12 @@
 // Why a training program came to a standstill, from what its ranks said they were doing: the
 // mistakes of DistributedDataParallel's users. Source: pytorch's forums and issues 33148, 38174
 // (uneven inputs), 54059, 20611 (evaluation on one rank), 72434 (unused parameters).
-#include "core/verdict/finders/training_mistake.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
 
 #include "core/journal/purpose.h"
+#include "core/verdict/finders/explanation.h"
 #include "core/verdict/rank_view.h"
 #include "core/verdict/wording.h"
 
@@ -288,8 +287,8 @@ bool MayBeTraining(const FindingCause& cause) {
          cause == Cause::kRankFailed || cause == Cause::kRankBusy || cause == Cause::kUnknown;
 }
 
-}  // namespace
-
+// Why a training program came to what `general` says, if the journals show it; as certain as
+// `general` is.
 std::optional<Finding> ExplainTraining(const Situation& situation,
                                        const std::vector<Mismatch>& mismatches,
                                        const Finding& general) {
@@ -302,4 +301,7 @@ std::optional<Finding> ExplainTraining(const Situation& situation,
   return UnevenInputs(parts, mismatch, general);
 }
 
+Explanation training_mistake(Cause::kUnevenInputs, ExplainTraining);
+
+}  // namespace
 }  // namespace lockstep::verdict::finders
