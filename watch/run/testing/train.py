@@ -94,10 +94,10 @@ def use_messages(case, rank):
         pair = dist.new_group([0, 1])
         for number in range(20):
             if rank == 1:
-                dist.send(one * number, 0, tag=number)
+                dist.send(one * number, 0, tag=number + 1)
                 dist.recv(torch.zeros(200), 0, group=pair)  # more room than is needed
             elif rank == 0:
-                dist.recv(one, tag=number)  # from any
+                dist.recv(one, tag=number + 1)  # from any
                 dist.send(one, 1, group=pair)
         ring = [dist.P2POp(dist.isend, one, (rank + 1) % size),
                 dist.P2POp(dist.irecv, torch.zeros(100), (rank - 1) % size)]
