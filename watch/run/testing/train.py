@@ -104,7 +104,7 @@ def use_messages(case, rank):
         for each in dist.batch_isend_irecv(ring):
             each.wait()
         dist.monitored_barrier()
-        print("rank", rank, "got", int(one[0]), flush=True)
+        sys.stdout.write(f"rank {rank} got {int(one[0])}\n")  # in one piece
 
 
 def use_pairs(case, rank):
