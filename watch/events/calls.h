@@ -176,7 +176,10 @@ enum class Sync : std::uint8_t {
   X(GroupReduce, "reduce", kCollective, kAtRoot)          \
   X(GroupScatter, "scatter", kCollective, kRoot)          \
   X(GroupAllToAll, "all_to_all", kCollective, kAll)       \
-  X(GroupAllToAllSizes, "all_to_all", kCollective, kAll)
+  X(GroupAllToAllSizes, "all_to_all", kCollective, kAll)  \
+  X(GroupSend, "send", kPostSend, kNone)                  \
+  X(GroupRecv, "recv", kPostReceive, kNone)               \
+  X(GroupWait, "wait", kWaitAll, kNone)
 
 // NCCL's calls: a device makes them later, in the order of their communicator. Who returns from one
 // waited for nobody.

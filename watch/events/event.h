@@ -55,6 +55,9 @@ inline constexpr std::int32_t kNoOp = -1;
 inline constexpr std::int32_t kNullOp = -2;
 inline constexpr std::int32_t kUserOp = -3;
 
+// In `count` of a wait of a process group: the main thread makes it.
+inline constexpr std::int64_t kMainThread = 1;
+
 enum Flag : std::uint8_t {
   kSynchronous = 1,  // the send needs its receive
   kBuffered = 2,     // the send needs nobody

@@ -106,6 +106,52 @@ TEST(Groups, AnotherSize) {
                           "1 at line 0, rank 1 in all_reduce 1 at line 0"));
 }
 
+Event Message(Call call, int peer, int tag) {
+  Event event = Groups::Asks(call, 9, 1);
+  event.peer = peer;
+  event.tag = tag;
+  event.flags = call == Call::kGroupRecv ? events::kReceiving : events::kSynchronous;
+  return event;
+}
+
+// The rank posts the message, and its main thread waits for it.
+void WaitsFor(Groups& groups, int rank, const Event& message) {
+  groups.Calls(rank, message);
+  Event part = Groups::Asks(Call::kGroupWait, 9, 0);
+  part.phase = events::Phase::kPart;
+  groups.Enters(rank, part);
+  Event wait = Groups::Asks(Call::kGroupWait, 0, 0);
+  wait.count = events::kMainThread;
+  groups.Enters(rank, wait);
+}
+
+TEST(Groups, AReceiveAndASendOfAnotherTag) {
+  Groups groups(2);
+  WaitsFor(groups, 0, Message(Call::kGroupSend, 1, 5));
+  WaitsFor(groups, 1, Message(Call::kGroupRecv, 0, 7));
+  EXPECT_THAT(groups.history().Stuck(), ElementsAre(0, 1));
+  EXPECT_TRUE(groups.judge().history().MainThreadWaits(1));
+  groups.judge().Hangs(groups.judge().Standstill(), true);
+  EXPECT_THAT(groups.history().Findings(),
+              ElementsAre("tag_mismatch: rank 1 waits in recv from rank 0, tag 7, at line 0; the "
+                          "message came with tag 5"));
+}
+
+TEST(Groups, AMessageThatIsUnderWayFreesBothItsRanks) {
+  Groups groups(2);
+  WaitsFor(groups, 0, Message(Call::kGroupSend, 1, 7));
+  WaitsFor(groups, 1, Message(Call::kGroupRecv, 0, 7));
+  EXPECT_THAT(groups.history().Stuck(), IsEmpty());
+}
+
+TEST(Groups, AReceiveWaitsForARankThatIsInACollective) {
+  Groups groups(2);
+  groups.Enters(0, kReduce1);
+  WaitsFor(groups, 1, Message(Call::kGroupRecv, 0, 7));
+  EXPECT_THAT(groups.history().Stuck(), ElementsAre(0, 1));
+  EXPECT_FALSE(groups.judge().history().MainThreadWaits(0));
+}
+
 TEST(Groups, RanksThatEndOwnNothing) {
   Groups groups(2);
   for (const int rank : {0, 1}) groups.Calls(rank, kReduce1);

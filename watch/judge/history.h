@@ -126,6 +126,8 @@ struct History {
 
   // The member's rank in the world, -1 where it is not known.
   int WorldRank(std::uint64_t comm, int member) const;
+  // The rank is in groups, and its main thread waits for a message.
+  bool MainThreadWaits(int rank) const;
   int RankIn(int rank, std::uint64_t comm) const;  // -1: not known
 };
 

@@ -228,7 +228,7 @@ void Judge::Done(int rank, const Event& event) {
   request.waited = true;
   if (request.active && request.order != 0 && (event.flags & events::kCancelled) == 0) {
     const int source = known ? event.peer : request.event.peer;
-    const int tag = known ? event.tag : request.event.tag;
+    const int tag = known && event.tag >= 0 ? event.tag : request.event.tag;
     const bool blocked = FactsOf(event.call).call_class == Class::kWaitAll;
     if (source >= 0 && tag >= 0) Received(rank, request.event, source, tag, blocked);
   }

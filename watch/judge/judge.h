@@ -89,6 +89,8 @@ class Judge {
   std::string At(int rank, std::uint64_t site) const { return locate_(rank, site); }
   // "MPI_Bcast at solver.c:31"; of a group "broadcast 4 at train.py:31", as far as that is known.
   std::string Named(int rank, const Event& call) const;
+  // "recv from rank 1, tag 7, at train.py:31"; what is no message as Named() does.
+  std::string NamedMessage(int rank, const Event& group_call) const;
   std::string WhereNow(int rank, const Event& group_call) const;  // " at train.py:31", or nothing
 
   History history_;

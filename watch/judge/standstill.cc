@@ -33,10 +33,20 @@ bool Receives(const Event& event) {
 
 }  // namespace
 
+std::string Judge::NamedMessage(int rank, const Event& event) const {
+  const bool receives = event.call == Call::kGroupRecv;
+  if (!receives && event.call != Call::kGroupSend) return Named(rank, event);
+  const std::string peer =
+      event.peer < 0 ? "any" : fmt::format("rank {}", history_.WorldRank(event.comm, event.peer));
+  const std::string where = At(rank, event.site);
+  return fmt::format("{} {} {}, tag {}{}", FactsOf(event.call).name, receives ? "from" : "to", peer,
+                     event.tag, where.empty() ? where : ", at " + where);
+}
+
 std::string Judge::Describe(int rank) const {
   const Rank& mine = history_.ranks[Index(rank)];
   if (mine.in_group) {
-    if (!mine.open.empty()) return "in " + Named(rank, mine.open.begin()->second.event);
+    if (!mine.open.empty()) return "in " + NamedMessage(rank, *Subject(mine));
     return mine.last.count2 == 0 ? "before its first collective"
                                  : "after " + Named(rank, mine.last);
   }

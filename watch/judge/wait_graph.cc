@@ -231,14 +231,18 @@ std::optional<Wait> Graph::WaitForRequests(int rank, const OpenCall& open) const
   return wait;
 }
 
-// A library's threads are in its collectives: any of these that ends may let the rank go on.
+// Its threads are in collectives, or wait for a message: any of these that ends may let the rank go
+// on.
 std::optional<Wait> Graph::WaitOfThreads(int rank) const {
   const Rank& mine = history_.ranks[Index(rank)];
   Wait wait{rank, mine.open.size() == 1, {}};
   for (const auto& [thread, open] : mine.open) {
-    const bool collective = FactsOf(open.event.call).call_class == Class::kCollective;
-    const std::vector<Need> needs =
-        collective ? NeedsOfCollective(rank, open.event, open.position) : std::vector<Need>();
+    const Class kind = FactsOf(open.event.call).call_class;
+    std::vector<Need> needs;
+    if (kind == Class::kCollective) needs = NeedsOfCollective(rank, open.event, open.position);
+    if (kind == Class::kWaitAll && !open.parts.empty()) {
+      needs = NeedsOfRequest(rank, open.parts.front().request);
+    }
     if (needs.empty()) return std::nullopt;
     wait.needs.insert(wait.needs.end(), needs.begin(), needs.end());
   }
@@ -333,6 +337,14 @@ StuckRanks Graph::Solve() {
 }
 
 }  // namespace
+
+bool History::MainThreadWaits(int rank) const {
+  const auto& open = ranks[static_cast<std::size_t>(rank)].open;
+  return std::any_of(open.begin(), open.end(), [](const auto& each) {
+    const Event& event = each.second.event;
+    return event.call == Call::kGroupWait && event.count == events::kMainThread;
+  });
+}
 
 StuckRanks FindStuck(const History& history) { return Graph(history).Solve(); }
 

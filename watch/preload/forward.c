@@ -8,9 +8,11 @@ struct Ending {
 
 static void End(struct Ending* ending) { ending->left(ending->about, ending->threw); }
 
-void LockstepForward(LockstepFunction function, void* first, void* second, void* third,
-                     LockstepLeft left, void* about) {
+long LockstepForward(LockstepFunction function, void* const arguments[5], LockstepLeft left,
+                     void* about) {
   __attribute__((cleanup(End))) struct Ending ending = {left, about, 1};
-  function(first, second, third);
+  const long result =
+      function(arguments[0], arguments[1], arguments[2], arguments[3], arguments[4]);
   ending.threw = 0;
+  return result;
 }

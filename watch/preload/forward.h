@@ -7,12 +7,14 @@
 extern "C" {
 #endif
 
-typedef void (*LockstepFunction)(void*, void*, void*);
+// Of up to five pointers or integers, as their calling convention takes them.
+typedef long (*LockstepFunction)(void*, void*, void*, void*, void*);
 typedef void (*LockstepLeft)(void* about, int threw);
 
-// function(first, second, third), then left(about, whether it threw). An exception goes on.
-void LockstepForward(LockstepFunction function, void* first, void* second, void* third,
-                     LockstepLeft left, void* about);
+// function(arguments), then left(about, whether it threw). An exception goes on. What the function
+// returned, if it returns something: of a bool the low byte alone.
+long LockstepForward(LockstepFunction function, void* const arguments[5], LockstepLeft left,
+                     void* about);
 
 #ifdef __cplusplus
 }

@@ -1,10 +1,14 @@
-// The collectives of gloo, under the names that PyTorch calls. Worker threads make these calls, in
-// any order; the tag that all ranks give a collective says its place. Watching begins when a
+// The collectives and messages of gloo, under the names that PyTorch calls. Worker threads make the
+// collectives, in any order; the tag that all ranks give one says its place. Messages are calls of
+// a buffer, found by its table of virtual functions, whose entries the linker looks up by name.
+// Their tag is gloo's slot. Watching begins when a
 // context of all ranks is connected. PyTorch makes a store with the name of a group, then connects
 // the group on the same thread: so its members know it by that name. Without one, groups of all
 // ranks are numbered, and smaller ones are not compared. Python loads PyTorch in a scope of its
 // own: the real function is looked for from the caller's library.
 #include <dlfcn.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -24,7 +28,7 @@ using events::Call;
 using events::Event;
 using events::Phase;
 
-HandleTable<1024> groups;  // by the address of their context
+HandleTable<2048> groups;  // by the addresses of their context, and of its transport's
 HandleTable<1024> stores;  // PyTorch's: what they put before each key, by their address
 HandleTable<1024> names;   // of groups, with how many contexts have had them
 int world_size = 0;
@@ -99,10 +103,84 @@ Event Entering(Call call, const OptionsLayout& layout, const void* options) {
 }
 
 void Collective(LockstepFunction real, Call call, const OptionsLayout& layout, void* options) {
-  if (!Watching()) return real(options, nullptr, nullptr);
+  void* const arguments[5] = {options};
+  if (!Watching()) return (void)real(options, nullptr, nullptr, nullptr, nullptr);
   Write(Entering(call, layout, options));
   ++internal::depth;
-  LockstepForward(real, options, nullptr, nullptr, LeftCollective, &call);
+  LockstepForward(real, arguments, LeftCollective, &call);
+}
+
+// A buffer has one message a direction, so its address names the request. Others are too far away.
+std::uint32_t RequestOf(const void* buffer, bool receives) {
+  constexpr int kApart = 4;  // addresses of buffers differ by 32 or more
+  const auto number = static_cast<std::uint32_t>(reinterpret_cast<std::uint64_t>(buffer) >> kApart);
+  return (number & ~1U) | (receives ? 1 : 0) | 1U << 31;
+}
+
+Event Posting(Call call, void* const arguments[5], int peer) {
+  const bool receives = call == Call::kGroupRecv;
+  Event event;
+  event.phase = Phase::kEnter;
+  event.call = call;
+  event.flags = receives ? events::kReceiving : events::kSynchronous;  // gloo buffers nothing
+  Known group;
+  const bool known = groups.Find(Read<std::uint64_t>(arguments[0], kBufferTransport), &group);
+  event.comm = known ? group.value : events::kUnknownComm;
+  event.peer = peer;
+  event.tag = static_cast<std::int32_t>(reinterpret_cast<std::uint64_t>(arguments[2]));
+  constexpr std::uint32_t kBytes = 7 << 8 | 1;
+  event.type = kBytes;
+  const auto bytes = reinterpret_cast<std::uint64_t>(arguments[4]);
+  const auto offset = reinterpret_cast<std::uint64_t>(arguments[3]);
+  const bool all = bytes == ~std::uint64_t{0};
+  event.count = static_cast<std::int64_t>(
+      all ? Read<std::uint64_t>(arguments[0], kBufferBytes) - offset : bytes);
+  event.request = RequestOf(arguments[0], receives);
+  event.count2 = ++calls_of[static_cast<std::size_t>(call)];
+  return event;
+}
+
+// arguments: buffer, peer or peers, slot, offset, bytes
+void Post(LockstepFunction real, Call call, void* const arguments[5], int peer) {
+  const bool of_users = reinterpret_cast<std::uint64_t>(arguments[2]) <= INT32_MAX;
+  if (!Watching() || !of_users) {
+    return (void)real(arguments[0], arguments[1], arguments[2], arguments[3], arguments[4]);
+  }
+  Write(Posting(call, arguments, peer));
+  ++internal::depth;
+  LockstepForward(real, arguments, LeftCollective, &call);
+}
+
+void LeftWait(void*, int threw) {
+  if (threw) Write(Leaving(Call::kGroupWait, threw));
+  --internal::depth;
+}
+
+bool WaitFor(LockstepFunction real, void* buffer, bool receives, std::int32_t* peer,
+             void* timeout) {
+  std::int32_t own = events::kUnknown;
+  std::int32_t* const place = peer ? peer : &own;
+  void* const arguments[5] = {buffer, place, timeout};
+  if (!Watching()) return (real(buffer, place, timeout, nullptr, nullptr) & 0xff) != 0;
+  Event event;
+  event.phase = Phase::kPart;
+  event.call = Call::kGroupWait;
+  event.request = RequestOf(buffer, receives);
+  Write(event);
+  event.phase = Phase::kEnter;
+  event.request = 0;
+  event.count = getpid() == syscall(SYS_gettid) ? events::kMainThread : 0;
+  Write(event);
+  ++internal::depth;
+  const bool over = (LockstepForward(real, arguments, LeftWait, nullptr) & 0xff) != 0;
+  Event done = event;
+  done.phase = Phase::kDone;
+  done.request = RequestOf(buffer, receives);
+  done.peer = *place;
+  done.flags = over ? 0 : events::kCancelled;
+  Write(done);
+  Write(Leaving(Call::kGroupWait, 0));
+  return over;
 }
 
 std::uint64_t Hash(std::uint64_t before, const void* data, std::size_t bytes) {
@@ -148,7 +226,8 @@ void MakeStore(const char* symbol, void* caller, void* store, void* prefix, void
   constexpr std::uint64_t kBasis = 0xcbf29ce484222325ULL;
   NewStore made = {reinterpret_cast<std::uint64_t>(store),
                    Hash(nested ? outer.value : kBasis, text, length)};
-  LockstepForward(real, store, prefix, inner, MadeStore, &made);
+  void* const arguments[5] = {store, prefix, inner};
+  LockstepForward(real, arguments, MadeStore, &made);
 }
 
 bool Begin(int rank, int size) {
@@ -172,7 +251,12 @@ void Connected(void* context, int threw) {
   if (world_size == 0) world_size = size;
   if (store_name == 0 && size != world_size) return;
   known = {key, store_name != 0 ? NameOfGroup() : events::kWorldGroups + world_groups++, 0, 0};
-  if (!groups.Insert(known)) return Stop(events::Stopped::kTooManyHandles);
+  const auto transport = Read<std::uint64_t>(context, kContextTransport);
+  Known gone;
+  groups.Remove(transport, &gone);
+  if (!groups.Insert(known) || !groups.Insert({transport, known.value, 0, 0})) {
+    return Stop(events::Stopped::kTooManyHandles);
+  }
   Event event;
   event.phase = Phase::kMade;
   event.call = Call::kGroupInit;
@@ -185,7 +269,8 @@ void Connected(void* context, int threw) {
 void Connect(const char* symbol, void* caller, void* context, void* store, void* device) {
   const LockstepFunction real = FindBehind(symbol, caller);
   ++internal::depth;
-  LockstepForward(real, context, store, device, Connected, context);
+  void* const arguments[5] = {context, store, device};
+  LockstepForward(real, arguments, Connected, context);
 }
 
 }  // namespace
@@ -205,6 +290,45 @@ void Connect(const char* symbol, void* caller, void* context, void* store, void*
 namespace lockstep::watch::preload {
 LOCKSTEP_GLOO_COLLECTIVES(LOCKSTEP_GLOO_COLLECTIVE)
 }  // namespace lockstep::watch::preload
+
+#define LOCKSTEP_GLOO_POST(NAME, SYMBOL, CALL, PEER, PEER_OF)                                   \
+  LOCKSTEP_GLOO_VISIBLE void NAME(void* buffer, PEER peer, void* slot, void* offset,            \
+                                  void* bytes) __asm__(SYMBOL);                                 \
+  LOCKSTEP_GLOO_VISIBLE void NAME(void* buffer, PEER peer, void* slot, void* offset,            \
+                                  void* bytes) {                                                \
+    using namespace lockstep::watch; /* NOLINT */                                               \
+    static LockstepFunction real = nullptr;                                                     \
+    if (!real) real = preload::FindBehind(SYMBOL, __builtin_return_address(0));                 \
+    void* const arguments[5] = {buffer, (void*)(std::uintptr_t)peer, slot, offset, /* NOLINT */ \
+                                bytes};                                                         \
+    preload::Post(real, events::Call::CALL, arguments, PEER_OF);                                \
+  }
+LOCKSTEP_GLOO_POST(LockstepGlooSend, "_ZN4gloo9transport3tcp13UnboundBuffer4sendEimmm", kGroupSend,
+                   int, peer)
+LOCKSTEP_GLOO_POST(LockstepGlooRecv, "_ZN4gloo9transport3tcp13UnboundBuffer4recvEimmm", kGroupRecv,
+                   int, peer)
+// Of several peers: a std::vector, by its address. PyTorch gives all.
+LOCKSTEP_GLOO_POST(LockstepGlooRecvAny,
+                   "_ZN4gloo9transport3tcp13UnboundBuffer4recvESt6vectorIiSaIiEEmmm", kGroupRecv,
+                   void*, events::kAnySource)
+
+#define LOCKSTEP_GLOO_WAIT(NAME, SYMBOL, RECEIVES)                                         \
+  LOCKSTEP_GLOO_VISIBLE bool NAME(void* buffer, int* peer, void* timeout) __asm__(SYMBOL); \
+  LOCKSTEP_GLOO_VISIBLE bool NAME(void* buffer, int* peer, void* timeout) {                \
+    static LockstepFunction real = nullptr;                                                \
+    if (!real) {                                                                           \
+      real = lockstep::watch::preload::FindBehind(SYMBOL, __builtin_return_address(0));    \
+    }                                                                                      \
+    return lockstep::watch::preload::WaitFor(real, buffer, RECEIVES, peer, timeout);       \
+  }
+LOCKSTEP_GLOO_WAIT(LockstepGlooWaitSend,
+                   "_ZN4gloo9transport3tcp13UnboundBuffer8waitSendEPiNSt6chrono8durationIlSt5"
+                   "ratioILl1ELl1000EEEE",
+                   false)
+LOCKSTEP_GLOO_WAIT(LockstepGlooWaitRecv,
+                   "_ZN4gloo9transport3tcp13UnboundBuffer8waitRecvEPiNSt6chrono8durationIlSt5"
+                   "ratioILl1ELl1000EEEE",
+                   true)
 
 // Newer ones take the store by shared_ptr: a pointer to it is what is passed, too.
 #define LOCKSTEP_GLOO_CONNECT(NAME, SYMBOL)                                                  \

@@ -14,6 +14,12 @@ inline constexpr int kContextSize = 12;
 // Options point to its base: the whole, or (since the end of 2024) what is behind the table.
 inline constexpr int kContextBase = 8;
 
+inline constexpr int kContextTransport = 40;
+
+// gloo::transport::tcp::UnboundBuffer
+inline constexpr int kBufferBytes = 16;
+inline constexpr int kBufferTransport = 24;
+
 // The options of a collective begin with a pointer to their context.
 struct OptionsLayout {
   int tag;

@@ -12,6 +12,7 @@
 #include <gloo/gather.h>
 #include <gloo/reduce.h>
 #include <gloo/scatter.h>
+#include <gloo/transport/unbound_buffer.h>
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -34,6 +35,18 @@ Value Read(const void* object, int place) {
   std::memcpy(&value, static_cast<const char*>(object) + place, sizeof value);
   return value;
 }
+
+class Buffer : public gloo::transport::UnboundBuffer {
+ public:
+  explicit Buffer(std::size_t bytes) : UnboundBuffer(nullptr, bytes) {}
+  bool waitRecv(int*, std::chrono::milliseconds) override { return true; }
+  bool waitSend(int*, std::chrono::milliseconds) override { return true; }
+  void abortWaitRecv() override {}
+  void abortWaitSend() override {}
+  void send(int, std::uint64_t, std::size_t, std::size_t) override {}
+  void recv(int, std::uint64_t, std::size_t, std::size_t) override {}
+  void recv(std::vector<int>, std::uint64_t, std::size_t, std::size_t) override {}
+};
 
 template <typename Options>
 class Layout {
@@ -71,23 +84,27 @@ class Layout {
     EXPECT_EQ(Open::Context(), 0);
     EXPECT_EQ(Open::Tag(), layout.tag);
   }
-  class Buffer : public gloo::transport::UnboundBuffer {
-   public:
-    explicit Buffer(std::size_t bytes) : UnboundBuffer(nullptr, bytes) {}
-    bool waitRecv(int*, std::chrono::milliseconds) override { return true; }
-    bool waitSend(int*, std::chrono::milliseconds) override { return true; }
-    void abortWaitRecv() override {}
-    void abortWaitSend() override {}
-    void send(int, std::uint64_t, std::size_t, std::size_t) override {}
-    void recv(int, std::uint64_t, std::size_t, std::size_t) override {}
-    void recv(std::vector<int>, std::uint64_t, std::size_t, std::size_t) override {}
-  };
 };
 
 TEST(GlooLayout, ContextsSayTheirRankAndSize) {
   const std::shared_ptr<gloo::Context> context = MakeContext();
   EXPECT_EQ(Read<std::int32_t>(context.get(), kContextRank), 3);
   EXPECT_EQ(Read<std::int32_t>(context.get(), kContextSize), 7);
+}
+
+TEST(GlooLayout, ContextsAndBuffersKnowTheirTransport) {
+  struct Open : gloo::Context {
+    using gloo::Context::Context;
+    int Transport() const {
+      return static_cast<int>(reinterpret_cast<const char*>(&transportContext_) -
+                              reinterpret_cast<const char*>(this));
+    }
+  };
+  EXPECT_EQ(Open(0, 1).Transport(), kContextTransport);
+  const Buffer buffer(4711);
+  EXPECT_EQ(Read<std::uint64_t>(&buffer, kBufferBytes), 4711u);
+  // TCP's buffer goes on with it; its own header is not installed whole.
+  EXPECT_EQ(sizeof(gloo::transport::UnboundBuffer), kBufferTransport);
 }
 
 #define LOCKSTEP_CHECK(NAME, OPTIONS, SYMBOL, CALL, ...) \

@@ -30,6 +30,7 @@ class Command {
   // A signal told this watcher to end, or its launcher has begun to end the launch.
   bool told_to_end() const { return told_to_end_; }
   void Signal(int number) const;
+  pid_t process() const { return process_; }
   // Of a command that ended: its own, or 128 and the signal that ended it.
   int ExitCode();
 

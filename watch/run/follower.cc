@@ -244,6 +244,7 @@ int Follower::Run() {
     if (command_.told_to_end()) folder_.Remove();
     Serve();
   }
+  if (command_.told_to_end()) folder_.Remove();  // SIGKILL may follow
   command_.ExitCode();
   Stay();
   return killed_ ? 1 : command_.ExitCode();

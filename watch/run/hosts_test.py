@@ -45,6 +45,12 @@ export MASTER_PORT=29531 GLOO_SOCKET_IFNAME=eth0 OMP_NUM_THREADS=1
 for name in $(env | grep -oE '^(OMPI|PMIX|PMI)[A-Za-z_0-9]*'); do unset $name; done
 exec "$@"
 """
+# The watcher of rank $1 is killed; then the program begins.
+LOSES_WATCHER = f"""
+echo $LOCKSTEP_WATCH_FOLDER
+[ $OMPI_COMM_WORLD_RANK = $1 ] && kill -9 $PPID
+exec {CASES} ring
+"""
 HAS_TORCH = run([PYTHON, "-c", "import torch"]).returncode == 0
 PROBE = run([HOSTS, "1", "--shell", "--", "true"])
 
@@ -74,6 +80,23 @@ class OneHost(unittest.TestCase):
         ended = one_host(*watch("--", "sh", "-c", "echo $LD_PRELOAD; cat /proc/$PPID/environ"),
                          ranks=2)
         self.assertEqual(len(re.findall(r"liblockstep_watch\.so", ended.stdout)), 2)
+
+    def test_a_watcher_that_is_lost_costs_no_rank(self):
+        for rank in (0, 1):
+            ended = one_host(*watch("--", "sh", "-c", LOSES_WATCHER, "sh", str(rank)), ranks=2)
+            self.assertEqual(ended.returncode, 0, ended.stderr)
+            self.assertEqual(findings(ended), [], ended.stderr)
+            self.assertIn(f"rank {rank} (host ", ended.stderr)
+            self.assertIn("its watcher was ended by signal 9; the program goes on", ended.stderr)
+            words = ended.stdout.split("\n")
+            for each in (0, 1):
+                self.assertIn(f"rank {each}: 1", words)
+            folders = [word for word in words if word.startswith("/")]
+            self.assertEqual([len(folders), list(filter(os.path.exists, folders))], [2, []])
+
+    def test_a_rank_without_its_watcher_ends_as_it_would_alone(self):
+        ended = one_host(*watch("--", "sh", "-c", "kill -9 $PPID; exit 7"), ranks=2)
+        self.assertEqual(ended.returncode, 7, ended.stderr)
 
     def test_some_ranks_are_not_watched(self):
         # Rank 0's watcher is missing: the program runs, and what is not watched is said.
@@ -128,12 +151,15 @@ class FourHosts(unittest.TestCase):
             ended = hosts(2, *watch("--", CASES, case))
             self.assertEqual((ended.returncode, findings(ended)), (0, []), ended.stderr)
 
-    def test_a_watcher_that_is_lost_proves_nothing(self):
-        # mpirun ends the others because of it.
-        script = f"[ $OMPI_COMM_WORLD_RANK = 1 ] && (sleep 0.5; kill -9 $PPID)& exec {CASES} poll"
-        ended = hosts(2, *watch("--", "sh", "-c", script))
-        self.assertNotEqual(ended.returncode, 0)
-        self.assertEqual(findings(ended), [], ended.stderr)
+    def test_a_watcher_that_is_lost_costs_no_rank(self):
+        for rank in (0, 1):
+            ended = hosts(2, *watch("--", "sh", "-c", LOSES_WATCHER, "sh", str(rank)))
+            self.assertEqual(ended.returncode, 0, ended.stderr)
+            self.assertEqual(findings(ended), [], ended.stderr)
+            self.assertIn(f"rank {rank} (host node{rank + 1}) is not watched any more: its watcher",
+                          ended.stderr)
+            for each in (0, 1):
+                self.assertIn(f"rank {each}: 1\n", ended.stdout)
 
     def test_they_meet_where_pytorch_does(self):
         address = [f"--set={host}:MASTER_ADDR=10.77.0.1" for host in (1, 2)]

@@ -134,7 +134,8 @@ bool Job::MainThreadsWait(const Look& second) {
     if (!judge_.history().ranks[static_cast<std::size_t>(rank)].in_group) continue;
     const bool ran = seen.ran_ns != first_.ranks.at(rank).ran_ns;
     const bool sleeps = seen.state == ProcessState::kSleeps;
-    if (!ran && sleeps && processes_.at(rank)->Python().in_torch) continue;
+    const bool known = judge_.history().MainThreadWaits(rank);
+    if (!ran && sleeps && (known || processes_.at(rank)->Python().in_torch)) continue;
     no_stacks_until_ns_ = MonotonicNs() + kBetweenStacksNs;
     first_ = Look();
     return false;

@@ -57,6 +57,10 @@ class RightScripts(unittest.TestCase):
     def test_groups_and_calls_that_nobody_waits_for_at_once(self):
         self.right("groups")
 
+    def test_messages(self):
+        lines = self.right("messages", ranks=3).stdout.splitlines()
+        self.assertEqual(sorted(lines), ["rank 0 got 19", "rank 1 got 1", "rank 2 got 1"])
+
     def test_groups_of_some_ranks(self):
         self.right("pairs", ranks=4)
 
@@ -99,6 +103,17 @@ class WrongScripts(unittest.TestCase):
         _, cause, proof, text = self.hangs("pair_mismatch", ranks=3)
         self.assertEqual((cause, proof), ("call_mismatch", "proved"))
         self.assertRegex(text, r"(?=.*rank 2 calls broadcast 1)(?=.*rank 0 calls all_reduce 7)")
+
+    def test_receives_that_nobody_sends(self):
+        hung, cause, proof, text = self.hangs("receives", ranks=3)
+        self.assertEqual((hung, cause, proof), ("HUNG, ", "deadlock", "proved"))
+        where = ("," if WITH_LINES else "") + line_of("dist.recv(one, (rank + 1)")
+        self.assertRegex(text, "rank 0 waits in recv from rank 1, tag 3" + where)
+
+    def test_another_tag(self):
+        hung, cause, proof, text = self.hangs("tags")
+        self.assertEqual((hung, cause, proof), ("HUNG, ", "tag_mismatch", "proved"))
+        self.assertRegex(text, r"rank 1 waits in recv from rank 0, tag 7.*came with tag 5")
 
     def test_another_root(self):
         _, cause, _, text = self.hangs("roots")

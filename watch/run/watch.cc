@@ -19,6 +19,7 @@
 #include "watch/run/follower.h"
 #include "watch/run/followers.h"
 #include "watch/run/job.h"
+#include "watch/run/keeper.h"
 #include "watch/run/launch.h"
 #include "watch/run/local_process.h"
 #include "watch/run/reporter.h"
@@ -234,6 +235,7 @@ int Watcher::Run() {
     Look();
     if (followers_) DismissFailed();
   }
+  if (command_.told_to_end()) folder_.Remove();  // SIGKILL may follow
   command_.ExitCode();
   if (followers_) AwaitFollowers();
   LookAtEnd();
@@ -296,6 +298,11 @@ Result<int> Watch(const WatchOptions& options) {
   Status problem = found.status();
   if (found.ok()) launch = std::move(found).value();
   const bool many = launch.way != Launch::Way::kAlone;
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Keeper> keeper, Keeper::Make());
+  if (many) {
+    const std::optional<int> code = keeper->Fork(launch.context.rank, *folder, signals);
+    if (code) return *code;
+  }
   std::unique_ptr<Followers> followers;
   if (many && launch.context.rank == 0) {
     Result<std::unique_ptr<Followers>> listening = FindFollowers(launch, *folder, signals);
@@ -314,6 +321,7 @@ Result<int> Watch(const WatchOptions& options) {
   if (launch.way == Launch::Way::kOverMpi) variables.emplace_back(events::kMeetVariable, "1");
   LOCKSTEP_RETURN_IF_ERROR(
       command.Start(options.command, options.library, folder->path().string(), variables));
+  keeper->Started(command.process());
   if (many) LeaveProcessorsToRank();
   if (many && launch.context.rank != 0) return Follow(launch, *folder, command, signals);
   return Watcher(options, *folder, command, signals, std::move(followers),

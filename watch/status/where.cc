@@ -17,7 +17,7 @@ using events::Phase;
 namespace {
 
 bool Posts(const Event& event) {
-  if (event.phase != Phase::kEnter || event.request == 0 || OfGroup(event.call)) return false;
+  if (event.phase != Phase::kEnter || event.request == 0) return false;
   const Class call_class = FactsOf(event.call).call_class;
   return call_class == Class::kPostSend || call_class == Class::kPostReceive ||
          call_class == Class::kPrepare || call_class == Class::kPostCollective;
@@ -59,7 +59,8 @@ std::string Tag(std::int32_t tag) { return tag < 0 ? ", any tag" : fmt::format("
 
 std::string DescribeCall(const Event& call) {
   const events::CallFacts& facts = FactsOf(call.call);
-  if (OfGroup(call.call)) return fmt::format("{} {}", facts.name, call.count2);
+  const bool numbered = OfGroup(call.call) && facts.call_class == Class::kCollective;
+  if (numbered) return fmt::format("{} {}", facts.name, call.count2);
   switch (facts.call_class) {
     case Class::kSend:
     case Class::kPostSend:

@@ -82,6 +82,31 @@ def use_groups(rank, everybody, alone):
         each.wait()
 
 
+def use_messages(case, rank):
+    """Sends and receives; their groups, tags and sources are right in `messages` alone."""
+    size = dist.get_world_size()
+    one = torch.ones(100)
+    if case == "receives":
+        dist.recv(one, (rank + 1) % size, tag=3)
+    elif case == "tags" and rank < 2:
+        dist.send(one, 1, tag=5) if rank == 0 else dist.recv(one, 0, tag=7)
+    elif case == "messages":
+        pair = dist.new_group([0, 1])
+        for number in range(20):
+            if rank == 1:
+                dist.send(one * number, 0, tag=number + 1)
+                dist.recv(torch.zeros(200), 0, group=pair)  # more room than is needed
+            elif rank == 0:
+                dist.recv(one, tag=number + 1)  # from any
+                dist.send(one, 1, group=pair)
+        ring = [dist.P2POp(dist.isend, one, (rank + 1) % size),
+                dist.P2POp(dist.irecv, torch.zeros(100), (rank - 1) % size)]
+        for each in dist.batch_isend_irecv(ring):
+            each.wait()
+        dist.monitored_barrier()
+        sys.stdout.write(f"rank {rank} got {int(one[0])}\n")  # in one piece
+
+
 def use_pairs(case, rank):
     """Groups of some ranks, of which a rank may have several."""
     size = dist.get_world_size()
@@ -109,6 +134,8 @@ def main():
             dist.all_reduce(torch.ones(1), group=everybody if rank == 1 else None)
     elif case in ("pairs", "pair_mismatch"):
         use_pairs(case, rank)
+    elif case in ("messages", "receives", "tags"):
+        use_messages(case, rank)
     elif case == "roots":
         dist.broadcast(torch.ones(1), src=rank)
     else:

@@ -1,0 +1,45 @@
+// What stands between a launcher and a watcher of one rank: a watcher that is lost costs no rank.
+#ifndef LOCKSTEP_WATCH_RUN_KEEPER_H_
+#define LOCKSTEP_WATCH_RUN_KEEPER_H_
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+
+#include "core/base/status.h"
+#include "core/control/signals.h"
+#include "watch/run/local_process.h"
+
+namespace lockstep::watch::run {
+
+class Keeper {
+ public:
+  static Result<std::unique_ptr<Keeper>> Make();
+  ~Keeper();
+
+  // Returns nothing in a new process, which is to watch. This process keeps it until it has ended:
+  // returns its exit code then. Where it was killed, that of the command, which goes on.
+  // `rank`: for the line that says so. A signal to end is passed on.
+  std::optional<int> Fork(int rank, const Folder& folder, control::Signals& signals);
+  // By the watcher, when the command was started.
+  void Started(pid_t command) { *command_ = command; }
+
+ private:
+  explicit Keeper(std::atomic<pid_t>* command) : command_(command) {}
+  // True when the process to wait for has ended.
+  bool Reap();
+  void WatcherDied(int signal);
+
+  std::atomic<pid_t>* command_;  // in memory that both processes share
+  const Folder* folder_ = nullptr;
+  int rank_ = -1;
+  pid_t child_ = -1;  // the watcher; after its death the command
+  bool watched_ = true;
+  int code_ = -1;
+};
+
+}  // namespace lockstep::watch::run
+
+#endif  // LOCKSTEP_WATCH_RUN_KEEPER_H_
