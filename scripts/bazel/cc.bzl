@@ -1,14 +1,14 @@
 """C++ targets that compile all their sources as one translation unit.
 
-Most of a compilation is the headers and templates that every source of a room shares: one unit takes a
-third to a fifth of the processor time. So names in anonymous namespaces are unique within a target.
+Most of a compilation is the headers and templates that the sources of a room share. One unit takes
+a third to a fifth of the processor time. So names in anonymous namespaces are unique in a target.
 `--config=separate` compiles each source by itself, which proves that it includes what it needs.
 """
 
 def _translation_unit(ctx):
     unit = ctx.actions.declare_file(ctx.label.name + ".cc")
-    lines = ['#include "%s"\n' % source.short_path for source in ctx.files.srcs if source.extension == "cc"]
-    ctx.actions.write(unit, "".join(lines))
+    sources = [file.short_path for file in ctx.files.srcs if file.extension == "cc"]
+    ctx.actions.write(unit, "".join(['#include "%s"\n' % source for source in sources]))
     return DefaultInfo(files = depset([unit]))
 
 _translation_unit_rule = rule(

@@ -21,7 +21,8 @@ Command::Command() { sigaction(SIGPIPE, nullptr, &pipe_before_); }
 
 Status Command::Start(const std::vector<std::string>& words, const std::string& library,
                       const std::string& folder,
-                      const std::vector<std::pair<std::string, std::string>>& variables) {
+                      const std::vector<std::pair<std::string, std::string>>& variables,
+                      std::atomic<pid_t>& process) {
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -32,6 +33,7 @@ Status Command::Start(const std::vector<std::string>& words, const std::string& 
   if (pipe2(problem, O_CLOEXEC) != 0) return EnvironmentError("no pipe: too many open files");
   process_ = fork();
   if (process_ == 0) {
+    process = getpid();
     setenv("LD_PRELOAD", preload.c_str(), 1);
     setenv(events::kFolderVariable, folder.c_str(), 1);
     for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
@@ -39,6 +41,7 @@ Status Command::Start(const std::vector<std::string>& words, const std::string& 
     pthread_sigmask(SIG_SETMASK, &control::Signals::inherited_mask(), nullptr);
     execvp(arguments[0], arguments.data());
     const int error = errno;
+    process = 0;
     if (write(problem[1], &error, sizeof error) < 0) _exit(127);
     _exit(127);
   }

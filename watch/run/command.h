@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/types.h>
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -20,17 +21,18 @@ class Command {
   // To be made before control::Signals, whose mask the command must not inherit.
   Command();
 
-  // `folder`: for segments. `variables`: "NAME", "VALUE" for the command alone.
+  // `folder`: for segments. `variables`: "NAME", "VALUE" for the command alone. The new process
+  // writes its id to `process` before it becomes the command.
   Status Start(const std::vector<std::string>& words, const std::string& library,
                const std::string& folder,
-               const std::vector<std::pair<std::string, std::string>>& variables);
+               const std::vector<std::pair<std::string, std::string>>& variables,
+               std::atomic<pid_t>& process);
   // Sleeps until the command ends, one of `others` is ready, a signal comes or `ms` are over.
   // Passes signals to end on to the command. True when the command has ended.
   bool Await(int ms, std::vector<pollfd> others, control::Signals& signals);
   // A signal told this watcher to end, or its launcher has begun to end the launch.
   bool told_to_end() const { return told_to_end_; }
   void Signal(int number) const;
-  pid_t process() const { return process_; }
   // Of a command that ended: its own, or 128 and the signal that ended it.
   int ExitCode();
 

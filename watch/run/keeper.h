@@ -23,8 +23,8 @@ class Keeper {
   // returns its exit code then. Where it was killed, that of the command, which goes on.
   // `rank`: for the line that says so. A signal to end is passed on.
   std::optional<int> Fork(int rank, const Folder& folder, control::Signals& signals);
-  // By the watcher, when the command was started.
-  void Started(pid_t command) { *command_ = command; }
+  // Where the command writes its process id.
+  std::atomic<pid_t>& command() { return *command_; }
 
  private:
   explicit Keeper(std::atomic<pid_t>* command) : command_(command) {}

@@ -319,9 +319,8 @@ Result<int> Watch(const WatchOptions& options) {
   Publish(folder->path(), options.command);
   std::vector<std::pair<std::string, std::string>> variables;
   if (launch.way == Launch::Way::kOverMpi) variables.emplace_back(events::kMeetVariable, "1");
-  LOCKSTEP_RETURN_IF_ERROR(
-      command.Start(options.command, options.library, folder->path().string(), variables));
-  keeper->Started(command.process());
+  LOCKSTEP_RETURN_IF_ERROR(command.Start(options.command, options.library, folder->path().string(),
+                                         variables, keeper->command()));
   if (many) LeaveProcessorsToRank();
   if (many && launch.context.rank != 0) return Follow(launch, *folder, command, signals);
   return Watcher(options, *folder, command, signals, std::move(followers),
