@@ -2,7 +2,7 @@
 # Every self-benchmark runs and none reports an error; their figures are for people.
 set -euo pipefail
 
-output="$(timeout 55 bench/self/self --benchmark_min_time=0.001 2>&1)"
+output="$(bench/self/self --benchmark_min_time=0.001 2>&1)"
 for name in NowTicks JournalAppend/stamp:1 EnqueueOnRecordedNull PlainRead CheckRecv/bf16 \
   StoreWrite/memory StoreWrite/disk StoreRead JudgeStall; do
   if ! grep -q "^$name" <<<"$output"; then

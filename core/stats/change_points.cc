@@ -62,13 +62,19 @@ std::vector<double> GridOf(std::span<const double> values) {
   return grid;
 }
 
-double Loss(double value, double level, double noise) {
-  const double distance = (value - level) / noise;
+std::vector<double> InUnitsOf(double noise, std::vector<double> values) {
+  for (double& value : values) value /= noise;
+  return values;
+}
+
+// Value and level in units of the noise, as in all below.
+double Loss(double value, double level) {
+  const double distance = value - level;
   return std::min(distance * distance, kCap * kCap);
 }
 
 // The first nights of all segments but the first, for the least cost.
-std::vector<std::size_t> CheapestChanges(std::span<const double> values, double noise) {
+std::vector<std::size_t> CheapestChanges(std::span<const double> values) {
   const std::vector<double> grid = GridOf(values);
   std::vector<double> cost(grid.size(), 0);  // so far, when the last segment has this level
   // began[i][g]: where the segment of night i at level g began.
@@ -79,7 +85,7 @@ std::vector<std::size_t> CheapestChanges(std::span<const double> values, double 
     for (std::size_t g = 0; g < grid.size(); ++g) {
       const bool change = i > 0 && changed < cost[g];
       began[i][g] = i == 0 || change ? i : began[i - 1][g];
-      cost[g] = (change ? changed : cost[g]) + Loss(values[i], grid[g], noise);
+      cost[g] = (change ? changed : cost[g]) + Loss(values[i], grid[g]);
     }
     const auto best = std::min_element(cost.begin(), cost.end());
     best_level[i] = static_cast<std::size_t>(best - cost.begin());
@@ -94,33 +100,32 @@ std::vector<std::size_t> CheapestChanges(std::span<const double> values, double 
   return changes;
 }
 
-// How much less the values cost when their level may change, as often as it pays.
-double GainOfChanges(std::span<const double> values, std::span<const double> grid, double noise) {
-  std::vector<double> without(grid.size(), 0);
-  std::vector<double> with(grid.size(), 0);
+// Of the values when their level may change as often as it pays.
+double CostWithChanges(std::span<const double> values, std::span<const double> grid) {
+  std::vector<double> cost(grid.size(), 0);
   double changed = 0;  // cost so far and of a change
   for (const double value : values) {
     double best = std::numeric_limits<double>::infinity();
     for (std::size_t g = 0; g < grid.size(); ++g) {
-      const double loss = Loss(value, grid[g], noise);
-      without[g] += loss;
-      with[g] = std::min(with[g], changed) + loss;
-      best = std::min(best, with[g]);
+      cost[g] = std::min(cost[g], changed) + Loss(value, grid[g]);
+      best = std::min(best, cost[g]);
     }
     changed = best + kPenalty;
   }
-  return *std::min_element(without.begin(), without.end()) - (changed - kPenalty);
+  return changed - kPenalty;
 }
 
-bool BeatsShuffles(std::span<const double> values, double noise) {
+// Without a change the shuffled values cost what the values do, so the costs with changes tell
+// which gain more.
+bool BeatsShuffles(std::span<const double> values) {
   const std::vector<double> grid = GridOf(values);
-  const double gain = GainOfChanges(values, grid, noise);
+  const double cost = CostWithChanges(values, grid);
   std::vector<double> shuffled(values.begin(), values.end());
   Random random(kSeed);
   int as_good = 0;
   for (int i = 0; i < kShuffles && as_good <= kShufflesAsGood; ++i) {
     random.Shuffle(shuffled);
-    if (GainOfChanges(shuffled, grid, noise) >= gain) ++as_good;
+    if (CostWithChanges(shuffled, grid) <= cost) ++as_good;
   }
   return as_good <= kShufflesAsGood;
 }
@@ -183,7 +188,7 @@ std::size_t ChangeToDrop(std::span<const double> values, const std::vector<std::
   });
   for (const Excursion& excursion : excursions) {
     if (std::abs(excursion.step) < change_min ||
-        !BeatsShuffles(WithOneExcursion(values, segments, excursion), noise)) {
+        !BeatsShuffles(InUnitsOf(noise, WithOneExcursion(values, segments, excursion)))) {
       return excursion.change;
     }
   }
@@ -200,7 +205,8 @@ Segments FindChangePoints(std::span<const double> values, const ChangeOptions& o
     return found;
   }
   found.noise = std::max(NoiseOf(values), options.noise_min);
-  std::vector<std::size_t> changes = CheapestChanges(values, found.noise);
+  std::vector<std::size_t> changes =
+      CheapestChanges(InUnitsOf(found.noise, {values.begin(), values.end()}));
   while (!changes.empty()) {
     const std::size_t drop = ChangeToDrop(values, changes, found.noise, options.change_min);
     if (drop == changes.size()) break;

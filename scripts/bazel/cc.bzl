@@ -48,6 +48,7 @@ def _unit(name, sources):
     })
 
 def cc_library(name, srcs = [], copts = [], textual_hdrs = [], **kwargs):
+    kwargs["linkstatic"] = True  # nothing is linked to a shared object of it, so none is made
     sources = _sources(srcs)
     if len(sources) < 2:
         native.cc_library(

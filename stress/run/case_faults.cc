@@ -3,6 +3,7 @@
 // applied.
 #include "stress/run/case_faults.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <utility>
@@ -52,11 +53,17 @@ void CaseFaults::Apply(std::size_t fault) {
   if (planned.duration_seconds) HealAfter(fault);
 }
 
+void CaseFaults::LetGo(std::size_t fault) {
+  coordinator_.Send(Planned(fault).rank, {kAppliedMessage, ""});
+  state_.faults[fault].awaited = false;
+  if (std::ranges::any_of(state_.faults, &FaultState::awaited)) return;
+  state_.held_until = Deadline::AfterSeconds(deadline_seconds_);
+}
+
 // The rank that waits for it goes on when it is in force; it has fired when traffic met it.
 void CaseFaults::ApplyToLink(std::size_t fault) {
   links_.Apply(fault, [this, fault] {
-    const faults::PlannedFault& applied = Planned(fault);
-    if (!IsByClock(applied)) coordinator_.Send(applied.rank, {kAppliedMessage, ""});
+    if (!IsByClock(Planned(fault))) LetGo(fault);
   });
   if (Planned(fault).duration_seconds) HealAfter(fault);
 }
@@ -65,7 +72,7 @@ void CaseFaults::Heal(std::size_t fault) {
   const faults::PlannedFault& planned = Planned(fault);
   if (faults::IsOfLink(planned.kind)) return links_.Heal(fault);
   coordinator_.Signal(planned.rank, SIGCONT);
-  if (!IsByClock(planned)) coordinator_.Send(planned.rank, {kAppliedMessage, ""});
+  if (!IsByClock(planned)) LetGo(fault);
 }
 
 void CaseFaults::DoDue() {
@@ -93,11 +100,15 @@ void CaseFaults::OnFired(const std::string& text) {
   const auto fault = static_cast<std::size_t>(std::atoll(text.c_str()));
   if (fault >= state_.faults.size()) return;  // a worker is under test and not believed
   const faults::PlannedFault& planned = Planned(fault);
-  if (!faults::IsOfLink(planned.kind) && !faults::IsByAgent(planned.kind)) {
-    state_.faults[fault].fired = true;
+  const bool told_later = faults::IsOfLink(planned.kind) || faults::IsByAgent(planned.kind);
+  state_.faults[fault].fired |= !told_later;
+  if (faults::SiteOf(planned.kind) != faults::FaultSite::kOutside || IsByClock(planned)) return;
+  // A stopped rank is as silent as it looks. Where others apply the fault, the wait is theirs.
+  if (told_later) {
+    state_.faults[fault].awaited = true;
+    state_.held_until = Deadline::AfterSeconds(kForEverSeconds);
   }
-  if (faults::SiteOf(planned.kind) != faults::FaultSite::kOutside) return;
-  if (!IsByClock(planned)) Apply(fault);
+  Apply(fault);
 }
 
 void CaseFaults::OnFault(const coordinator::Event& event) {
@@ -108,7 +119,7 @@ void CaseFaults::OnFault(const coordinator::Event& event) {
   state_.faults[fault].note = event.message.payload;
   const bool waited_for =
       faults::SiteOf(planned.kind) == faults::FaultSite::kOutside && !IsByClock(planned);
-  if (waited_for) coordinator_.Send(planned.rank, {kAppliedMessage, ""});
+  if (waited_for) LetGo(fault);
 }
 
 void CaseFaults::OnPlugin(const coordinator::Event& event) {

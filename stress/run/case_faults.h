@@ -16,8 +16,11 @@ namespace lockstep::stress::run {
 
 class CaseFaults {
  public:
-  CaseFaults(coordinator::Coordinator& coordinator, CaseState& state)
-      : coordinator_(coordinator), links_(coordinator), state_(state) {}
+  CaseFaults(coordinator::Coordinator& coordinator, CaseState& state, double deadline_seconds)
+      : coordinator_(coordinator),
+        links_(coordinator),
+        state_(state),
+        deadline_seconds_(deadline_seconds) {}
 
   // Before the workers of the case start, and when they were told to begin.
   void Prepare();
@@ -46,10 +49,13 @@ class CaseFaults {
   void ApplyToLink(std::size_t fault);
   void Heal(std::size_t fault);
   void HealAfter(std::size_t fault);
+  // The rank that waits for it goes on. It and who waits for it are silent from now on, not before.
+  void LetGo(std::size_t fault);
 
   coordinator::Coordinator& coordinator_;
   links::LinkDirector links_;
   CaseState& state_;
+  const double deadline_seconds_;
   std::vector<Due> due_;
 };
 

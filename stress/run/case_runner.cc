@@ -47,7 +47,7 @@ CaseRunner::CaseRunner(coordinator::Coordinator& coordinator, const CaseOptions&
     : coordinator_(coordinator),
       options_(options),
       ns_per_tick_(CalibrateTicks().ns_per_tick),
-      faults_(coordinator, state_),
+      faults_(coordinator, state_, options.deadline_seconds),
       recovery_(coordinator, options, state_,
                 [this](const std::function<bool()>& done, Deadline deadline) {
                   return TakeEventsUntil(done, deadline);
@@ -89,8 +89,13 @@ bool CaseRunner::AllOver() {
 }
 
 // A rank is silent beyond the deadline. As long as another one does something, it may come: only
-// when all are silent for so long is that held against anyone.
+// when all are silent for so long is that held against anyone. Whoever waits for a fault, or for a
+// rank that does, is silent because of us.
 void CaseRunner::OnOverdue() {
+  if (state_.held_until && !state_.held_until->Passed()) {
+    state_.look_again_at = Deadline::AfterSeconds(options_.deadline_seconds);
+    return;
+  }
   const std::vector<verdict::RankEvidence> evidence =
       Judged(state_, options_.deadline_seconds,
              coordinator_.Glance(Deadline::AfterSeconds(kCollectSeconds)));

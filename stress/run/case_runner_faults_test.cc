@@ -140,6 +140,38 @@ TEST(CaseRunnerFaults, AnAgentsFaultHasFiredWhenItSaysSo) {
       "fault 0 fired\n");
 }
 
+// On a busy machine an agent takes its time.
+TEST(CaseRunnerFaults, NobodyIsSilentWhoWaitsForAFault) {
+  EXPECT_EQ(
+      Conduct(With(faults::FaultKind::kMemoryPressure, kAtIteration),
+              coordinator::Steps(
+                  Fired(1, 0), coordinator::After(40),
+                  coordinator::Ranks({verdict::At50(0).Silent(40), verdict::After49(1).Silent(40)}),
+                  coordinator::Of(coordinator::EventKind::kOverdue, 0), coordinator::After(6),
+                  coordinator::OfFault(1, 0, control::FaultNews::kApplied, "limit"),
+                  coordinator::Of(coordinator::EventKind::kOverdue, 0), coordinator::After(4),
+                  Healthy())),
+      "inject 1 fault 0: kind 2 amount 0 for 0 s\n"
+      "send 1 applied\n"
+      "pass: finished,finished\n"
+      "fault 0 fired\n");
+}
+
+TEST(CaseRunnerFaults, WhoIsSilentAfterAFaultIsHeldToIt) {
+  EXPECT_EQ(
+      Conduct(With(faults::FaultKind::kMemoryPressure, kAtIteration),
+              coordinator::Steps(
+                  Fired(1, 0), coordinator::After(40),
+                  coordinator::OfFault(1, 0, control::FaultNews::kApplied, "limit"),
+                  coordinator::Ranks({verdict::At50(0).Silent(40), verdict::After49(1).Silent(40)}),
+                  coordinator::Of(coordinator::EventKind::kOverdue, 0), coordinator::After(5))),
+      "inject 1 fault 0: kind 2 amount 0 for 0 s\n"
+      "send 1 applied\n"
+      "fail: hung,hung after 45.001 s\n"
+      "rank_busy of 1, suspected\n"
+      "fault 0 fired\n");
+}
+
 TEST(CaseRunnerFaults, AnAgentsFaultThatIsNeverApplied) {
   EXPECT_EQ(Conduct(With(faults::FaultKind::kMemoryPressure, kAtIteration),
                     coordinator::Steps(Fired(1, 0), Healthy())),

@@ -69,6 +69,7 @@ struct RankState {
 
 struct FaultState {
   bool fired = false;
+  bool awaited = false;  // a rank waits until it was applied
   std::string note = {};
   Ticks applied_at = 0;  // of a fault of the clock
 };
@@ -85,7 +86,8 @@ struct CaseState {
   cases::Generation generation;
   std::optional<Deadline> settled_at = {};     // kSettling: until then
   std::optional<Deadline> closing_at = {};     // all finished: who did not leave by then lingers
-  std::optional<Deadline> look_again_at = {};  // all are silent, but bytes moved
+  std::optional<Deadline> look_again_at = {};  // all are silent, but bytes moved, or ranks are held
+  std::optional<Deadline> held_until = {};     // by faults that are applied: no silence is theirs
   std::optional<double> detected_seconds = {};
   std::optional<Sighting> sighting = {};  // of a mismatch, by the first look that showed it
   bool stuck = false;                     // all programs finished, but not every process leaves

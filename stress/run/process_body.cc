@@ -13,11 +13,6 @@
 #include "stress/run/protocol.h"
 
 namespace lockstep::stress::run {
-namespace {
-
-constexpr double kApplySeconds = 30;
-}  // namespace
-
 ProcessBody::ProcessBody(worker::WorkerLink& link) : link_(link), began_ns_(MonotonicNs()) {}
 
 void ProcessBody::Journal(std::size_t fault_index) {
@@ -36,7 +31,8 @@ void ProcessBody::Journal(std::size_t fault_index) {
 
 Status ProcessBody::ApplyOutside(std::size_t) {
   std::lock_guard lock(mutex_);
-  return link_.Await(kAppliedMessage, Deadline::AfterSeconds(kApplySeconds)).status();
+  // Whoever applies it may wait for a processor; when the agent is lost, the link says so.
+  return link_.Await(kAppliedMessage, Deadline::AfterSeconds(kForEverSeconds)).status();
 }
 
 void ProcessBody::Exit(int code) {

@@ -7,7 +7,7 @@ program=core/comm/mpi/mpi_contract
 launch() {
   local ranks=$1
   shift
-  timeout 100 mpirun -np "$ranks" --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 \
+  mpirun -np "$ranks" --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 \
     "$program" "$@"
 }
 
