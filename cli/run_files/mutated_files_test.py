@@ -53,7 +53,7 @@ class MutatedFilesTest(unittest.TestCase):
     def test_changed_values(self):
         sources = [os.path.join(FOLDER, name + ".h5")
                    for name in ("stress", "failing", "links", "watched")]
-        for seed in range(500):
+        for seed in range(200):
             whole = sources[seed % 6 if seed % 6 < 4 else 0]
             what = f"{os.path.basename(whole)}, seed {seed}: " + mutated_files.mutate(
                 whole, MUTATED, seed)
