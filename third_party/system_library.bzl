@@ -60,6 +60,8 @@ def _wrapper_of(ctx):
 
 def _locate(ctx):
     """Returns (folder of the header, compile flags, link flags, reason why not or "")."""
+    if ctx.attr.launcher and not ctx.which(ctx.attr.launcher):
+        return None, [], [], "no %s in PATH" % ctx.attr.launcher
     commands = [[], []]
     if ctx.attr.pkg_config:
         commands = [["pkg-config", kind, ctx.attr.pkg_config] for kind in ["--cflags", "--libs"]]
@@ -127,6 +129,7 @@ system_library = repository_rule(
         "pkg_config": attr.string(doc = "its pkg-config module, when it has one"),
         "wrapper": attr.string(doc = "its compiler wrapper, which shows the flags with -show"),
         "wrapper_variable": attr.string(doc = "environment: suffix or path of another wrapper"),
+        "launcher": attr.string(doc = "what starts its programs, where they are to be started"),
         "libraries": attr.string_list(doc = "names for -l"),
         "linkopts": attr.string_list(),
         "defines": attr.string_list(),

@@ -31,6 +31,14 @@ def _system_libraries():
         defines = ["OMPI_SKIP_MPICXX"],
         package = "libopenmpi-dev or libmpich-dev",
     )
+    # Beside it, for programs of MPICH that are watched.
+    system_library(
+        name = "system_mpich",
+        header = "mpi.h",
+        wrapper = "mpicc.mpich",
+        launcher = "mpiexec.mpich",
+        package = "libmpich-dev mpich",
+    )
     system_library(
         name = "system_hdf5",
         header = "hdf5.h",
