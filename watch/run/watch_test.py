@@ -7,6 +7,8 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
+import time
 import unittest
 
 LOCKSTEP = os.path.abspath("cli/lockstep")
@@ -88,6 +90,22 @@ class WrongPrograms(unittest.TestCase):
     def test_ranks_that_end(self):
         self.wrong("leaves", "lost_rank", "rank 1 exited without MPI_Finalize")
         self.wrong("killed", "lost_rank", "rank 1 died without MPI_Finalize")
+
+    def test_one_watcher_a_rank_leaves_nothing_behind(self):
+        """Also where the launcher kills all that is left at once, as Hydra does."""
+        folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+        script = f'echo > "{folder}/$$"; exec "$@"'
+        ended = subprocess.run(
+            [LAUNCHER, "-n", "3", *OPTIONS, "sh", "-c", script, "sh", LOCKSTEP, "watch", "--",
+             CASES, "killed"], check=False, capture_output=True, text=True, timeout=250)
+        self.assertEqual([cause for cause, _ in findings(ended)], ["lost_rank"], ended.stderr)
+        pids = os.listdir(folder)
+        self.assertEqual(len(pids), 3)
+        ours = re.compile("lockstep-watch-(%s)-" % "|".join(pids))
+        deadline = time.monotonic() + 60  # the launcher does not wait for what it killed
+        while time.monotonic() < deadline and any(map(ours.match, os.listdir("/dev/shm"))):
+            time.sleep(0.05)
+        self.assertEqual([name for name in os.listdir("/dev/shm") if ours.match(name)], [])
 
     def test_nothing_is_left_behind(self):
         command = [LOCKSTEP, "watch", "--", LAUNCHER, "-n", "2", *OPTIONS, CASES, "killed"]
