@@ -56,7 +56,8 @@ def _wrapper_of(ctx):
     chosen = ctx.os.environ.get(ctx.attr.wrapper_variable, "")
     if "/" in chosen:
         return chosen
-    return ctx.attr.wrapper + ("." + chosen if chosen else "")
+    named = ctx.attr.wrapper + "." + (chosen or ctx.attr.wrapper_suffix)
+    return named if chosen or ctx.which(named) else ctx.attr.wrapper
 
 def _locate(ctx):
     """Returns (folder of the header, compile flags, link flags, reason why not or "")."""
@@ -128,6 +129,7 @@ system_library = repository_rule(
         "more_headers": attr.string_list(doc = "further header folders of the library"),
         "pkg_config": attr.string(doc = "its pkg-config module, when it has one"),
         "wrapper": attr.string(doc = "its compiler wrapper, which shows the flags with -show"),
+        "wrapper_suffix": attr.string(doc = "of the flavor that is taken where nothing is chosen"),
         "wrapper_variable": attr.string(doc = "environment: suffix or path of another wrapper"),
         "launcher": attr.string(doc = "what starts its programs, where they are to be started"),
         "libraries": attr.string_list(doc = "names for -l"),
