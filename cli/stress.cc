@@ -2,6 +2,7 @@
 // all.
 #include <fmt/format.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -18,6 +19,7 @@
 #include "cli/launch.h"
 #include "cli/subcommand.h"
 #include "core/base/version.h"
+#include "core/comm/backends.h"
 #include "core/verdict/trace.h"
 #include "results/report/report.h"
 #include "results/report/trials.h"
@@ -239,8 +241,14 @@ Result<stress::harness::StressOptions> ParseRest(const std::vector<std::string>&
   return *line.options;
 }
 
+// Of the MPI that stress was built for. Hydra shares processors without being told.
 // Stress measures no latencies: what makes more ranks than processors bearable is always right.
 std::string DefaultLauncher() {
+  const auto mpi = comm::FindBackend("--backend", "mpi");
+  if (mpi.ok() && (*mpi)->version().starts_with("MPICH")) {
+    // Debian's name beside Open MPI's, which is then plain mpiexec.
+    return access("/usr/bin/mpiexec.mpich", X_OK) == 0 ? "mpiexec.mpich" : "mpiexec";
+  }
   return fmt::format("mpirun{} --oversubscribe --bind-to none --mca mpi_yield_when_idle 1",
                      geteuid() == 0 ? " --allow-run-as-root" : "");
 }

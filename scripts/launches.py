@@ -22,6 +22,7 @@ sys.path[1:1] = [os.path.join(TREE, "results", "python"), os.path.join(SCRIPTS, 
 SKIPPED = 77  # exit code: not possible on this machine
 # For mpirun: ranks share processors, so who waits lets others work.
 SHARING = ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
+OPEN_MPI = ["mpirun", *SHARING]
 # `lockstep` becomes some of these programs, and says what was typed: `lockstep matrix`.
 _TYPED = os.environ.pop("LOCKSTEP_COMMAND", None)
 _PR_SET_PDEATHSIG = 1
@@ -166,6 +167,22 @@ def run_as(words, **how):
 def mpirun(*words):
     root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
     return ["mpirun", *root, *words]
+
+
+def launcher_of(program):
+    """What starts ranks of a program on this host, sharing processors, without their number: of the
+    MPI that the program was built for. None: Open MPI's."""
+    if program is not None:
+        with open(program, "rb") as file:
+            if b"libmpich.so" in file.read():  # Hydra shares processors without being told
+                return ["mpiexec.mpich" if shutil.which("mpiexec.mpich") else "mpiexec"]
+    return OPEN_MPI
+
+
+def ranks_of(program, ranks):
+    """The words before a program that start that many ranks of it on this host."""
+    first, *rest = launcher_of(program)
+    return [*(mpirun() if first == "mpirun" else [first]), *rest, "-n", str(ranks)]
 
 
 def die_with_parent(number=signal.SIGKILL):

@@ -32,6 +32,18 @@ class LaunchesTest(unittest.TestCase):
         file.append({"pass": 3})
         self.assertEqual(self.lines(), [{"pass": 1}, {"pass": 2}, {"pass": 3}])
 
+    def test_a_program_is_started_by_the_launcher_of_its_mpi(self):
+        launchers = {}
+        for library in ("libmpi.so.40", "libmpich.so.12"):
+            path = os.path.join(self.folder, library)
+            with open(path, "wb") as file:
+                file.write(b"\x7fELF\0libc.so.6\0" + library.encode() + b"\0")
+            launchers[library] = launches.launcher_of(path)
+            self.assertEqual(launches.ranks_of(path, 3)[-2:], ["-n", "3"])
+        self.assertEqual(launchers["libmpi.so.40"], launches.OPEN_MPI)
+        self.assertIn(launchers["libmpich.so.12"], (["mpiexec.mpich"], ["mpiexec"]))
+        self.assertEqual(launches.launcher_of(None), launches.OPEN_MPI)
+
     def test_programs_are_found_in_rooms_and_must_be_executable(self):
         for room in ("bench", "stress"):
             os.mkdir(os.path.join(self.folder, room))

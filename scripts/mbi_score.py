@@ -4,11 +4,12 @@ and prints the table of the papers: a row a class, then the programs that were j
   scripts/mbi_score DIR                      all programs of DIR, some 40 minutes
   scripts/mbi_score DIR --sample=150         that many of them, drawn by --seed
   scripts/mbi_score DIR --state=FILE         begin again where FILE ends
+  scripts/mbi_score DIR --mpi=mpich          with mpicc.mpich and mpiexec.mpich
 
 DIR holds the .c files that the suite's generators write. Each program is bounded in time. A program
 counts as found when anything was said of it. `class` counts those whose class was said, too.
 
-Exit codes: 0 the table was printed, 2 usage, 4 mpicc or lockstep is missing.
+Exit codes: 0 the table was printed, 2 usage, 4 MPI or lockstep is missing.
 """
 import argparse
 import collections
@@ -41,7 +42,10 @@ CLASSES = {
 }
 # What wrappers of calls can't see: it needs every access to memory.
 UNSEEN = ("LocalConcurrency", "GlobalConcurrency")
-OPTIONS = ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
+# {MPI: (compiler, launcher)}
+MPIS = {"openmpi": ("mpicc", ["mpirun", "--oversubscribe", "--bind-to", "none", "--mca",
+                              "mpi_yield_when_idle", "1"]),
+        "mpich": ("mpicc.mpich", ["mpiexec.mpich"])}
 QUIET_S = 3  # after a finding, how long a program may go on
 BOUND_S = 40
 
@@ -100,21 +104,22 @@ def wrong(rows):
     return lines
 
 
-def watch(lockstep, source, folder):
+def watch(lockstep, mpi, source, folder):
     """Compiles and runs one program; its row."""
     name = os.path.basename(source)[:-2]
     with open(source, encoding="utf-8") as file:
         ranks, expected = parse_header(file.read())
     row = {"name": name, "expected": expected, "causes": [], "late": False}
     program = os.path.join(folder, name)
-    built = subprocess.run(["mpicc", "-g", "-w", "-o", program, source], check=False,
+    compiler, launcher = MPIS[mpi]
+    built = subprocess.run([compiler, "-g", "-w", "-o", program, source], check=False,
                            capture_output=True, text=True)
     if built.returncode:
         row["causes"] = ["not_compiled"]
         return row
     findings = program + ".findings"
     command = [*lockstep, "watch", "--on-hang=kill", "--races", "--findings=" + findings, "--",
-               "mpirun", "-np", str(ranks), *OPTIONS, program]
+               *launcher, "-np", str(ranks), program]
     with open(program + ".out", "w", encoding="utf-8") as out:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
                                    start_new_session=True)
@@ -164,7 +169,8 @@ def run(options, rows, folder):
     done = {row["name"] for row in rows}
     left = [source for source in sources_of(options) if os.path.basename(source)[:-2] not in done]
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        tasks = [pool.submit(watch, [options.lockstep], source, folder) for source in left]
+        tasks = [pool.submit(watch, [options.lockstep], options.mpi, source, folder)
+                 for source in left]
         for task in concurrent.futures.as_completed(tasks):
             rows.append(task.result())
             if options.state:
@@ -181,6 +187,7 @@ def parse(arguments):
     parser.add_argument("folder", metavar="DIR")
     parser.add_argument("--lockstep", metavar="PROGRAM", default=os.path.join(
         here, "..", "bazel-bin", "scripts", "lockstep", "lockstep"))
+    parser.add_argument("--mpi", choices=sorted(MPIS), default="openmpi")
     parser.add_argument("--sample", type=int, default=0, metavar="N")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", metavar="PATTERN", help="programs whose names match")
@@ -194,7 +201,8 @@ def main():
     if not os.path.isdir(options.folder):
         print("mbi_score: %s is no folder" % options.folder, file=sys.stderr)
         return 2
-    for program in ("mpicc", "mpirun", options.lockstep):
+    compiler, launcher = MPIS[options.mpi]
+    for program in (compiler, launcher[0], options.lockstep):
         if not shutil.which(program):
             print("mbi_score: %s is missing" % program, file=sys.stderr)
             return 4

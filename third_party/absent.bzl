@@ -12,6 +12,7 @@ load("@system_json//:facts.bzl", json = "REASON")
 load("@system_libcrypto//:facts.bzl", libcrypto = "REASON")
 load("@system_libdw//:facts.bzl", libdw = "REASON")
 load("@system_mpi//:facts.bzl", mpi = "REASON")
+load("@system_mpich//:facts.bzl", mpich = "REASON")
 load("@system_tomlplusplus//:facts.bzl", tomlplusplus = "REASON")
 load("@system_torch//:facts.bzl", torch = "REASON")
 
@@ -28,6 +29,7 @@ _REASONS = {
     "libcrypto": libcrypto,
     "libdw": libdw,
     "mpi": mpi,
+    "mpich": mpich,
     "nccl_headers": nccl,
     "tomlplusplus": tomlplusplus,
     "torch": torch,

@@ -56,10 +56,13 @@ def _wrapper_of(ctx):
     chosen = ctx.os.environ.get(ctx.attr.wrapper_variable, "")
     if "/" in chosen:
         return chosen
-    return ctx.attr.wrapper + ("." + chosen if chosen else "")
+    named = ctx.attr.wrapper + "." + (chosen or ctx.attr.wrapper_suffix)
+    return named if chosen or ctx.which(named) else ctx.attr.wrapper
 
 def _locate(ctx):
     """Returns (folder of the header, compile flags, link flags, reason why not or "")."""
+    if ctx.attr.launcher and not ctx.which(ctx.attr.launcher):
+        return None, [], [], "no %s in PATH" % ctx.attr.launcher
     commands = [[], []]
     if ctx.attr.pkg_config:
         commands = [["pkg-config", kind, ctx.attr.pkg_config] for kind in ["--cflags", "--libs"]]
@@ -126,7 +129,9 @@ system_library = repository_rule(
         "more_headers": attr.string_list(doc = "further header folders of the library"),
         "pkg_config": attr.string(doc = "its pkg-config module, when it has one"),
         "wrapper": attr.string(doc = "its compiler wrapper, which shows the flags with -show"),
+        "wrapper_suffix": attr.string(doc = "of the flavor that is taken where nothing is chosen"),
         "wrapper_variable": attr.string(doc = "environment: suffix or path of another wrapper"),
+        "launcher": attr.string(doc = "what starts its programs, where they are to be started"),
         "libraries": attr.string_list(doc = "names for -l"),
         "linkopts": attr.string_list(),
         "defines": attr.string_list(),

@@ -19,17 +19,25 @@ def _offline_stubs():
         native.local_repository(name = name, path = "third_party/bazel/" + name)
 
 def _system_libraries():
-    # Whichever MPI the compiler wrapper `mpicc` belongs to, or mpicc.mpich with
-    # --repo_env=LOCKSTEP_MPI=mpich (so Debian names what can be installed side by side), or that of
-    # --repo_env=LOCKSTEP_MPI=/opt/mpi/bin/mpicc.
+    # Open MPI by Debian's name of its compiler wrapper, whatever `mpicc` is; elsewhere by `mpicc`.
+    # --repo_env=LOCKSTEP_MPI=mpich: mpicc.mpich; LOCKSTEP_MPI=/opt/mpi/bin/mpicc: that wrapper.
     system_library(
         name = "system_mpi",
         header = "mpi.h",
         wrapper = "mpicc",
+        wrapper_suffix = "openmpi",
         wrapper_variable = "LOCKSTEP_MPI",
         # The C++ bindings left the standard in MPI 3.0; Open MPI's mpi.h still pulls them in.
         defines = ["OMPI_SKIP_MPICXX"],
         package = "libopenmpi-dev or libmpich-dev",
+    )
+    # Beside it, for programs of MPICH that are watched.
+    system_library(
+        name = "system_mpich",
+        header = "mpi.h",
+        wrapper = "mpicc.mpich",
+        launcher = "mpiexec.mpich",
+        package = "libmpich-dev mpich",
     )
     system_library(
         name = "system_hdf5",

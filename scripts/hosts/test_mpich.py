@@ -23,12 +23,19 @@ import lockstep
 from launches import SKIPPED, TREE, command
 
 TARGETS = {"bench_allreduce": "//bench", "bench_ddp_step": "//bench", "stress": "//stress",
-           "mpi_contract": "//core/comm/mpi"}
+           "lockstep": "//cli", "mpi_contract": "//core/comm/mpi"}
 SWEEP = ["-b", "8", "-e", "4K", "-f", "8", "-n", "30"]
 SETTINGS = {"LOCKSTEP_SCENARIOS": f"{TREE}/stress/scenarios",
             "LOCKSTEP_DATASETS": f"{TREE}/datasets/manifests"}
 # MPICH 4.0.2 dies of MPI_Reduce with MPI_IN_PLACE at a root other than 0 in shared memory.
 NO_SHARED_REDUCE = {"MPIR_CVAR_REDUCE_DEVICE_COLLECTIVE": "0"}
+PLAN = """backends = ["mpi", "gloo"]
+[[step]]
+name = "latency"
+program = "bench_allreduce"
+arguments = ["-b", "8", "-e", "64", "-n", "20", "-w", "2"]
+seconds = 20
+"""
 ENDLESS = ["-b", "8", "-e", "64", "-n", "100000000"]
 
 
@@ -111,6 +118,19 @@ class MpichTest(unittest.TestCase):
             self.assertEqual({case["verdict"] for case in cases}, {"pass"}, said)
             self.read(name + ".h5", 2)
 
+    def test_commands_that_start_launches(self):
+        """They take MPICH's launcher by themselves."""
+        os.symlink("stress", path("lockstep-stress"))
+        with open(path("plan.toml"), "w", encoding="utf-8") as file:
+            file.write(PLAN)
+        for words in ([path("lockstep"), "stress", "--ranks=2", "--backend=mpi", "-T", "10",
+                       "--scenario=uneven_inputs/case1", f"--output={path('cases.h5')}"],
+                      [command("nightly"), path("plan.toml"), f"--programs={folder().name}",
+                       f"--output-folder={path('night')}"]):
+            done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                  check=False, env={**os.environ, **SETTINGS})
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
     def hit(self, name, backend, ranks, number, signal_to):
         """Starts an endless measurement, sends a signal to a worker (a rank) or to mpiexec (None),
         and returns its exit code and what it said."""
@@ -179,7 +199,7 @@ def main(arguments):
     parser = launches.parser(__doc__)
     parser.add_argument("--programs", metavar="FOLDER",
                         help="Folder of the programs (bench_allreduce, bench_ddp_step, stress, "
-                        "mpi_contract)")
+                        "lockstep, mpi_contract)")
     options, rest = parser.parse_known_args(arguments)
     missing = [package for program, package in (("mpicc.mpich", "libmpich-dev"),
                                                 ("mpiexec.mpich", "mpich"))

@@ -9,6 +9,8 @@ import tempfile
 import unittest
 
 TREE = os.path.dirname(os.path.realpath("WORKSPACE"))
+sys.path.insert(0, os.path.join(TREE, "scripts/packaging"))
+import tree
 SECONDS = 900  # bounds a hang; the network may be slow
 # Its own processes, devices and mounts end with the command.
 _INSIDE = """set -e
@@ -19,7 +21,12 @@ mount -t tmpfs tmpfs "$0/dev/shm"
 exec chroot "$0" timeout -k 10 600 sh -c "$1"
 """
 _UNSHARE = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
-_MPIRUN = "mpirun --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -np 2"
+# Of the MPI that the programs were built for: its launcher, our package, its own.
+_LIBRARY = tree.mpi_of([os.path.realpath("cli/lockstep")])
+_MPIRUN, _PACKAGE, _MPI_PACKAGE = {
+    "libmpi.so.40": ("mpirun --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -np 2",
+                     "lockstep", "openmpi-bin"),
+    "libmpich.so.12": ("mpiexec.mpich -n 2", "lockstep-mpich", "mpich")}[_LIBRARY]
 _PLAN = """backends = ["mpi", "gloo"]
 [[step]]
 name = "latency"
@@ -154,7 +161,7 @@ class BareRootTest(unittest.TestCase):
         for name in ("stress", "fuzz", "g++", "bazel"):
             self.must(root, "command -v " + name, codes=(1, 127))
         self.use(root)
-        self.must(root, "dpkg --purge lockstep && ! command -v lockstep")
+        self.must(root, f"dpkg --purge {_PACKAGE} && ! command -v lockstep")
 
     def test_tarball(self):
         package = packaged("tarball", self.folder)
@@ -163,11 +170,11 @@ class BareRootTest(unittest.TestCase):
         os.mkdir(place)
         subprocess.run(["tar", "-xf", package, "-C", place, "--strip-components=1"], check=True)
         self.must(root, "'/srv/some where/bin/bench_allreduce'", codes=(4,),
-                  says=r"\Abench_allreduce: this machine lacks libmpi\.so\.40.* - install .*\n\Z")
+                  says=rf"\Abench_allreduce: this machine lacks {_LIBRARY}.* - install .*\n\Z")
         self.must(root, "'/srv/some where/bin/lockstep-fuzz' --trials=10", says="10 trials")
         shutil.copy("/etc/resolv.conf", os.path.join(root.path, "etc/resolv.conf"))
         self.must(root, "apt-get update && "
-                  "apt-get install --yes --no-install-recommends openmpi-bin")
+                  f"apt-get install --yes --no-install-recommends {_MPI_PACKAGE}")
         self.use(root, before='PATH="/srv/some where/bin:$PATH"; ')
 
 

@@ -99,11 +99,11 @@ def _write_control(root, name, launcher, mpi):
         file.write(control)
 
 
-def make(output, built):
+def make(output, options):
     with tempfile.TemporaryDirectory() as folder:
         root = os.path.join(folder, "root")
         os.makedirs(root, mode=0o755)
-        tree.install(root, "/usr", built)
+        tree.install(root, "/usr", options)
         mpi = tree.mpi_of(tree.programs_of(root))
         name, launcher = _FLAVOURS[mpi]
         found = shutil.which(launcher)

@@ -1,6 +1,6 @@
 """Makes packages of Lockstep for machines that build nothing.
 
-  scripts/package deb tarball --output-folder=DIR [--built=BIN]
+  scripts/package deb tarball --output-folder=DIR [--built=BIN | --mpi=mpich]
 
 Kinds: deb, a package of Debian for the MPI that Lockstep was built for; tarball, which works from
 any folder; wheel, for pip. Programs are built first, or are those in BIN, which is laid out as
@@ -27,12 +27,17 @@ def main(arguments):
                         help="Folder to write (the packages)")
     parser.add_argument("--built", metavar="FOLDER",
                         help="Folder of programs that are built already (nothing is built)")
+    parser.add_argument("--mpi", metavar="NAME",
+                        help="Another MPI than Open MPI to build for, as of scripts/install")
     options = parser.parse_args(arguments)
+    if options.built and options.mpi:
+        parser.error("--mpi: with --built nothing is built")
     for kind in options.kinds:
         if kind not in KINDS:
             parser.error(f"'{kind}' is no kind of package; choose from {', '.join(KINDS)}")
     words = ["--output-folder=" + options.output_folder] + (
-        ["--built=" + options.built] if options.built else [])
+        ["--built=" + options.built] if options.built else []) + (
+            ["--mpi=" + options.mpi] if options.mpi else [])
     for kind in options.kinds:
         code = importlib.import_module(kind).main(words)
         if code != 0:

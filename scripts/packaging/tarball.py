@@ -1,4 +1,5 @@
-"""A tarball that works from any folder: lockstep-VERSION-linux-x86_64.tar.gz. It holds libraries
+"""A tarball that works from any folder: lockstep-VERSION-linux-x86_64.tar.gz, or lockstep-mpich-…
+when the programs were built for MPICH. It holds libraries
 that a base system lacks. MPI stays the user's: programs that need it stand behind a few lines of
 shell, which say what is missing."""
 import os
@@ -14,7 +15,7 @@ _LIBRARIES = "lib/lockstep"
 # Programs find their data from the folder above theirs.
 _BEHIND = "libexec/lockstep/programs"
 _FRONT = """#!/bin/sh
-# Runs the program, or says in one line which libraries of MPI are missing.
+# Runs the program, or says in one line which libraries of MPI ({library}) are missing.
 program="$(dirname "$(readlink -f "$0")")/../{behind}/bin/{name}"
 missing="$(LD_TRACE_LOADED_OBJECTS=1 "$program" |
   sed -n 's/^[[:space:]]*\\(.*\\) => not found$/\\1/p')"
@@ -53,14 +54,14 @@ def _put_behind(root, path, mpi):
     behind = os.path.join(root, _BEHIND, "bin", name)
     shutil.move(path, behind)
     with open(path, "w", encoding="utf-8") as file:
-        file.write(_FRONT.format(behind=_BEHIND, name=name, mpi=tree.MPI[mpi],
+        file.write(_FRONT.format(behind=_BEHIND, name=name, mpi=tree.MPI[mpi], library=mpi,
                                  package=_PACKAGES[mpi]))
     os.chmod(path, 0o755)
     return behind
 
 
 def _fill(root):
-    """Makes the installed tree one that can be moved."""
+    """Makes the installed tree one that can be moved; the library of its MPI."""
     library = os.path.join(root, "lib/liblockstep_watch.so")  # for the user's programs: as it is
     programs = [path for path in tree.programs_of(root) if path != library]
     mpi = tree.mpi_of(programs)
@@ -76,6 +77,7 @@ def _fill(root):
             os.symlink(os.path.relpath(path, behind),
                        os.path.join(behind, os.path.basename(path)))
         _set_path(path, root, _LIBRARIES)
+    return mpi
 
 
 def _needs_mpi(path, root):
@@ -90,13 +92,14 @@ def _needs_mpi(path, root):
     return not names.isdisjoint(tree.MPI)
 
 
-def make(output, built):
-    name = "lockstep-%s-linux-%s" % (tree.version(), platform.machine())
-    path = os.path.join(output, name + ".tar.gz")
+def make(output, options):
     with tempfile.TemporaryDirectory() as folder:
-        tree.install(folder, "/opt/lockstep", built)
+        tree.install(folder, "/opt/lockstep", options)
         root = os.path.join(folder, "opt/lockstep")
-        _fill(root)
+        mpi = _fill(root)
+        name = "lockstep%s-%s-linux-%s" % ("-mpich" if tree.MPI[mpi] == "MPICH" else "",
+                                           tree.version(), platform.machine())
+        path = os.path.join(output, name + ".tar.gz")
         subprocess.run(["chmod", "-R", "u=rwX,go=rX", root], check=True)
         with tarfile.open(path + ".part", "w:gz", compresslevel=6) as archive:
             archive.add(root, name, filter=_of_root)

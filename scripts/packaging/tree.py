@@ -61,10 +61,11 @@ def owner_of(path):
     return done.stdout.split(":")[0]
 
 
-def install(root, prefix, built):
+def install(root, prefix, options):
     """Fills root/prefix; what a debugger reads of the programs is left out."""
     words = [os.path.join(SOURCES, "scripts/install"), "--destdir=" + root, "--prefix=" + prefix]
-    said(*words, *(["--built=" + built] if built else []))
+    said(*words, *(["--built=" + options.built] if options.built else []),
+         *(["--mpi=" + options.mpi] if options.mpi else []))
     said("strip", "--strip-debug", "--remove-section=.comment", *programs_of(root))
 
 
@@ -103,15 +104,16 @@ def options_of(kind, arguments):
     parser = argparse.ArgumentParser(prog="package " + kind, allow_abbrev=False)
     parser.add_argument("--output-folder", required=True)
     parser.add_argument("--built")
+    parser.add_argument("--mpi")
     return parser.parse_args(arguments)
 
 
 def run(kind, make, arguments):
-    """The exit code of make(output, built), which returns the path of the package."""
+    """The exit code of make(output, options), which returns the path of the package."""
     options = options_of(kind, arguments)
     try:
         os.makedirs(options.output_folder, exist_ok=True)
-        print(make(os.path.abspath(options.output_folder), options.built))
+        print(make(os.path.abspath(options.output_folder), options))
     except (CannotPackage, OSError) as error:
         print("package: %s: %s" % (kind, error), file=sys.stderr)
         return 4

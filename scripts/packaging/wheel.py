@@ -163,9 +163,9 @@ class Wheel:
         os.replace(partial, path)
 
 
-def make(output, built):
-    """The path of the wheel."""
-    program = built_program(built)
+def make(output, options):
+    """The path of the wheel; it is the same whatever the MPI."""
+    program = built_program(options.built)
     libraries = libraries_of(program)
     wheel = Wheel(tree.version())
     major, minor = glibc_of([program, *libraries.values()])

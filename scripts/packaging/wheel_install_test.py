@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import types
 import unittest
 
 import wheel
@@ -53,7 +54,7 @@ class InstallTest(unittest.TestCase):
         subprocess.run(["results/example_runs", _RUNS], check=True)
         shutil.copytree("core/flight/testdata/gloo_ddp", os.path.join(_RUNS, "dumps"))
         subprocess.run(["/usr/bin/python3", "-m", "venv", _VENV], check=True)
-        path = wheel.make(_DIRECTORY, os.getcwd())
+        path = wheel.make(_DIRECTORY, types.SimpleNamespace(built=os.getcwd()))
         subprocess.run([_VENV + "/bin/pip", "install", "--quiet", path], check=True)
 
     def check(self, *before):

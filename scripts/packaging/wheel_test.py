@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
 import zipfile
 
@@ -56,7 +57,7 @@ def dynamic(path):
 class WheelTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.path = wheel.make(_DIRECTORY, os.getcwd())
+        cls.path = wheel.make(_DIRECTORY, types.SimpleNamespace(built=os.getcwd()))
         cls.names = unpack(cls.path)
         cls.info = next(name.partition("/")[0] for name in cls.names if ".dist-info/" in name)
         folder = os.path.join(_ROOT, "lockstep_tool/lib")

@@ -257,8 +257,9 @@ def main(arguments):
         content = read_toml(options.matrix, read_file(options.matrix))
         versions = [one for one in options.nccl_wheels.split(",") if one]
         more = wheels(versions, os.path.abspath(options.output_folder))
-        matrix = cells.Matrix(options.matrix, content, more)
         programs = {name: find_program(name, options.programs) for name in PROGRAMS}
+        matrix = cells.Matrix(options.matrix, content, more,
+                              launches.launcher_of(programs["lockstep"]))
         if programs["lockstep"] is None:
             raise OSError("lockstep is not installed; see scripts/install or --programs")
         answer = Sweep(matrix, options.output_folder, programs).run()

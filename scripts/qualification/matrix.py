@@ -5,7 +5,7 @@ import math
 import os
 import subprocess
 
-import launches  # pylint: disable=unused-import; it says where the reader is
+import launches  # it also says where the reader is
 import lockstep
 from qualification.plan import Plan
 from qualification.plan_values import PlanError, check_table, seconds_of
@@ -35,7 +35,7 @@ class Configuration:
 class Matrix:
     """`table`: of the TOML. Plans of nightly, one a configuration, that differ in nothing else."""
 
-    def __init__(self, path, table, more=()):
+    def __init__(self, path, table, more=(), launcher=tuple(launches.OPEN_MPI)):
         check_table(path, table, _KEYS, "the matrix")
         given = table.get("configuration", []) + list(more)
         self.path, self.name = path, table.get("name", os.path.basename(path))
@@ -49,13 +49,13 @@ class Matrix:
             raise PlanError("%s: baseline '%s' is none of %s" %
                             (path, self.baseline, ", ".join(names)))
         self.min_effect = table.get("min_effect", "2%")
-        self.plans = {one.name: self._plan(table, one) for one in self.configurations}
+        self.plans = {one.name: self._plan(table, one, launcher) for one in self.configurations}
         self.budget = sum(plan.budget for plan in self.plans.values())
         self.hash = "+".join([plan.hash for plan in self.plans.values()] + [self.min_effect])
         if not self.launches():
             raise PlanError("%s: no step is a bench or stress; a matrix compares those" % path)
 
-    def _plan(self, table, configuration):
+    def _plan(self, table, configuration, launcher):
         content = {key: table[key] for key in _PLAN_KEYS if key in table}
         if "budget" in table:  # each has its share
             whole = seconds_of(table["budget"], "%s: budget" % self.path)
@@ -71,7 +71,7 @@ class Matrix:
         content["environment"] = dict(configuration.environment)
         if configuration.nccl_library:
             content["environment"]["LOCKSTEP_NCCL_LIBRARY"] = configuration.nccl_library
-        return Plan(self.path, content)
+        return Plan(self.path, content, launcher)
 
     def launches(self):
         """[(configuration, launch)]: configurations take turns, so that drift meets all alike."""

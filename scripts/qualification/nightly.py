@@ -203,8 +203,9 @@ def main(arguments):
             ("baseline", options.baseline)) if value}
         if options.plan:
             content = read_toml(options.plan, read_file(options.plan))
-        plan = Plan(options.plan or options.profile, content)
         programs = {name: find_program(name, options.programs) for name in PROGRAMS}
+        plan = Plan(options.plan or options.profile, content,
+                    launches.launcher_of(programs["lockstep"]))
         nightly = Nightly(plan, options.output_folder, programs)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, nightly.stop)

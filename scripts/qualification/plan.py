@@ -7,7 +7,7 @@ import os
 import shlex
 import shutil
 
-from launches import TREE, installed_name, program_in
+from launches import OPEN_MPI, TREE, installed_name, program_in
 from qualification.plan_values import (BENCHES, PlanError, check_table, read_toml, seconds_of,
                                        shown)
 from qualification.profiles import PROFILES, steps_of
@@ -39,9 +39,9 @@ class Launch:
 
 
 class Plan:
-    """`content`: the table that the TOML of a plan holds."""
+    """`content`: the table that the TOML of a plan holds; `launcher`: where it names none."""
 
-    def __init__(self, path, content):
+    def __init__(self, path, content, launcher=tuple(OPEN_MPI)):
         check_table(path, content, _PLAN_KEYS, "the plan")
         profile = content.get("profile", "quick")
         of_steps = os.path.splitext(os.path.basename(path))[0]  # not of a profile
@@ -52,8 +52,8 @@ class Plan:
         self.backends = content.get("backends", ["mpi", "gloo"])
         self.ranks = content.get("ranks", 2)
         self.deadline = float(content.get("deadline", 10))
-        self.launcher = shlex.split(content.get(
-            "launcher", "mpirun --oversubscribe --bind-to none --mca mpi_yield_when_idle 1"))
+        self.launcher = shlex.split(content["launcher"]) if "launcher" in content \
+            else list(launcher)
         self.baseline = content.get("baseline")
         self.environment = {key: str(value)
                             for key, value in content.get("environment", {}).items()}

@@ -16,7 +16,7 @@ def violations(path, text, headers, vendors):
     for number, quote, header in includes_of(text):
         where = "%s:%d: " % (path, number)
         vendor = vendor_of(header)
-        if vendor and vendor[0] not in vendors:
+        if vendor and not vendors & set(vendor[0].split(" or ")):
             found.append(where + "<%s> needs a direct dependency on %s" % (header, vendor[0]))
         elif not vendor and quote == '"' and header not in headers:
             found.append(where + '"%s" is no header of this target or a direct dependency' % header)

@@ -4,10 +4,10 @@ import re
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
-# (pattern of the header, target that provides it, rooms that may include it; None: all)
+# (pattern of the header, targets that provide it, rooms that may include it; None: all)
 _VENDORS = [
-    (r"mpi\.h", "system_mpi", ("core/comm/mpi/", "core/control/rendezvous/", "bench/peers/",
-                               "watch/preload/")),
+    (r"mpi\.h", "system_mpi or system_mpich",
+     ("core/comm/mpi/", "core/control/rendezvous/", "bench/peers/", "watch/preload/")),
     (r"(hdf5|hdf5_hl|H5\w+)\.h", "system_hdf5",
      ("core/hdf5/", "datasets/shards/", "results/store/")),
     (r"gloo/.*", "system_gloo", ("core/comm/gloo/", "watch/preload/")),

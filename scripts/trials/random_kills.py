@@ -29,7 +29,7 @@ import uuid
 
 import launches
 import lockstep
-from launches import choices, mpirun, needed_program
+from launches import choices, needed_program
 
 VICTIMS = ("agent", "worker", "launcher")
 PROGRAMS = ("bench_allreduce", "stress")
@@ -70,7 +70,7 @@ def processes(mark):
     for pid, variables in launches.processes():
         if variables.get(MARK.encode()) != mark.encode() or not is_alive(pid):
             continue
-        rank = int(variables.get(b"OMPI_COMM_WORLD_RANK", -1))
+        rank = int(variables.get(b"OMPI_COMM_WORLD_RANK", variables.get(b"PMI_RANK", -1)))
         worker = b"LOCKSTEP_WORKER" in variables
         yield ("other" if rank < 0 else "worker" if worker else "agent"), rank, pid
 
@@ -126,7 +126,7 @@ def strike(trial, mark, launcher, began):
 def run(trial):
     """What was seen of it."""
     mark = uuid.uuid4().hex
-    words = mpirun(*launches.SHARING, "-np", str(trial["ranks"]), *trial["words"])
+    words = launches.ranks_of(trial["words"][0], trial["ranks"]) + trial["words"]
     with open(trial["log"], "w", encoding="utf-8") as log:
         began = time.monotonic()
         launcher = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log,

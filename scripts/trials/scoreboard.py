@@ -88,7 +88,7 @@ class Job:
         stress += [f"--scenario={scenario}" for scenario in self.scenarios]
         if self.backend == "sim":
             return stress + ["--backend=sim", "--sim-rules=gloo", f"--ranks={self.ranks}"]
-        return launches.mpirun(*launches.SHARING, "-np", str(self.ranks), *stress)
+        return launches.ranks_of(options.stress, self.ranks) + stress
 
 
 def write(folder, template, **values):

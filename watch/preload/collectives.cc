@@ -5,74 +5,74 @@
 namespace lockstep::watch::preload {
 namespace {
 
-int RankOf(MPI_Comm comm) {
-  static const auto comm_rank = Real<int(MPI_Comm, int*)>("PMPI_Comm_rank");
+int RankOf(Handle comm) {
+  static const auto comm_rank = Real<int(Handle, int*)>("PMPI_Comm_rank");
   int rank = -1;
   if (CommOf(comm) > events::kFreedComm) comm_rank(comm, &rank);
   return rank;
 }
 
+bool InPlace(const void* data) { return reinterpret_cast<std::uintptr_t>(data) == abi.in_place; }
+
 // Of one block that goes to or comes from `root`.
-void Gathered(Watched& call, const void* send, int send_count, MPI_Datatype send_type, int count,
-              MPI_Datatype type, int root, MPI_Comm comm) {
+void Gathered(Watched& call, const void* send, int send_count, Handle send_type, int count,
+              Handle type, int root, Handle comm) {
   const bool at_root = RankOf(comm) == root;
   call.Collective(comm, root);
   if (at_root) {
     call.Data(count, type);
-    if (send != MPI_IN_PLACE) call.Data2(send_count, send_type);
+    if (!InPlace(send)) call.Data2(send_count, send_type);
   } else {
     call.Data(send_count, send_type);
   }
 }
 
-void Scattered(Watched& call, int send_count, MPI_Datatype send_type, const void* receive,
-               int count, MPI_Datatype type, int root, MPI_Comm comm) {
+void Scattered(Watched& call, int send_count, Handle send_type, const void* receive, int count,
+               Handle type, int root, Handle comm) {
   const bool at_root = RankOf(comm) == root;
   call.Collective(comm, root);
   if (at_root) {
     call.Data(send_count, send_type);
-    if (receive != MPI_IN_PLACE) call.Data2(count, type);
+    if (!InPlace(receive)) call.Data2(count, type);
   } else {
     call.Data(count, type);
   }
 }
 
-void Everywhere(Watched& call, const void* send, int send_count, MPI_Datatype send_type, int count,
-                MPI_Datatype type, MPI_Comm comm) {
+void Everywhere(Watched& call, const void* send, int send_count, Handle send_type, int count,
+                Handle type, Handle comm) {
   call.Collective(comm);
   call.Data(count, type);
-  if (send != MPI_IN_PLACE) call.Data2(send_count, send_type);
+  if (!InPlace(send)) call.Data2(send_count, send_type);
 }
 
 }  // namespace
-}  // namespace lockstep::watch::preload
 
 // A collective and its posted sister: the same parameters, and a request.
 #define LOCKSTEP_UNPACK(...) __VA_ARGS__
 #define LOCKSTEP_COLLECTIVE(NAME, INAME, PARAMS, ARGUMENTS, BEFORE)                       \
   LOCKSTEP_WATCHED(NAME, (LOCKSTEP_UNPACK PARAMS), (LOCKSTEP_UNPACK ARGUMENTS), BEFORE, ) \
-  LOCKSTEP_WATCHED(INAME, (LOCKSTEP_UNPACK PARAMS, MPI_Request * request),                \
+  LOCKSTEP_WATCHED(INAME, (LOCKSTEP_UNPACK PARAMS, Handles request),                      \
                    (LOCKSTEP_UNPACK ARGUMENTS, request), BEFORE;                          \
                    call.Post(), call.Posted(*request, result))
 
-LOCKSTEP_COLLECTIVE(Barrier, Ibarrier, (MPI_Comm comm), (comm), call.Collective(comm))
-LOCKSTEP_COLLECTIVE(Bcast, Ibcast,
-                    (void* data, int count, MPI_Datatype type, int root, MPI_Comm comm),
+LOCKSTEP_COLLECTIVE(Barrier, Ibarrier, (Handle comm), (comm), call.Collective(comm))
+LOCKSTEP_COLLECTIVE(Bcast, Ibcast, (void* data, int count, Handle type, int root, Handle comm),
                     (data, count, type, root, comm), call.Collective(comm, root);
                     call.Data(count, type))
 LOCKSTEP_COLLECTIVE(Reduce, Ireduce,
-                    (const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op,
-                     int root, MPI_Comm comm),
+                    (const void* send, void* receive, int count, Handle type, Handle op, int root,
+                     Handle comm),
                     (send, receive, count, type, op, root, comm),
-                    call.Collective(comm, root, preload::OperatorOf(op));
+                    call.Collective(comm, root, OperatorOf(op));
                     call.Data(count, type))
 
-#define LOCKSTEP_REDUCTION(NAME, INAME)                                                          \
-  LOCKSTEP_COLLECTIVE(                                                                           \
-      NAME, INAME,                                                                               \
-      (const void* send, void* receive, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm), \
-      (send, receive, count, type, op, comm),                                                    \
-      call.Collective(comm, events::kNoRoot, preload::OperatorOf(op));                           \
+#define LOCKSTEP_REDUCTION(NAME, INAME)                                                  \
+  LOCKSTEP_COLLECTIVE(                                                                   \
+      NAME, INAME,                                                                       \
+      (const void* send, void* receive, int count, Handle type, Handle op, Handle comm), \
+      (send, receive, count, type, op, comm),                                            \
+      call.Collective(comm, events::kNoRoot, OperatorOf(op));                            \
       call.Data(count, type))
 LOCKSTEP_REDUCTION(Allreduce, Iallreduce)
 LOCKSTEP_REDUCTION(Scan, Iscan)
@@ -80,63 +80,63 @@ LOCKSTEP_REDUCTION(Exscan, Iexscan)
 LOCKSTEP_REDUCTION(Reduce_scatter_block, Ireduce_scatter_block)
 
 LOCKSTEP_COLLECTIVE(Reduce_scatter, Ireduce_scatter,
-                    (const void* send, void* receive, const int* counts, MPI_Datatype type,
-                     MPI_Op op, MPI_Comm comm),
+                    (const void* send, void* receive, const int* counts, Handle type, Handle op,
+                     Handle comm),
                     (send, receive, counts, type, op, comm),
-                    call.Collective(comm, events::kNoRoot, preload::OperatorOf(op));
+                    call.Collective(comm, events::kNoRoot, OperatorOf(op));
                     call.TypeOnly(type))
 LOCKSTEP_COLLECTIVE(Gather, Igather,
-                    (const void* send, int send_count, MPI_Datatype send_type, void* receive,
-                     int count, MPI_Datatype type, int root, MPI_Comm comm),
+                    (const void* send, int send_count, Handle send_type, void* receive, int count,
+                     Handle type, int root, Handle comm),
                     (send, send_count, send_type, receive, count, type, root, comm),
-                    preload::Gathered(call, send, send_count, send_type, count, type, root, comm))
+                    Gathered(call, send, send_count, send_type, count, type, root, comm))
 LOCKSTEP_COLLECTIVE(Gatherv, Igatherv,
-                    (const void* send, int send_count, MPI_Datatype send_type, void* receive,
-                     const int* counts, const int* places, MPI_Datatype type, int root,
-                     MPI_Comm comm),
+                    (const void* send, int send_count, Handle send_type, void* receive,
+                     const int* counts, const int* places, Handle type, int root, Handle comm),
                     (send, send_count, send_type, receive, counts, places, type, root, comm),
                     call.Collective(comm, root);
-                    call.TypeOnly(preload::RankOf(comm) == root ? type : send_type))
+                    call.TypeOnly(RankOf(comm) == root ? type : send_type))
 LOCKSTEP_COLLECTIVE(Scatter, Iscatter,
-                    (const void* send, int send_count, MPI_Datatype send_type, void* receive,
-                     int count, MPI_Datatype type, int root, MPI_Comm comm),
+                    (const void* send, int send_count, Handle send_type, void* receive, int count,
+                     Handle type, int root, Handle comm),
                     (send, send_count, send_type, receive, count, type, root, comm),
-                    preload::Scattered(call, send_count, send_type, receive, count, type, root,
-                                       comm))
+                    Scattered(call, send_count, send_type, receive, count, type, root, comm))
 LOCKSTEP_COLLECTIVE(Scatterv, Iscatterv,
-                    (const void* send, const int* counts, const int* places, MPI_Datatype send_type,
-                     void* receive, int count, MPI_Datatype type, int root, MPI_Comm comm),
+                    (const void* send, const int* counts, const int* places, Handle send_type,
+                     void* receive, int count, Handle type, int root, Handle comm),
                     (send, counts, places, send_type, receive, count, type, root, comm),
                     call.Collective(comm, root);
-                    call.TypeOnly(preload::RankOf(comm) == root ? send_type : type))
+                    call.TypeOnly(RankOf(comm) == root ? send_type : type))
 
-#define LOCKSTEP_EXCHANGE(NAME, INAME)                                                          \
-  LOCKSTEP_COLLECTIVE(NAME, INAME,                                                              \
-                      (const void* send, int send_count, MPI_Datatype send_type, void* receive, \
-                       int count, MPI_Datatype type, MPI_Comm comm),                            \
-                      (send, send_count, send_type, receive, count, type, comm),                \
-                      preload::Everywhere(call, send, send_count, send_type, count, type, comm))
+#define LOCKSTEP_EXCHANGE(NAME, INAME)                                                    \
+  LOCKSTEP_COLLECTIVE(NAME, INAME,                                                        \
+                      (const void* send, int send_count, Handle send_type, void* receive, \
+                       int count, Handle type, Handle comm),                              \
+                      (send, send_count, send_type, receive, count, type, comm),          \
+                      Everywhere(call, send, send_count, send_type, count, type, comm))
 LOCKSTEP_EXCHANGE(Allgather, Iallgather)
 LOCKSTEP_EXCHANGE(Alltoall, Ialltoall)
 
 LOCKSTEP_COLLECTIVE(Allgatherv, Iallgatherv,
-                    (const void* send, int send_count, MPI_Datatype send_type, void* receive,
-                     const int* counts, const int* places, MPI_Datatype type, MPI_Comm comm),
+                    (const void* send, int send_count, Handle send_type, void* receive,
+                     const int* counts, const int* places, Handle type, Handle comm),
                     (send, send_count, send_type, receive, counts, places, type, comm),
                     call.Collective(comm);
                     call.TypeOnly(type))
 LOCKSTEP_COLLECTIVE(Alltoallv, Ialltoallv,
                     (const void* send, const int* send_counts, const int* send_places,
-                     MPI_Datatype send_type, void* receive, const int* counts, const int* places,
-                     MPI_Datatype type, MPI_Comm comm),
+                     Handle send_type, void* receive, const int* counts, const int* places,
+                     Handle type, Handle comm),
                     (send, send_counts, send_places, send_type, receive, counts, places, type,
                      comm),
                     call.Collective(comm);
                     call.TypeOnly(type))
 LOCKSTEP_COLLECTIVE(Alltoallw, Ialltoallw,
                     (const void* send, const int* send_counts, const int* send_places,
-                     const MPI_Datatype* send_types, void* receive, const int* counts,
-                     const int* places, const MPI_Datatype* types, MPI_Comm comm),
+                     Handles send_types, void* receive, const int* counts, const int* places,
+                     Handles types, Handle comm),
                     (send, send_counts, send_places, send_types, receive, counts, places, types,
                      comm),
                     call.Collective(comm))
+
+}  // namespace lockstep::watch::preload

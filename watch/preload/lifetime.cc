@@ -7,14 +7,8 @@
 namespace lockstep::watch::preload {
 namespace {
 
-// Where MPI was loaded in a scope of its own (Python's), its handles have no names here.
-bool HandlesAreKnown() {
-  const std::uint64_t world = (std::uint64_t)(std::uintptr_t)MPI_COMM_WORLD;  // NOLINT
-  return world != 0;
-}
-
 void Begin(events::Call call, std::uint64_t site) {
-  if (!HandlesAreKnown() || !OpenSegment()) return;
+  if (!LearnAbi() || !OpenSegment()) return;
   events::Event event;
   event.phase = events::Phase::kEnter;
   event.call = call;
@@ -23,16 +17,16 @@ void Begin(events::Call call, std::uint64_t site) {
 }
 
 void Began(events::Call call, int error) {
-  if (error == MPI_SUCCESS && HandlesAreKnown()) CarryEndpoint();
+  if (error == kMpiSuccess && abi.handle_bytes != 0) CarryEndpoint();
   if (!internal::header) return;
-  if (error == MPI_SUCCESS) {
+  if (error == kMpiSuccess) {
     int rank = 0;
     int size = 0;
     int threads = 0;
-    Real<int(MPI_Comm, int*)>("PMPI_Comm_rank")(MPI_COMM_WORLD, &rank);
-    Real<int(MPI_Comm, int*)>("PMPI_Comm_size")(MPI_COMM_WORLD, &size);
+    Real<int(Handle, int*)>("PMPI_Comm_rank")(abi.comm_world, &rank);
+    Real<int(Handle, int*)>("PMPI_Comm_size")(abi.comm_world, &size);
     Real<int(int*)>("PMPI_Query_thread")(&threads);
-    SetRank(rank, size, threads == MPI_THREAD_MULTIPLE);
+    SetRank(rank, size, threads == kMpiThreadMultiple);
     LearnPredefined();
   }
   events::Event event;
@@ -43,21 +37,18 @@ void Began(events::Call call, int error) {
 }
 
 }  // namespace
-}  // namespace lockstep::watch::preload
 
-#define LOCKSTEP_INIT(NAME, PARAMS, ARGUMENTS)                                    \
-  extern "C" LOCKSTEP_WATCH_VISIBLE int MPI_##NAME PARAMS {                       \
-    using namespace lockstep::watch; /* NOLINT */                                 \
-    const auto real = preload::Real<int PARAMS>("PMPI_" #NAME);                   \
-    if (!real) return MPI_ERR_OTHER;                                              \
-    preload::Begin(events::Call::k##NAME,                                         \
-                   reinterpret_cast<std::uint64_t>(__builtin_return_address(0))); \
-    ++preload::internal::depth;                                                   \
-    const int result = real ARGUMENTS;                                            \
-    --preload::internal::depth;                                                   \
-    preload::Began(events::Call::k##NAME, result);                                \
-    return result;                                                                \
-  }                                                                               \
+#define LOCKSTEP_INIT(NAME, PARAMS, ARGUMENTS)                                                  \
+  extern "C" LOCKSTEP_WATCH_VISIBLE int MPI_##NAME PARAMS {                                     \
+    const auto real = Real<int PARAMS>("PMPI_" #NAME);                                          \
+    if (!real) return kMpiErrOther;                                                             \
+    Begin(events::Call::k##NAME, reinterpret_cast<std::uint64_t>(__builtin_return_address(0))); \
+    ++internal::depth;                                                                          \
+    const int result = real ARGUMENTS;                                                          \
+    --internal::depth;                                                                          \
+    Began(events::Call::k##NAME, result);                                                       \
+    return result;                                                                              \
+  }                                                                                             \
   extern "C" LOCKSTEP_WATCH_VISIBLE int PMPI_##NAME PARAMS __attribute__((alias("MPI_" #NAME)));
 
 LOCKSTEP_INIT(Init, (int* count, char*** words), (count, words))
@@ -65,18 +56,19 @@ LOCKSTEP_INIT(Init_thread, (int* count, char*** words, int wanted, int* provided
               (count, words, wanted, provided))
 
 extern "C" LOCKSTEP_WATCH_VISIBLE int MPI_Finalize() {
-  using namespace lockstep::watch;  // NOLINT
-  const auto real = preload::Real<int()>("PMPI_Finalize");
-  if (!real) return MPI_ERR_OTHER;
-  if (!preload::Watching()) return real();
-  preload::Watched call(events::Call::kFinalize, __builtin_return_address(0));
+  const auto real = Real<int()>("PMPI_Finalize");
+  if (!real) return kMpiErrOther;
+  if (!WatchingMpi()) return real();
+  Watched call(events::Call::kFinalize, __builtin_return_address(0));
   call.Enter();
-  --preload::internal::depth;
+  --internal::depth;
   const int result = real();
-  ++preload::internal::depth;
+  ++internal::depth;
   call.Leave(result);
   return result;
 }
 extern "C" LOCKSTEP_WATCH_VISIBLE int PMPI_Finalize() __attribute__((alias("MPI_Finalize")));
 
-LOCKSTEP_WATCHED(Abort, (MPI_Comm comm, int code), (comm, code), call.Collective(comm, code), )
+LOCKSTEP_WATCHED(Abort, (Handle comm, int code), (comm, code), call.Collective(comm, code), )
+
+}  // namespace lockstep::watch::preload

@@ -44,19 +44,19 @@ void WriteEndpoint(const char* path, const Bytes& bytes) {
 void CarryEndpoint() {
   const char* const folder = std::getenv(events::kFolderVariable);
   if (!folder || !std::getenv(events::kMeetVariable)) return;
-  const auto broadcast = Real<int(void*, int, MPI_Datatype, int, MPI_Comm)>("PMPI_Bcast");
-  const auto rank_of = Real<int(MPI_Comm, int*)>("PMPI_Comm_rank");
+  const auto broadcast = Real<int(void*, int, Handle, int, Handle)>("PMPI_Bcast");
+  const auto rank_of = Real<int(Handle, int*)>("PMPI_Comm_rank");
   if (!broadcast || !rank_of) return;
   char path[560];
   std::snprintf(path, sizeof path, "%s/%s", folder, events::kEndpointFile);
   Bytes bytes = {};
   int rank = 0;
-  rank_of(MPI_COMM_WORLD, &rank);
+  rank_of(abi.comm_world, &rank);
   if (rank == 0) ReadEndpoint(path, bytes);
   ++internal::depth;
-  const int error = broadcast(bytes, sizeof bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+  const int error = broadcast(bytes, sizeof bytes, abi.byte, 0, abi.comm_world);
   --internal::depth;
-  if (error == MPI_SUCCESS && rank != 0 && bytes[0] != 0) WriteEndpoint(path, bytes);
+  if (error == kMpiSuccess && rank != 0 && bytes[0] != 0) WriteEndpoint(path, bytes);
 }
 
 }  // namespace lockstep::watch::preload

@@ -2,22 +2,24 @@
 // always asked for, because a wildcard receive says only there which message it took.
 #include "watch/preload/watched.h"
 
-#define LOCKSTEP_SEND(NAME, FLAGS)                                                              \
-  LOCKSTEP_WATCHED(                                                                             \
-      NAME, (const void* data, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm), \
+namespace lockstep::watch::preload {
+
+#define LOCKSTEP_SEND(NAME, FLAGS)                                                      \
+  LOCKSTEP_WATCHED(                                                                     \
+      NAME, (const void* data, int count, Handle type, int peer, int tag, Handle comm), \
       (data, count, type, peer, tag, comm), call.Message(count, type, peer, tag, comm, FLAGS), )
 LOCKSTEP_SEND(Send, 0)
 LOCKSTEP_SEND(Ssend, events::kSynchronous)
 LOCKSTEP_SEND(Bsend, events::kBuffered)
 LOCKSTEP_SEND(Rsend, 0)
 
-#define LOCKSTEP_POST_SEND(NAME, FLAGS)                                                \
-  LOCKSTEP_WATCHED(NAME,                                                               \
-                   (const void* data, int count, MPI_Datatype type, int peer, int tag, \
-                    MPI_Comm comm, MPI_Request* request),                              \
-                   (data, count, type, peer, tag, comm, request),                      \
-                   call.Message(count, type, peer, tag, comm, FLAGS);                  \
-                   call.Post(), call.Posted(*request, result))
+#define LOCKSTEP_POST_SEND(NAME, FLAGS)                                                            \
+  LOCKSTEP_WATCHED(                                                                                \
+      NAME,                                                                                        \
+      (const void* data, int count, Handle type, int peer, int tag, Handle comm, Handles request), \
+      (data, count, type, peer, tag, comm, request),                                               \
+      call.Message(count, type, peer, tag, comm, FLAGS);                                           \
+      call.Post(), call.Posted(*request, result))
 LOCKSTEP_POST_SEND(Isend, 0)
 LOCKSTEP_POST_SEND(Issend, events::kSynchronous)
 LOCKSTEP_POST_SEND(Ibsend, events::kBuffered)
@@ -27,72 +29,69 @@ LOCKSTEP_POST_SEND(Ssend_init, events::kPersistent | events::kSynchronous)
 LOCKSTEP_POST_SEND(Bsend_init, events::kPersistent | events::kBuffered)
 LOCKSTEP_POST_SEND(Rsend_init, events::kPersistent)
 
-LOCKSTEP_WATCHED(Recv,
-                 (void* data, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
-                  MPI_Status* status),
-                 (data, count, type, source, tag, comm, status), MPI_Status own;
-                 if (status == MPI_STATUS_IGNORE) status = &own;
-                 call.Receive(count, type, source, tag, comm),
-                 if (result == MPI_SUCCESS) call.Done(0, status))
+LOCKSTEP_WATCHED(
+    Recv, (void* data, int count, Handle type, int source, int tag, Handle comm, Statuses status),
+    (data, count, type, source, tag, comm, status), OwnStatus own;
+    if (status.Ignored()) status = {&own};
+    call.Receive(count, type, source, tag, comm), if (result == kMpiSuccess) call.Done(0, status))
 
-LOCKSTEP_WATCHED(Irecv,
-                 (void* data, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
-                  MPI_Request* request),
-                 (data, count, type, source, tag, comm, request),
-                 call.Receive(count, type, source, tag, comm);
-                 call.Post(), call.Posted(*request, result))
+LOCKSTEP_WATCHED(
+    Irecv, (void* data, int count, Handle type, int source, int tag, Handle comm, Handles request),
+    (data, count, type, source, tag, comm, request), call.Receive(count, type, source, tag, comm);
+    call.Post(), call.Posted(*request, result))
 
 LOCKSTEP_WATCHED(Recv_init,
-                 (void* data, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
-                  MPI_Request* request),
+                 (void* data, int count, Handle type, int source, int tag, Handle comm,
+                  Handles request),
                  (data, count, type, source, tag, comm, request),
                  call.Receive(count, type, source, tag, comm);
                  call.Post(events::kPersistent), call.Posted(*request, result))
 
-LOCKSTEP_WATCHED(Probe, (int source, int tag, MPI_Comm comm, MPI_Status* status),
-                 (source, tag, comm, status), call.Receive(0, MPI_BYTE, source, tag, comm), )
+LOCKSTEP_WATCHED(Probe, (int source, int tag, Handle comm, Statuses status),
+                 (source, tag, comm, status), call.Receive(0, abi.byte, source, tag, comm), )
 
 // It takes its message out of the queue; what receives it later is local.
-LOCKSTEP_WATCHED(Mprobe,
-                 (int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status),
-                 (source, tag, comm, message, status), MPI_Status own;
-                 if (status == MPI_STATUS_IGNORE) status = &own;
-                 call.Receive(events::kUnknownCount, MPI_BYTE, source, tag, comm),
-                 if (result == MPI_SUCCESS) call.Done(0, status))
+LOCKSTEP_WATCHED(Mprobe, (int source, int tag, Handle comm, void* message, Statuses status),
+                 (source, tag, comm, message, status), OwnStatus own;
+                 if (status.Ignored()) status = {&own};
+                 call.Receive(events::kUnknownCount, abi.byte, source, tag, comm),
+                 if (result == kMpiSuccess) call.Done(0, status))
 
 LOCKSTEP_WATCHED(
     Sendrecv,
-    (const void* send, int send_count, MPI_Datatype send_type, int peer, int send_tag, void* data,
-     int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status* status),
+    (const void* send, int send_count, Handle send_type, int peer, int send_tag, void* data,
+     int count, Handle type, int source, int tag, Handle comm, Statuses status),
     (send, send_count, send_type, peer, send_tag, data, count, type, source, tag, comm, status),
-    MPI_Status own;
-    if (status == MPI_STATUS_IGNORE) status = &own;
+    OwnStatus own;
+    if (status.Ignored()) status = {&own};
     call.SendPart(send_count, send_type, peer, send_tag, comm);
-    call.Receive(count, type, source, tag, comm), if (result == MPI_SUCCESS) call.Done(0, status))
+    call.Receive(count, type, source, tag, comm), if (result == kMpiSuccess) call.Done(0, status))
 
 LOCKSTEP_WATCHED(Sendrecv_replace,
-                 (void* data, int count, MPI_Datatype type, int peer, int send_tag, int source,
-                  int tag, MPI_Comm comm, MPI_Status* status),
-                 (data, count, type, peer, send_tag, source, tag, comm, status), MPI_Status own;
-                 if (status == MPI_STATUS_IGNORE) status = &own;
+                 (void* data, int count, Handle type, int peer, int send_tag, int source, int tag,
+                  Handle comm, Statuses status),
+                 (data, count, type, peer, send_tag, source, tag, comm, status), OwnStatus own;
+                 if (status.Ignored()) status = {&own};
                  call.SendPart(count, type, peer, send_tag, comm);
                  call.Receive(count, type, source, tag, comm),
-                 if (result == MPI_SUCCESS) call.Done(0, status))
+                 if (result == kMpiSuccess) call.Done(0, status))
 
-LOCKSTEP_WATCHED(Start, (MPI_Request * request), (request), preload::RequestFacts facts;
+LOCKSTEP_WATCHED(Start, (Handles request), (request), RequestFacts facts;
                  call.Requests(1, request, &facts), )
 
 LOCKSTEP_WATCHED(
-    Startall, (int count, MPI_Request requests[]), (count, requests),
+    Startall, (int count, Handles requests), (count, requests),
     for (int each = 0; each < count; ++each) {
-      preload::RequestFacts facts;
+      RequestFacts facts;
       call.Requests(1, requests + each, &facts);
     }, )
 
-LOCKSTEP_WATCHED(Request_free, (MPI_Request * request), (request), preload::RequestFacts facts;
-                 const MPI_Request kept = *request;
+LOCKSTEP_WATCHED(Request_free, (Handles request), (request), RequestFacts facts;
+                 const Handle kept = *request;
                  call.Requests(1, request, &facts),
-                 if (result == MPI_SUCCESS && facts.number != 0) preload::ForgetRequest(kept))
+                 if (result == kMpiSuccess && facts.number != 0) ForgetRequest(kept))
 
-LOCKSTEP_WATCHED(Cancel, (MPI_Request * request), (request), preload::RequestFacts facts;
+LOCKSTEP_WATCHED(Cancel, (Handles request), (request), RequestFacts facts;
                  call.Requests(1, request, &facts), )
+
+}  // namespace lockstep::watch::preload

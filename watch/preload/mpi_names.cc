@@ -30,11 +30,6 @@ std::atomic<std::uint32_t> last_request{0};
 // `code` of a type: what is known of its life.
 enum TypeLife : std::uint32_t { kPredefined, kFresh, kCommitted, kGone };
 
-template <typename Handle>
-std::uint64_t Key(Handle handle) {
-  return (std::uint64_t)(std::uintptr_t)handle;  // NOLINT: a pointer or an int, as the vendor likes
-}
-
 template <typename Table>
 void Remember(Table& table, const Known& known) {
   if (!table.Insert(known)) Stop(events::Stopped::kTooManyHandles);
@@ -78,69 +73,45 @@ std::uint64_t Ordinal(std::uint64_t base) {
   return 0;
 }
 
-void LearnType(MPI_Datatype type, std::uint32_t type_class) {
-  if (type == MPI_DATATYPE_NULL) return;
+void LearnType(Handle type, std::uint32_t type_class) {
+  if (type.word == 0 || type == abi.datatype_null) return;
   int size = 0;
-  Real<int(MPI_Datatype, int*)>("PMPI_Type_size")(type, &size);
+  Real<int(Handle, int*)>("PMPI_Type_size")(type, &size);
   const auto element =
-      type_class == 0 ? events::kByteType : type_class << 8 | static_cast<std::uint32_t>(size);
-  types.Insert({Key(type), element, static_cast<std::uint32_t>(size), kPredefined});
+      type_class == kBytes ? events::kByteType : type_class << 8 | static_cast<std::uint32_t>(size);
+  types.Insert({type.Bits(), element, static_cast<std::uint32_t>(size), kPredefined});
 }
 
 void LearnTypes() {
-  enum : std::uint32_t { kBytes, kSigned, kUnsigned, kReal, kComplex, kLogical, kPairs = 16 };
-  for (MPI_Datatype type : {MPI_BYTE, MPI_PACKED}) LearnType(type, kBytes);
-  for (MPI_Datatype type :
-       {MPI_CHAR,      MPI_SIGNED_CHAR, MPI_SHORT,    MPI_INT,      MPI_LONG,
-        MPI_LONG_LONG, MPI_INT8_T,      MPI_INT16_T,  MPI_INT32_T,  MPI_INT64_T,
-        MPI_INTEGER,   MPI_INTEGER1,    MPI_INTEGER2, MPI_INTEGER4, MPI_INTEGER8,
-        MPI_AINT,      MPI_OFFSET,      MPI_COUNT,    MPI_WCHAR,    MPI_CHARACTER}) {
-    LearnType(type, kSigned);
-  }
-  for (MPI_Datatype type :
-       {MPI_UNSIGNED_CHAR, MPI_UNSIGNED_SHORT, MPI_UNSIGNED, MPI_UNSIGNED_LONG,
-        MPI_UNSIGNED_LONG_LONG, MPI_UINT8_T, MPI_UINT16_T, MPI_UINT32_T, MPI_UINT64_T}) {
-    LearnType(type, kUnsigned);
-  }
-  for (MPI_Datatype type : {MPI_FLOAT, MPI_DOUBLE, MPI_LONG_DOUBLE, MPI_REAL, MPI_REAL4, MPI_REAL8,
-                            MPI_DOUBLE_PRECISION}) {
-    LearnType(type, kReal);
-  }
-  for (MPI_Datatype type : {MPI_C_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_C_LONG_DOUBLE_COMPLEX,
-                            MPI_COMPLEX, MPI_DOUBLE_COMPLEX, MPI_COMPLEX8, MPI_COMPLEX16}) {
-    LearnType(type, kComplex);
-  }
-  for (MPI_Datatype type : {MPI_C_BOOL, MPI_LOGICAL}) LearnType(type, kLogical);
-  std::uint32_t pair = kPairs;
-  for (MPI_Datatype type : {MPI_FLOAT_INT, MPI_DOUBLE_INT, MPI_LONG_INT, MPI_2INT, MPI_SHORT_INT,
-                            MPI_LONG_DOUBLE_INT}) {
-    LearnType(type, pair++);
-  }
+#define LOCKSTEP_LEARN(type_class, name, open_mpi, mpich) \
+  LearnType(NamedHandle(#open_mpi, mpich), type_class);
+  LOCKSTEP_MPI_TYPES(LOCKSTEP_LEARN)
+#undef LOCKSTEP_LEARN
 }
 
-int RankIn(MPI_Comm comm) {
+int RankIn(Handle comm) {
   int rank = 0;
-  Real<int(MPI_Comm, int*)>("PMPI_Comm_rank")(comm, &rank);
+  Real<int(Handle, int*)>("PMPI_Comm_rank")(comm, &rank);
   return rank;
 }
 
-int SizeOf(MPI_Comm comm) {
+int SizeOf(Handle comm) {
   int size = 0;
-  Real<int(MPI_Comm, int*)>("PMPI_Comm_size")(comm, &size);
+  Real<int(Handle, int*)>("PMPI_Comm_size")(comm, &size);
   return size;
 }
 
 // Where the member of rank 0 stands in the world.
-int FirstMember(MPI_Comm comm) {
-  MPI_Group mine;
-  MPI_Group world;
-  Real<int(MPI_Comm, MPI_Group*)>("PMPI_Comm_group")(comm, &mine);
-  Real<int(MPI_Comm, MPI_Group*)>("PMPI_Comm_group")(MPI_COMM_WORLD, &world);
+int FirstMember(Handle comm) {
+  Handle mine;
+  Handle world;
+  Real<int(Handle, Handle*)>("PMPI_Comm_group")(comm, &mine);
+  Real<int(Handle, Handle*)>("PMPI_Comm_group")(abi.comm_world, &world);
   const int zero = 0;
   int first = 0;
-  Real<int(MPI_Group, int, const int*, MPI_Group, int*)>("PMPI_Group_translate_ranks")(
-      mine, 1, &zero, world, &first);
-  const auto free_group = Real<int(MPI_Group*)>("PMPI_Group_free");
+  Real<int(Handle, int, const int*, Handle, int*)>("PMPI_Group_translate_ranks")(mine, 1, &zero,
+                                                                                 world, &first);
+  const auto free_group = Real<int(Handle*)>("PMPI_Group_free");
   free_group(&mine);
   free_group(&world);
   return first;
@@ -162,9 +133,9 @@ void NoteMembers(std::uint64_t comm, int rank, int size, bool inter, Object obje
   Write(event);
 }
 
-bool IsInter(MPI_Comm comm) {
+bool IsInter(Handle comm) {
   int inter = 0;
-  Real<int(MPI_Comm, int*)>("PMPI_Comm_test_inter")(comm, &inter);
+  Real<int(Handle, int*)>("PMPI_Comm_test_inter")(comm, &inter);
   return inter != 0;
 }
 
@@ -186,34 +157,34 @@ void Freed(Table& table, std::uint64_t key, Object object, std::uint64_t site) {
 void LearnPredefined() {
   LearnTypes();
   std::uint32_t number = 0;
-  for (MPI_Op op : {MPI_MAX, MPI_MIN, MPI_SUM, MPI_PROD, MPI_LAND, MPI_BAND, MPI_LOR, MPI_BOR,
-                    MPI_LXOR, MPI_BXOR, MPI_MAXLOC, MPI_MINLOC, MPI_REPLACE, MPI_NO_OP}) {
-    operators.Insert({Key(op), number++, 0, 0});
-  }
-  const int rank = RankIn(MPI_COMM_WORLD);
-  const int size = SizeOf(MPI_COMM_WORLD);
-  communicators.Insert({Key(MPI_COMM_WORLD), events::kWorldComm, 0, 0});
+#define LOCKSTEP_LEARN(name, open_mpi, mpich) \
+  operators.Insert({NamedHandle(#open_mpi, mpich).Bits(), number++, 0, 0});
+  LOCKSTEP_MPI_OPERATORS(LOCKSTEP_LEARN)
+#undef LOCKSTEP_LEARN
+  const int rank = RankIn(abi.comm_world);
+  const int size = SizeOf(abi.comm_world);
+  communicators.Insert({abi.comm_world.Bits(), events::kWorldComm, 0, 0});
   const std::uint64_t self = Mix(events::kWorldComm, static_cast<std::uint64_t>(rank) + 1);
-  communicators.Insert({Key(MPI_COMM_SELF), self, 0, 0});
+  communicators.Insert({abi.comm_self.Bits(), self, 0, 0});
   NoteMembers(events::kWorldComm, rank, size, false, Object::kCommunicator, 0, events::Call::kInit,
               0);
   NoteMembers(self, 0, 1, false, Object::kCommunicator, 0, events::Call::kInit, 0);
 }
 
-std::uint64_t CommOf(MPI_Comm comm) {
-  return comm == MPI_COMM_NULL ? events::kNullComm : NumberOf(communicators, Key(comm));
+std::uint64_t CommOf(Handle comm) {
+  return comm == abi.comm_null ? events::kNullComm : NumberOf(communicators, comm.Bits());
 }
-std::uint64_t WindowOf(MPI_Win window) {
-  return window == MPI_WIN_NULL ? events::kNullComm : NumberOf(windows, Key(window));
+std::uint64_t WindowOf(Handle window) {
+  return window == abi.win_null ? events::kNullComm : NumberOf(windows, window.Bits());
 }
-std::uint64_t FileOf(MPI_File file) {
-  return file == MPI_FILE_NULL ? events::kNullComm : NumberOf(files, Key(file));
+std::uint64_t FileOf(FileHandle file) {
+  return file == abi.file_null.word ? events::kNullComm : NumberOf(files, file);
 }
 
-Elements ElementsOf(MPI_Datatype type, std::int64_t count) {
-  if (type == MPI_DATATYPE_NULL) return {events::kNullType, count};
+Elements ElementsOf(Handle type, std::int64_t count) {
+  if (type == abi.datatype_null) return {events::kNullType, count};
   Known known;
-  if (!types.Find(Key(type), &known)) {
+  if (!types.Find(type.Bits(), &known)) {
     return {events::kMixedType, events::kUnknownCount};
   }
   if (known.code == kGone) return {events::kFreedType, count};
@@ -223,137 +194,142 @@ Elements ElementsOf(MPI_Datatype type, std::int64_t count) {
   return {element, width == 0 ? 0 : count * known.number / width};
 }
 
-std::uint32_t ElementTypeOf(const MPI_Datatype* parts, int size) {
-  std::uint32_t element = events::kMixedType;
-  for (int part = 0; part < size; ++part) {
-    Known known;
-    if (!types.Find(Key(parts[part]), &known)) return events::kMixedType;
-    const auto mine = static_cast<std::uint32_t>(known.value);
-    if (part > 0 && mine != element) return events::kMixedType;
-    element = mine;
+std::uint32_t ElementTypeOf(Handle type) {
+  Known known;
+  return types.Find(type.Bits(), &known) ? static_cast<std::uint32_t>(known.value)
+                                         : events::kMixedType;
+}
+
+std::uint32_t ElementTypeOf(Handles parts, int size) {
+  if (size <= 0) return events::kMixedType;
+  const std::uint32_t element = ElementTypeOf(*parts);
+  for (int part = 1; part < size; ++part) {
+    if (ElementTypeOf(parts[part]) != element) return events::kMixedType;
   }
   return element;
 }
 
-std::int32_t OperatorOf(MPI_Op op) {
-  if (op == MPI_OP_NULL) return events::kNullOp;
+std::int32_t OperatorOf(Handle op) {
+  if (op == abi.op_null) return events::kNullOp;
   Known known;
-  if (!operators.Find(Key(op), &known)) return events::kUserOp;
+  if (!operators.Find(op.Bits(), &known)) return events::kUserOp;
   return known.number != 0 ? events::kUserOp : static_cast<std::int32_t>(known.value);
 }
 
 std::int32_t SourceOf(int source) {
-  if (source == MPI_ANY_SOURCE) return events::kAnySource;
-  return source == MPI_PROC_NULL ? events::kProcNull : source;
+  if (source == abi.any_source) return events::kAnySource;
+  return source == abi.proc_null ? events::kProcNull : source;
 }
 
-std::int32_t TagOf(int tag) { return tag == MPI_ANY_TAG ? events::kAnyTag : tag; }
+std::int32_t TagOf(int tag) { return tag == kMpiAnyTag ? events::kAnyTag : tag; }
 
-void MadeComm(MPI_Comm parent, MPI_Comm comm, std::uint64_t salt, events::Call call,
+void MadeComm(Handle parent, Handle comm, std::uint64_t salt, events::Call call,
               std::uint64_t site) {
-  if (comm == MPI_COMM_NULL) return;
+  if (comm == abi.comm_null) return;
   const std::uint64_t base =
       Mix(Mix(CommOf(parent), salt), static_cast<std::uint64_t>(FirstMember(comm)));
   const std::uint64_t name = Mix(base, Ordinal(base));
   const std::uint32_t number = ++last_object;
   Known old;
-  communicators.Remove(Key(comm), &old);
-  Remember(communicators, {Key(comm), name, number, 0});
+  communicators.Remove(comm.Bits(), &old);
+  Remember(communicators, {comm.Bits(), name, number, 0});
   NoteMembers(name, RankIn(comm), SizeOf(comm), IsInter(comm), Object::kCommunicator, number, call,
               site);
 }
 
-void MadeWindow(MPI_Comm parent, MPI_Win window, events::Call call, std::uint64_t site) {
-  if (window == MPI_WIN_NULL) return;
+void MadeWindow(Handle parent, Handle window, events::Call call, std::uint64_t site) {
+  if (window == abi.win_null) return;
   const std::uint64_t base = Mix(CommOf(parent), 77);
   const std::uint64_t name = Mix(base, Ordinal(base));
   const std::uint32_t number = ++last_object;
-  Remember(windows, {Key(window), name, number, 0});
+  Remember(windows, {window.Bits(), name, number, 0});
   NoteMembers(name, RankIn(parent), SizeOf(parent), false, Object::kWindow, number, call, site);
 }
 
-void MadeFile(MPI_Comm parent, MPI_File file, events::Call call, std::uint64_t site) {
-  if (file == MPI_FILE_NULL) return;
+void MadeFile(Handle parent, FileHandle file, events::Call call, std::uint64_t site) {
+  if (file == abi.file_null.word) return;
   const std::uint64_t base = Mix(CommOf(parent), 99);
   const std::uint64_t name = Mix(base, Ordinal(base));
   const std::uint32_t number = ++last_object;
-  Remember(files, {Key(file), name, number, 0});
+  Remember(files, {file, name, number, 0});
   NoteMembers(name, RankIn(parent), SizeOf(parent), false, Object::kFile, number, call, site);
 }
 
-void MadeType(MPI_Datatype type, std::uint32_t element, events::Call call, std::uint64_t site) {
-  if (type == MPI_DATATYPE_NULL) return;
+void MadeType(Handle type, std::uint32_t element, events::Call call, std::uint64_t site) {
+  if (type == abi.datatype_null) return;
   int size = 0;
-  Real<int(MPI_Datatype, int*)>("PMPI_Type_size")(type, &size);
+  Real<int(Handle, int*)>("PMPI_Type_size")(type, &size);
   Known old;
-  types.Remove(Key(type), &old);
+  types.Remove(type.Bits(), &old);
   const std::uint32_t number = ++last_object;
   // The object's number travels in the upper half of the value.
-  Remember(types, {Key(type), std::uint64_t{number} << 32 | element,
+  Remember(types, {type.Bits(), std::uint64_t{number} << 32 | element,
                    static_cast<std::uint32_t>(size), kFresh});
   NoteMade(Object::kDatatype, number, call, site);
 }
 
-void CommittedType(MPI_Datatype type) {
+void CommittedType(Handle type) {
   Known known;
-  if (!types.Find(Key(type), &known) || known.code != kFresh) return;
+  if (!types.Find(type.Bits(), &known) || known.code != kFresh) return;
   known.code = kCommitted;
   types.Update(known);
 }
 
-void FreedType(MPI_Datatype type, std::uint64_t site) {
+void FreedType(Handle type, std::uint64_t site) {
   Known known;
-  if (!types.Find(Key(type), &known) || known.code == kPredefined || known.code == kGone) return;
+  if (!types.Find(type.Bits(), &known) || known.code == kPredefined || known.code == kGone) return;
   known.code = kGone;
   types.Update(known);
   NoteFreed(Object::kDatatype, static_cast<std::uint32_t>(known.value >> 32), site);
 }
 
-void MadeOp(MPI_Op op, events::Call call, std::uint64_t site) {
+void MadeOp(Handle op, events::Call call, std::uint64_t site) {
   const std::uint32_t number = ++last_object;
-  Remember(operators, {Key(op), 0, number, 0});
+  Remember(operators, {op.Bits(), 0, number, 0});
   NoteMade(Object::kOperator, number, call, site);
 }
 
-void MadeGroup(MPI_Group group, events::Call call, std::uint64_t site) {
-  if (group == MPI_GROUP_NULL || group == MPI_GROUP_EMPTY) return;
+void MadeGroup(Handle group, events::Call call, std::uint64_t site) {
+  if (group == abi.group_null || group == abi.group_empty) return;
   const std::uint32_t number = ++last_object;
-  Remember(mpi_groups, {Key(group), 0, number, 0});
+  Remember(mpi_groups, {group.Bits(), 0, number, 0});
   NoteMade(Object::kGroup, number, call, site);
 }
 
-void FreedComm(MPI_Comm comm, std::uint64_t site) {
+void FreedComm(Handle comm, std::uint64_t site) {
   Known known;
-  if (!communicators.Find(Key(comm), &known) || known.number == 0 || known.code == kGone) return;
+  if (!communicators.Find(comm.Bits(), &known) || known.number == 0 || known.code == kGone) return;
   known.code = kGone;
   communicators.Update(known);
   NoteFreed(Object::kCommunicator, known.number, site);
 }
-void FreedWindow(MPI_Win window, std::uint64_t site) {
-  Freed(windows, Key(window), Object::kWindow, site);
+void FreedWindow(Handle window, std::uint64_t site) {
+  Freed(windows, window.Bits(), Object::kWindow, site);
 }
-void FreedFile(MPI_File file, std::uint64_t site) { Freed(files, Key(file), Object::kFile, site); }
-void FreedOp(MPI_Op op, std::uint64_t site) { Freed(operators, Key(op), Object::kOperator, site); }
-void FreedGroup(MPI_Group group, std::uint64_t site) {
-  Freed(mpi_groups, Key(group), Object::kGroup, site);
+void FreedFile(FileHandle file, std::uint64_t site) { Freed(files, file, Object::kFile, site); }
+void FreedOp(Handle op, std::uint64_t site) {
+  Freed(operators, op.Bits(), Object::kOperator, site);
+}
+void FreedGroup(Handle group, std::uint64_t site) {
+  Freed(mpi_groups, group.Bits(), Object::kGroup, site);
 }
 
 std::uint32_t NewRequest() { return ++last_request; }
 
-void RememberRequest(MPI_Request request, std::uint32_t number, std::uint8_t flags) {
-  if (request == MPI_REQUEST_NULL) return;
-  Remember(requests, {Key(request), 0, number, flags});
+void RememberRequest(Handle request, std::uint32_t number, std::uint8_t flags) {
+  if (request == abi.request_null) return;
+  Remember(requests, {request.Bits(), 0, number, flags});
 }
 
-RequestFacts RequestOf(MPI_Request request) {
+RequestFacts RequestOf(Handle request) {
   Known known;
-  if (request == MPI_REQUEST_NULL || !requests.Find(Key(request), &known)) return {};
+  if (request == abi.request_null || !requests.Find(request.Bits(), &known)) return {};
   return {known.number, static_cast<std::uint8_t>(known.code)};
 }
 
-void ForgetRequest(MPI_Request request) {
+void ForgetRequest(Handle request) {
   Known known;
-  requests.Remove(Key(request), &known);
+  requests.Remove(request.Bits(), &known);
 }
 
 }  // namespace lockstep::watch::preload

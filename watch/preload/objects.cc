@@ -1,154 +1,139 @@
 // Communicators, groups, datatypes and operators: what makes them, and what frees them.
 #include "watch/preload/watched.h"
 
+namespace lockstep::watch::preload {
+
 #define LOCKSTEP_MAKES_COMM(NAME, PARAMS, ARGUMENTS, PARENT)         \
   LOCKSTEP_WATCHED(NAME, PARAMS, ARGUMENTS, call.Collective(PARENT), \
-                   if (result == MPI_SUCCESS)                        \
-                       preload::MadeComm(PARENT, *made, 0, events::Call::k##NAME, call.site()))
+                   if (result == kMpiSuccess)                        \
+                       MadeComm(PARENT, *made, 0, events::Call::k##NAME, call.site()))
 
-LOCKSTEP_MAKES_COMM(Comm_dup, (MPI_Comm comm, MPI_Comm* made), (comm, made), comm)
-LOCKSTEP_MAKES_COMM(Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm* made),
+LOCKSTEP_MAKES_COMM(Comm_dup, (Handle comm, Handles made), (comm, made), comm)
+LOCKSTEP_MAKES_COMM(Comm_dup_with_info, (Handle comm, Handle info, Handles made),
                     (comm, info, made), comm)
-LOCKSTEP_WATCHED(Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm* made),
+LOCKSTEP_WATCHED(Comm_split, (Handle comm, int color, int key, Handles made),
                  (comm, color, key, made), call.Collective(comm);
-                 if (color < 0 && color != MPI_UNDEFINED) call.BadArgument(),
-                 if (result == MPI_SUCCESS)
-                     preload::MadeComm(comm, *made, 0, events::Call::kComm_split, call.site()))
-LOCKSTEP_MAKES_COMM(Comm_split_type,
-                    (MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm* made),
+                 if (color < 0 && color != kMpiUndefined) call.BadArgument(),
+                 if (result == kMpiSuccess)
+                     MadeComm(comm, *made, 0, events::Call::kComm_split, call.site()))
+LOCKSTEP_MAKES_COMM(Comm_split_type, (Handle comm, int type, int key, Handle info, Handles made),
                     (comm, type, key, info, made), comm)
-LOCKSTEP_MAKES_COMM(Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm* made),
-                    (comm, group, made), comm)
-LOCKSTEP_WATCHED(Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* made),
+LOCKSTEP_MAKES_COMM(Comm_create, (Handle comm, Handle group, Handles made), (comm, group, made),
+                    comm)
+LOCKSTEP_WATCHED(Comm_create_group, (Handle comm, Handle group, int tag, Handles made),
                  (comm, group, tag, made), ,
-                 if (result == MPI_SUCCESS)
-                     preload::MadeComm(comm, *made, static_cast<std::uint64_t>(tag) + 1,
-                                       events::Call::kComm_create_group, call.site()))
+                 if (result == kMpiSuccess)
+                     MadeComm(comm, *made, static_cast<std::uint64_t>(tag) + 1,
+                              events::Call::kComm_create_group, call.site()))
 LOCKSTEP_WATCHED(
     Cart_create,
-    (MPI_Comm comm, int dimensions, const int* sizes, const int* periods, int reorder,
-     MPI_Comm* made),
+    (Handle comm, int dimensions, const int* sizes, const int* periods, int reorder, Handles made),
     (comm, dimensions, sizes, periods, reorder, made), call.Collective(comm);
     for (int each = 0; each < dimensions; ++each) {
       if (sizes[each] <= 0) call.BadArgument();
     },
-    if (result == MPI_SUCCESS)
-        preload::MadeComm(comm, *made, 0, events::Call::kCart_create, call.site()))
-LOCKSTEP_MAKES_COMM(Cart_sub, (MPI_Comm comm, const int* remain, MPI_Comm* made),
-                    (comm, remain, made), comm)
+    if (result == kMpiSuccess) MadeComm(comm, *made, 0, events::Call::kCart_create, call.site()))
+LOCKSTEP_MAKES_COMM(Cart_sub, (Handle comm, const int* remain, Handles made), (comm, remain, made),
+                    comm)
 LOCKSTEP_MAKES_COMM(Graph_create,
-                    (MPI_Comm comm, int nodes, const int* index, const int* edges, int reorder,
-                     MPI_Comm* made),
+                    (Handle comm, int nodes, const int* index, const int* edges, int reorder,
+                     Handles made),
                     (comm, nodes, index, edges, reorder, made), comm)
 LOCKSTEP_MAKES_COMM(Dist_graph_create,
-                    (MPI_Comm comm, int count, const int* nodes, const int* degrees,
-                     const int* targets, const int* weights, MPI_Info info, int reorder,
-                     MPI_Comm* made),
+                    (Handle comm, int count, const int* nodes, const int* degrees,
+                     const int* targets, const int* weights, Handle info, int reorder,
+                     Handles made),
                     (comm, count, nodes, degrees, targets, weights, info, reorder, made), comm)
 LOCKSTEP_MAKES_COMM(
     Dist_graph_create_adjacent,
-    (MPI_Comm comm, int in, const int* sources, const int* source_weights, int out,
-     const int* targets, const int* target_weights, MPI_Info info, int reorder, MPI_Comm* made),
+    (Handle comm, int in, const int* sources, const int* source_weights, int out,
+     const int* targets, const int* target_weights, Handle info, int reorder, Handles made),
     (comm, in, sources, source_weights, out, targets, target_weights, info, reorder, made), comm)
 LOCKSTEP_WATCHED(Intercomm_create,
-                 (MPI_Comm comm, int leader, MPI_Comm peer_comm, int peer, int tag, MPI_Comm* made),
+                 (Handle comm, int leader, Handle peer_comm, int peer, int tag, Handles made),
                  (comm, leader, peer_comm, peer, tag, made), ,
-                 if (result == MPI_SUCCESS)
-                     preload::MadeComm(comm, *made, static_cast<std::uint64_t>(tag) + 1,
-                                       events::Call::kIntercomm_create, call.site()))
-LOCKSTEP_WATCHED(Intercomm_merge, (MPI_Comm comm, int high, MPI_Comm* made), (comm, high, made), ,
-                 if (result == MPI_SUCCESS)
-                     preload::MadeComm(MPI_COMM_WORLD, *made, 1, events::Call::kIntercomm_merge,
-                                       call.site()))
+                 if (result == kMpiSuccess)
+                     MadeComm(comm, *made, static_cast<std::uint64_t>(tag) + 1,
+                              events::Call::kIntercomm_create, call.site()))
+LOCKSTEP_WATCHED(Intercomm_merge, (Handle comm, int high, Handles made), (comm, high, made), ,
+                 if (result == kMpiSuccess) MadeComm(abi.comm_world, *made, 1,
+                                                     events::Call::kIntercomm_merge, call.site()))
 
 // A communicator that has no coordinates is none that this may be asked of.
 LOCKSTEP_WATCHED(
-    Cart_get, (MPI_Comm comm, int most, int* sizes, int* periods, int* coordinates),
+    Cart_get, (Handle comm, int most, int* sizes, int* periods, int* coordinates),
     (comm, most, sizes, periods, coordinates), call.Collective(comm);
-    int topology = MPI_CART; if (preload::CommOf(comm) > events::kFreedComm) {
-      preload::Real<int(MPI_Comm, int*)>("PMPI_Topo_test")(comm, &topology);
-    } if (topology != MPI_CART) call.BadArgument(), )
+    int topology = abi.cart; if (CommOf(comm) > events::kFreedComm) {
+      Real<int(Handle, int*)>("PMPI_Topo_test")(comm, &topology);
+    } if (topology != abi.cart) call.BadArgument(), )
 
 #define LOCKSTEP_FREES(NAME, TYPE, NULL_HANDLE, FREED)                         \
   LOCKSTEP_WATCHED(NAME, (TYPE * handle), (handle), const TYPE kept = *handle, \
-                   if (result == MPI_SUCCESS && kept != (NULL_HANDLE))         \
-                       preload::FREED(kept, call.site()))
-LOCKSTEP_WATCHED(Comm_free, (MPI_Comm * handle), (handle), const MPI_Comm kept = *handle;
-                 call.Collective(kept),
-                 if (result == MPI_SUCCESS) preload::FreedComm(kept, call.site()))
-LOCKSTEP_WATCHED(Comm_disconnect, (MPI_Comm * handle), (handle), const MPI_Comm kept = *handle;
-                 call.Collective(kept),
-                 if (result == MPI_SUCCESS) preload::FreedComm(kept, call.site()))
-LOCKSTEP_FREES(Group_free, MPI_Group, MPI_GROUP_NULL, FreedGroup)
-LOCKSTEP_FREES(Type_free, MPI_Datatype, MPI_DATATYPE_NULL, FreedType)
-LOCKSTEP_FREES(Op_free, MPI_Op, MPI_OP_NULL, FreedOp)
+                   if (result == kMpiSuccess && kept != (NULL_HANDLE)) FREED(kept, call.site()))
+LOCKSTEP_WATCHED(Comm_free, (Handles handle), (handle), const Handle kept = *handle;
+                 call.Collective(kept), if (result == kMpiSuccess) FreedComm(kept, call.site()))
+LOCKSTEP_WATCHED(Comm_disconnect, (Handles handle), (handle), const Handle kept = *handle;
+                 call.Collective(kept), if (result == kMpiSuccess) FreedComm(kept, call.site()))
+LOCKSTEP_FREES(Group_free, Handle, abi.group_null, FreedGroup)
+LOCKSTEP_FREES(Type_free, Handle, abi.datatype_null, FreedType)
+LOCKSTEP_FREES(Op_free, Handle, abi.op_null, FreedOp)
 
 #define LOCKSTEP_MAKES_GROUP(NAME, PARAMS, ARGUMENTS) \
   LOCKSTEP_WATCHED(NAME, PARAMS, ARGUMENTS, ,         \
-                   if (result == MPI_SUCCESS)         \
-                       preload::MadeGroup(*made, events::Call::k##NAME, call.site()))
-LOCKSTEP_MAKES_GROUP(Comm_group, (MPI_Comm comm, MPI_Group* made), (comm, made))
-LOCKSTEP_MAKES_GROUP(Comm_remote_group, (MPI_Comm comm, MPI_Group* made), (comm, made))
-LOCKSTEP_MAKES_GROUP(Group_incl, (MPI_Group group, int count, const int* ranks, MPI_Group* made),
+                   if (result == kMpiSuccess)         \
+                       MadeGroup(*made, events::Call::k##NAME, call.site()))
+LOCKSTEP_MAKES_GROUP(Comm_group, (Handle comm, Handles made), (comm, made))
+LOCKSTEP_MAKES_GROUP(Comm_remote_group, (Handle comm, Handles made), (comm, made))
+LOCKSTEP_MAKES_GROUP(Group_incl, (Handle group, int count, const int* ranks, Handles made),
                      (group, count, ranks, made))
-LOCKSTEP_MAKES_GROUP(Group_excl, (MPI_Group group, int count, const int* ranks, MPI_Group* made),
+LOCKSTEP_MAKES_GROUP(Group_excl, (Handle group, int count, const int* ranks, Handles made),
                      (group, count, ranks, made))
-LOCKSTEP_MAKES_GROUP(Group_union, (MPI_Group a, MPI_Group b, MPI_Group* made), (a, b, made))
-LOCKSTEP_MAKES_GROUP(Group_intersection, (MPI_Group a, MPI_Group b, MPI_Group* made), (a, b, made))
-LOCKSTEP_MAKES_GROUP(Group_difference, (MPI_Group a, MPI_Group b, MPI_Group* made), (a, b, made))
-LOCKSTEP_MAKES_GROUP(Group_range_incl,
-                     (MPI_Group group, int count, int ranges[][3], MPI_Group* made),
+LOCKSTEP_MAKES_GROUP(Group_union, (Handle a, Handle b, Handles made), (a, b, made))
+LOCKSTEP_MAKES_GROUP(Group_intersection, (Handle a, Handle b, Handles made), (a, b, made))
+LOCKSTEP_MAKES_GROUP(Group_difference, (Handle a, Handle b, Handles made), (a, b, made))
+LOCKSTEP_MAKES_GROUP(Group_range_incl, (Handle group, int count, int ranges[][3], Handles made),
                      (group, count, ranges, made))
-LOCKSTEP_MAKES_GROUP(Group_range_excl,
-                     (MPI_Group group, int count, int ranges[][3], MPI_Group* made),
+LOCKSTEP_MAKES_GROUP(Group_range_excl, (Handle group, int count, int ranges[][3], Handles made),
                      (group, count, ranges, made))
 
-#define LOCKSTEP_MAKES_TYPE(NAME, PARAMS, ARGUMENTS, OLD, COUNT)                    \
-  LOCKSTEP_WATCHED(NAME, PARAMS, ARGUMENTS, ,                                       \
-                   if (result == MPI_SUCCESS)                                       \
-                       preload::MadeType(*made, preload::ElementTypeOf(OLD, COUNT), \
-                                         events::Call::k##NAME, call.site()))
-LOCKSTEP_MAKES_TYPE(Type_contiguous, (int count, MPI_Datatype old, MPI_Datatype* made),
-                    (count, old, made), &old, 1)
-LOCKSTEP_MAKES_TYPE(Type_vector,
-                    (int count, int length, int stride, MPI_Datatype old, MPI_Datatype* made),
-                    (count, length, stride, old, made), &old, 1)
+#define LOCKSTEP_MAKES_TYPE(NAME, PARAMS, ARGUMENTS, ...)                                 \
+  LOCKSTEP_WATCHED(NAME, PARAMS, ARGUMENTS, ,                                             \
+                   if (result == kMpiSuccess) MadeType(*made, ElementTypeOf(__VA_ARGS__), \
+                                                       events::Call::k##NAME, call.site()))
+LOCKSTEP_MAKES_TYPE(Type_contiguous, (int count, Handle old, Handles made), (count, old, made), old)
+LOCKSTEP_MAKES_TYPE(Type_vector, (int count, int length, int stride, Handle old, Handles made),
+                    (count, length, stride, old, made), old)
 LOCKSTEP_MAKES_TYPE(Type_create_hvector,
-                    (int count, int length, MPI_Aint stride, MPI_Datatype old, MPI_Datatype* made),
-                    (count, length, stride, old, made), &old, 1)
+                    (int count, int length, Aint stride, Handle old, Handles made),
+                    (count, length, stride, old, made), old)
 LOCKSTEP_MAKES_TYPE(Type_indexed,
-                    (int count, const int* lengths, const int* places, MPI_Datatype old,
-                     MPI_Datatype* made),
-                    (count, lengths, places, old, made), &old, 1)
+                    (int count, const int* lengths, const int* places, Handle old, Handles made),
+                    (count, lengths, places, old, made), old)
 LOCKSTEP_MAKES_TYPE(Type_create_hindexed,
-                    (int count, const int* lengths, const MPI_Aint* places, MPI_Datatype old,
-                     MPI_Datatype* made),
-                    (count, lengths, places, old, made), &old, 1)
+                    (int count, const int* lengths, const Aint* places, Handle old, Handles made),
+                    (count, lengths, places, old, made), old)
 LOCKSTEP_MAKES_TYPE(Type_create_indexed_block,
-                    (int count, int length, const int* places, MPI_Datatype old,
-                     MPI_Datatype* made),
-                    (count, length, places, old, made), &old, 1)
+                    (int count, int length, const int* places, Handle old, Handles made),
+                    (count, length, places, old, made), old)
 LOCKSTEP_MAKES_TYPE(Type_create_struct,
-                    (int count, const int* lengths, const MPI_Aint* places, const MPI_Datatype* old,
-                     MPI_Datatype* made),
+                    (int count, const int* lengths, const Aint* places, Handles old, Handles made),
                     (count, lengths, places, old, made), old, count)
 LOCKSTEP_MAKES_TYPE(Type_create_subarray,
                     (int dimensions, const int* sizes, const int* parts, const int* starts,
-                     int order, MPI_Datatype old, MPI_Datatype* made),
-                    (dimensions, sizes, parts, starts, order, old, made), &old, 1)
-LOCKSTEP_MAKES_TYPE(Type_create_resized,
-                    (MPI_Datatype old, MPI_Aint lower, MPI_Aint extent, MPI_Datatype* made),
-                    (old, lower, extent, made), &old, 1)
+                     int order, Handle old, Handles made),
+                    (dimensions, sizes, parts, starts, order, old, made), old)
+LOCKSTEP_MAKES_TYPE(Type_create_resized, (Handle old, Aint lower, Aint extent, Handles made),
+                    (old, lower, extent, made), old)
 LOCKSTEP_WATCHED(
-    Type_dup, (MPI_Datatype old, MPI_Datatype* made), (old, made), , if (result == MPI_SUCCESS) {
-      preload::MadeType(*made, preload::ElementTypeOf(&old, 1), events::Call::kType_dup,
-                        call.site());
-      preload::CommittedType(*made);  // as the old one, which is all that is used
+    Type_dup, (Handle old, Handles made), (old, made), , if (result == kMpiSuccess) {
+      MadeType(*made, ElementTypeOf(old), events::Call::kType_dup, call.site());
+      CommittedType(*made);  // as the old one, which is all that is used
     })
-LOCKSTEP_WATCHED(Type_commit, (MPI_Datatype * type), (type), ,
-                 if (result == MPI_SUCCESS) preload::CommittedType(*type))
+LOCKSTEP_WATCHED(Type_commit, (Handles type), (type), ,
+                 if (result == kMpiSuccess) CommittedType(*type))
 
-LOCKSTEP_WATCHED(Op_create, (MPI_User_function * function, int commutes, MPI_Op* made),
+LOCKSTEP_WATCHED(Op_create, (void* function, int commutes, Handles made),
                  (function, commutes, made), ,
-                 if (result == MPI_SUCCESS)
-                     preload::MadeOp(*made, events::Call::kOp_create, call.site()))
+                 if (result == kMpiSuccess) MadeOp(*made, events::Call::kOp_create, call.site()))
+
+}  // namespace lockstep::watch::preload

@@ -183,7 +183,7 @@ void CountPoll(std::uint64_t site) {
 
 void* FindFunction(const char* name) {
   if (void* const found = dlsym(RTLD_NEXT, name)) return found;
-  for (const char* library : {"libmpi.so.40", "libmpi.so.12", "libmpi.so"}) {
+  for (const char* library : {"libmpi.so.40", "libmpich.so.12", "libmpi.so.12", "libmpi.so"}) {
     void* const handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
     if (!handle) continue;
     if (void* const found = dlsym(handle, name)) return found;

@@ -16,16 +16,16 @@ Watched::Watched(events::Call call, void* site) {
 
 Watched::~Watched() { --internal::depth; }
 
-void Watched::Message(std::int64_t count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
+void Watched::Message(std::int64_t count, Handle type, int peer, int tag, Handle comm,
                       std::uint8_t flags) {
   event_.comm = CommOf(comm);
-  event_.peer = peer == MPI_PROC_NULL ? events::kProcNull : peer;
+  event_.peer = peer == abi.proc_null ? events::kProcNull : peer;
   event_.tag = tag;
   event_.flags |= flags;
   Data(count, type);
 }
 
-void Watched::Receive(std::int64_t count, MPI_Datatype type, int source, int tag, MPI_Comm comm) {
+void Watched::Receive(std::int64_t count, Handle type, int source, int tag, Handle comm) {
   event_.comm = CommOf(comm);
   event_.peer = SourceOf(source);
   event_.tag = TagOf(tag);
@@ -33,7 +33,7 @@ void Watched::Receive(std::int64_t count, MPI_Datatype type, int source, int tag
   Data(count, type);
 }
 
-void Watched::SendPart(std::int64_t count, MPI_Datatype type, int peer, int tag, MPI_Comm comm) {
+void Watched::SendPart(std::int64_t count, Handle type, int peer, int tag, Handle comm) {
   const Event kept = event_;
   Message(count, type, peer, tag, comm);
   event_.phase = Phase::kPart;
@@ -41,7 +41,7 @@ void Watched::SendPart(std::int64_t count, MPI_Datatype type, int peer, int tag,
   event_ = kept;
 }
 
-void Watched::Collective(MPI_Comm comm, int root, std::int32_t op) {
+void Watched::Collective(Handle comm, int root, std::int32_t op) {
   event_.comm = CommOf(comm);
   event_.peer = root;
   event_.tag = op;
@@ -53,20 +53,20 @@ void Watched::OnComm(std::uint64_t comm) {
   event_.tag = events::kNoOp;
 }
 
-void Watched::Data(std::int64_t count, MPI_Datatype type) {
+void Watched::Data(std::int64_t count, Handle type) {
   const Elements elements = ElementsOf(type, count);
   event_.type = elements.type;
   event_.count = elements.count;
 }
 
-void Watched::Data2(std::int64_t count, MPI_Datatype type) {
+void Watched::Data2(std::int64_t count, Handle type) {
   const Elements elements = ElementsOf(type, count);
   const bool fits = elements.count >= 0 && elements.count < INT32_MAX;
   event_.type2 = elements.type;
   event_.count2 = fits ? static_cast<std::int32_t>(elements.count) : events::kUnknown;
 }
 
-void Watched::TypeOnly(MPI_Datatype type) {
+void Watched::TypeOnly(Handle type) {
   Data(1, type);
   event_.count = events::kUnknownCount;
 }
@@ -78,20 +78,20 @@ void Watched::Enter() {
   Write(event_);
 }
 
-void Watched::Done(std::uint32_t request, const MPI_Status* status) {
+void Watched::Done(std::uint32_t request, Statuses status) {
   Event event;
   event.phase = Phase::kDone;
   event.call = event_.call;
   event.request = request;
   event.comm = event_.comm;
   event.flags = events::kNoMessage;
-  if (status) {
+  if (!status.Ignored()) {
     int cancelled = 0;
-    static const auto test_cancelled = Real<int(const MPI_Status*, int*)>("PMPI_Test_cancelled");
-    test_cancelled(status, &cancelled);
+    static const auto test_cancelled = Real<int(const void*, int*)>("PMPI_Test_cancelled");
+    test_cancelled(status.at, &cancelled);
     event.flags = cancelled ? events::kCancelled : 0;
-    event.peer = SourceOf(status->MPI_SOURCE);
-    event.tag = TagOf(status->MPI_TAG);
+    event.peer = SourceOf(status.Source());
+    event.tag = TagOf(status.Tag());
   }
   Write(event);
 }
@@ -110,11 +110,11 @@ std::uint32_t Watched::Post(std::uint8_t flags) {
   return event_.request;
 }
 
-void Watched::Posted(MPI_Request request, int error) {
-  if (error == MPI_SUCCESS) RememberRequest(request, event_.request, event_.flags);
+void Watched::Posted(Handle request, int error) {
+  if (error == kMpiSuccess) RememberRequest(request, event_.request, event_.flags);
 }
 
-void Watched::Requests(int count, const MPI_Request* requests, RequestFacts* facts) {
+void Watched::Requests(int count, Handles requests, RequestFacts* facts) {
   for (int each = 0; each < count; ++each) {
     facts[each] = RequestOf(requests[each]);
     if (facts[each].number == 0) continue;
@@ -127,7 +127,7 @@ void Watched::Requests(int count, const MPI_Request* requests, RequestFacts* fac
   }
 }
 
-void Watched::Over(MPI_Request handle, const RequestFacts& facts, const MPI_Status* status) {
+void Watched::Over(Handle handle, const RequestFacts& facts, Statuses status) {
   if (facts.number == 0) return;
   if ((facts.flags & events::kPersistent) == 0) ForgetRequest(handle);
   Done(facts.number, status);

@@ -13,6 +13,9 @@
 
 namespace lockstep::watch::preload {
 
+// Of a library whose handles are known?
+inline bool WatchingMpi() { return Watching() && abi.handle_bytes != 0; }
+
 // One call of the program, from its entry to its return.
 class Watched {
  public:
@@ -21,26 +24,26 @@ class Watched {
   Watched(const Watched&) = delete;
   Watched& operator=(const Watched&) = delete;
 
-  void Message(std::int64_t count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
+  void Message(std::int64_t count, Handle type, int peer, int tag, Handle comm,
                std::uint8_t flags = 0);
-  void Receive(std::int64_t count, MPI_Datatype type, int source, int tag, MPI_Comm comm);
-  void SendPart(std::int64_t count, MPI_Datatype type, int peer, int tag, MPI_Comm comm);
-  void Collective(MPI_Comm comm, int root = events::kNoRoot, std::int32_t op = events::kNoOp);
+  void Receive(std::int64_t count, Handle type, int source, int tag, Handle comm);
+  void SendPart(std::int64_t count, Handle type, int peer, int tag, Handle comm);
+  void Collective(Handle comm, int root = events::kNoRoot, std::int32_t op = events::kNoOp);
   void OnComm(std::uint64_t comm);  // a window's or a file's
-  void Data(std::int64_t count, MPI_Datatype type);
-  void Data2(std::int64_t count, MPI_Datatype type);
-  void TypeOnly(MPI_Datatype type);  // counts differ from peer to peer
+  void Data(std::int64_t count, Handle type);
+  void Data2(std::int64_t count, Handle type);
+  void TypeOnly(Handle type);  // counts differ from peer to peer
   void BadArgument();
 
   void Enter();
-  void Done(std::uint32_t request, const MPI_Status* status);
+  void Done(std::uint32_t request, Statuses status);
   void Leave(int error);
 
   std::uint32_t Post(std::uint8_t flags = 0);  // numbers the request this call leaves
-  void Posted(MPI_Request request, int error);
-  void Requests(int count, const MPI_Request* requests, RequestFacts* facts);
+  void Posted(Handle request, int error);
+  void Requests(int count, Handles requests, RequestFacts* facts);
   // What of `facts` is over: forgets it where it is not persistent.
-  void Over(MPI_Request handle, const RequestFacts& facts, const MPI_Status* status);
+  void Over(Handle handle, const RequestFacts& facts, Statuses status);
 
   std::uint64_t site() const { return event_.site; }
 
@@ -53,22 +56,21 @@ class Watched {
 #define LOCKSTEP_WATCH_VISIBLE __attribute__((visibility("default")))
 
 // NAME without MPI_; PARAMS and ARGUMENTS in parentheses; BEFORE and AFTER are statements that see
-// the parameters, `call`, and (AFTER only) `result`.
-#define LOCKSTEP_WATCHED(NAME, PARAMS, ARGUMENTS, BEFORE, AFTER)               \
-  extern "C" LOCKSTEP_WATCH_VISIBLE int MPI_##NAME PARAMS {                    \
-    using namespace lockstep::watch; /* NOLINT */                              \
-    static int(*real) PARAMS = nullptr;                                        \
-    if (!real) real = preload::Real<int PARAMS>("PMPI_" #NAME);                \
-    if (!real) return MPI_ERR_OTHER;                                           \
-    if (!preload::Watching()) return real ARGUMENTS;                           \
-    preload::Watched call(events::Call::k##NAME, __builtin_return_address(0)); \
-    BEFORE;                                                                    \
-    call.Enter();                                                              \
-    const int result = real ARGUMENTS;                                         \
-    AFTER;                                                                     \
-    call.Leave(result);                                                        \
-    return result;                                                             \
-  }                                                                            \
+// the parameters, `call`, and (AFTER only) `result`. Inside this namespace.
+#define LOCKSTEP_WATCHED(NAME, PARAMS, ARGUMENTS, BEFORE, AFTER)      \
+  extern "C" LOCKSTEP_WATCH_VISIBLE int MPI_##NAME PARAMS {           \
+    static int(*real) PARAMS = nullptr;                               \
+    if (!real) real = Real<int PARAMS>("PMPI_" #NAME);                \
+    if (!real) return kMpiErrOther;                                   \
+    if (!WatchingMpi()) return real ARGUMENTS;                        \
+    Watched call(events::Call::k##NAME, __builtin_return_address(0)); \
+    BEFORE;                                                           \
+    call.Enter();                                                     \
+    const int result = real ARGUMENTS;                                \
+    AFTER;                                                            \
+    call.Leave(result);                                               \
+    return result;                                                    \
+  }                                                                   \
   extern "C" LOCKSTEP_WATCH_VISIBLE int PMPI_##NAME PARAMS __attribute__((alias("MPI_" #NAME)));
 
 #endif  // LOCKSTEP_WATCH_PRELOAD_WATCHED_H_

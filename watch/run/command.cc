@@ -17,7 +17,7 @@
 
 namespace lockstep::watch::run {
 
-Command::Command() { sigaction(SIGPIPE, nullptr, &pipe_before_); }
+Command::Command() : group_(getpgrp()) { sigaction(SIGPIPE, nullptr, &pipe_before_); }
 
 Status Command::Start(const std::vector<std::string>& words, const std::string& library,
                       const std::string& folder,
@@ -34,6 +34,7 @@ Status Command::Start(const std::vector<std::string>& words, const std::string& 
   process_ = fork();
   if (process_ == 0) {
     process = getpid();
+    setpgid(0, group_);  // the watcher may have left it
     setenv("LD_PRELOAD", preload.c_str(), 1);
     setenv(events::kFolderVariable, folder.c_str(), 1);
     for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);

@@ -38,6 +38,7 @@ class Command {
 
  private:
   struct sigaction pipe_before_;
+  pid_t group_;  // of the process that the launcher started
   pid_t process_ = -1;
   Fd end_;  // readable when it has ended
   int code_ = -1;

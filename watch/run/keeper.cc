@@ -63,6 +63,8 @@ std::optional<int> Keeper::Fork(int rank, const Folder& folder, control::Signals
     // Who kills the keeper means the rank.
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != keeper) raise(SIGTERM);
+    // Hydra kills a rank's group at once: the watcher outlives that, and removes its files.
+    setpgid(0, 0);
     return std::nullopt;
   }
   while (!Reap()) {

@@ -1,17 +1,25 @@
 #!/usr/bin/python3
-"""Real MPI programs under `lockstep watch`: wrong ones are named, of right ones nothing is said."""
+"""Real MPI programs under `lockstep watch`: wrong ones are named, of right ones nothing is said.
+
+  watch_test.py LAUNCHER CASES           testing/cases.c, built for the launcher's MPI
+"""
 import os
 import re
 import subprocess
+import sys
+import tempfile
+import time
 import unittest
 
 LOCKSTEP = os.path.abspath("cli/lockstep")
-CASES = os.path.abspath("watch/preload/cases")
-OPTIONS = ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
+LAUNCHER = sys.argv[1]
+CASES = os.path.abspath(sys.argv[2])
+OPTIONS = ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"] \
+    if LAUNCHER == "mpirun" else []
 
 
 def launch(case, ranks=3, options=("--on-hang=kill",)):
-    command = [LOCKSTEP, "watch", *options, "--", "mpirun", "-np", str(ranks), *OPTIONS, CASES,
+    command = [LOCKSTEP, "watch", *options, "--", LAUNCHER, "-n", str(ranks), *OPTIONS, CASES,
                case]
     return subprocess.run(command, check=False, capture_output=True, text=True, timeout=250)
 
@@ -83,8 +91,24 @@ class WrongPrograms(unittest.TestCase):
         self.wrong("leaves", "lost_rank", "rank 1 exited without MPI_Finalize")
         self.wrong("killed", "lost_rank", "rank 1 died without MPI_Finalize")
 
+    def test_one_watcher_a_rank_leaves_nothing_behind(self):
+        """Also where the launcher kills all that is left at once, as Hydra does."""
+        folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+        script = f'echo > "{folder}/$$"; exec "$@"'
+        ended = subprocess.run(
+            [LAUNCHER, "-n", "3", *OPTIONS, "sh", "-c", script, "sh", LOCKSTEP, "watch", "--",
+             CASES, "killed"], check=False, capture_output=True, text=True, timeout=250)
+        self.assertEqual([cause for cause, _ in findings(ended)], ["lost_rank"], ended.stderr)
+        pids = os.listdir(folder)
+        self.assertEqual(len(pids), 3)
+        ours = re.compile("lockstep-watch-(%s)-" % "|".join(pids))
+        deadline = time.monotonic() + 60  # the launcher does not wait for what it killed
+        while time.monotonic() < deadline and any(map(ours.match, os.listdir("/dev/shm"))):
+            time.sleep(0.05)
+        self.assertEqual([name for name in os.listdir("/dev/shm") if ours.match(name)], [])
+
     def test_nothing_is_left_behind(self):
-        command = [LOCKSTEP, "watch", "--", "mpirun", "-np", "2", *OPTIONS, CASES, "killed"]
+        command = [LOCKSTEP, "watch", "--", LAUNCHER, "-n", "2", *OPTIONS, CASES, "killed"]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL) as watcher:
             watcher.wait(250)
@@ -93,4 +117,4 @@ class WrongPrograms(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(argv=sys.argv[:1])
