@@ -74,13 +74,14 @@ class SanitizeTest(unittest.TestCase):
             calls = [json.loads(line) for line in file]
         return [(call[1], call[-1]) for call in calls if call[0] == "test"]
 
-    def test_every_room_by_asan_and_those_with_threads_by_tsan(self):
+    def test_every_room_by_asan_and_unoptimized_and_those_with_threads_by_tsan(self):
         code, out, err = self.sanitize()
         self.assertEqual((code, err), (0, ""))
         self.assertTrue(out.splitlines()[-1].startswith("PASS: 0 of "), out)
         rooms = self.rooms_tested()
         for room in ("//core/busy/...", "//core/plain/..."):
             self.assertIn(("--config=asan", room), rooms)
+            self.assertIn(("--copt=-O0", room), rooms)
         self.assertIn(("--config=tsan", "//core/busy/..."), rooms)
         self.assertNotIn(("--config=tsan", "//core/plain/..."), rooms)
 

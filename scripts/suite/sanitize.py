@@ -2,6 +2,7 @@
 
   asan  AddressSanitizer and UndefinedBehaviorSanitizer, over all rooms
   tsan  ThreadSanitizer, over the rooms that have threads
+  O0    nothing is optimized, over all rooms: what only optimized code gets right
   odr   links every program with -flto -Wodr: types that one program defines twice
 
 asan and tsan check the indices of the standard library, too (-D_GLIBCXX_ASSERTIONS). Each pass
@@ -27,6 +28,7 @@ from suite import test_summary
 _CONFIGS = {"asan": ["--config=asan", "--config=ubsan"],
             "tsan": ["--config=tsan", "--test_env=TSAN_OPTIONS=halt_on_error=1:suppressions=" +
                      command("tsan_suppressions")],
+            "O0": ["--copt=-O0", "--copt=-g0"],
             "odr": ["--config=odr"]}
 _THREADS = re.compile(r"std::(j?thread|async)\b|pthread_create")
 _FOUND = re.compile(r"ERROR: AddressSanitizer.*|runtime error: .*|WARNING: ThreadSanitizer.*|"
@@ -43,7 +45,8 @@ class SanitizeError(Exception):
 
 def parse(arguments):
     parser = launches.parser(__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("passes", nargs="*", metavar="PASS", help="of asan, tsan, odr; else all")
+    parser.add_argument("passes", nargs="*", metavar="PASS",
+                        help="of asan, tsan, O0, odr; else all")
     parser.add_argument("--rooms", metavar="FOLDER",
                         help="Folders (as in core/base,core/verdict; default: all)")
     parser.add_argument("--output-folder", default="results/sanitize", metavar="FOLDER",

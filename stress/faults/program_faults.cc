@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -81,13 +82,15 @@ Status RunOutOfMemory(RankBody& body, const PlannedFault&) {
   limit.rlim_cur =
       static_cast<rlim_t>(pages) * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + kRoomBytes;
   setrlimit(RLIMIT_AS, &limit);
-  std::vector<std::unique_ptr<char[]>> taken;
-  try {
-    for (std::size_t i = 0; i < 2 * kRoomBytes / kPieceBytes; ++i) {
-      taken.push_back(std::make_unique<char[]>(kPieceBytes));
-    }
-  } catch (const std::bad_alloc&) {
-    taken.clear();
+  // Without exceptions: a sanitizer's allocator ends a process rather than throw one.
+  std::array<std::unique_ptr<char[]>, 2 * kRoomBytes / kPieceBytes> taken;
+  bool refused = false;
+  for (auto& piece : taken) {
+    piece.reset(new (std::nothrow) char[kPieceBytes]);
+    refused = refused || piece == nullptr;
+  }
+  taken = {};
+  if (refused) {
     return SystemFailed("out of memory: an allocation of 8 MiB was refused (injected)");
   }
   return EnvironmentError("no limit on memory could be set, so the process did not run out of it");

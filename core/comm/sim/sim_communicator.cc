@@ -20,7 +20,7 @@ namespace lockstep::comm::sim {
 namespace {
 
 // What kNccl's barrier sends.
-constexpr std::array<std::byte, 4> kZero{};
+constexpr float kZero = 0;
 constexpr std::size_t kMostPosted = 1 << 16;
 
 class SimCommunicator final : public Communicator {
@@ -90,7 +90,7 @@ SimCommunicator::Call SimCommunicator::Post(const collective::Operation& operati
   call->asked = operation;
   call->run = AsRun(rules(), operation);
   call->buffers = buffers;
-  if (call->run.collective != operation.collective) call->buffers = {kZero.data(), nullptr};
+  if (call->run.collective != operation.collective) call->buffers = {&kZero, nullptr};
   call->rank = rank_;
   call->size = size();
   call->sequence = sequence;
