@@ -144,6 +144,18 @@ TEST(Groups, AMessageThatIsUnderWayFreesBothItsRanks) {
   EXPECT_THAT(groups.history().Stuck(), IsEmpty());
 }
 
+// Collectives of a group have numbers of their own, which say nothing of messages.
+TEST(Groups, MessagesAfterACollectiveAreRight) {
+  Groups groups(2);
+  const Event barrier = Groups::Asks(Call::kGroupBarrier, 7, 1);
+  for (const int rank : {0, 1}) groups.Enters(rank, barrier);
+  for (const int rank : {0, 1}) groups.Leaves(rank, barrier);
+  WaitsFor(groups, 1, Message(Call::kGroupRecv, 0, 0));
+  groups.Calls(0, Message(Call::kGroupSend, 1, 0));
+  groups.history().Over(1, Call::kGroupWait, 9, 0, 0);
+  EXPECT_THAT(groups.history().Findings(), IsEmpty());
+}
+
 TEST(Groups, AReceiveWaitsForARankThatIsInACollective) {
   Groups groups(2);
   groups.Enters(0, kReduce1);

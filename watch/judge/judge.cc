@@ -312,8 +312,9 @@ void Judge::Received(int rank, const Event& receive, int source, int tag, bool b
 void Judge::Pair(const Message& message, const Taken& taken) {
   const Event& sent = message.sent;
   const Event& receive = taken.receive;
-  // A collective may wait for all members: then this message would never have been sent.
-  if (taken.blocked && message.passed > taken.called) {
+  // A collective may wait for all members: then this message would never have been sent. Of a
+  // group, other threads make the collectives: their order among messages says nothing.
+  if (taken.blocked && message.passed > taken.called && !events::OfGroup(sent.call)) {
     Add(Cause::kUnsafeOrder, {message.source, taken.rank},
         fmt::format("rank {} sends after a collective at {}; rank {} waits for it before that "
                     "collective at {}",
