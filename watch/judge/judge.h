@@ -25,7 +25,7 @@ struct Options {
   bool races = false;  // tell of messages that race for a wildcard, also where nothing fails
 };
 
-enum class End { kExited, kDied, kStopped };
+enum class End { kExited, kDied };
 
 class Judge {
  public:
@@ -34,6 +34,9 @@ class Judge {
   void Take(int rank, const Event& event);
   // `code`: of a rank that exited.
   void Ended(int rank, End how, int code = 0);
+  // By a signal, and for so long that it is told. It may be continued.
+  void Stopped(int rank);
+  void Continued(int rank) { stopped_.erase(rank); }
   void ThreadsMayCall(int rank) { history_.ranks[Index(rank)].any_thread = true; }
   // Whatever ends from now on was ended by somebody else.
   void EndsAreNoNews() { rank_lost_ = true; }
@@ -70,6 +73,9 @@ class Judge {
   void TellHalves(Communicator& comm, int ended);
   void TellNotIssued(int rank, const Position& position);
   void EndedInGroup(int rank, End how, int code);
+  bool EndsAreConsequences() const;
+  // A finding was told that explains why ranks wait.
+  bool Explained() const { return explained_ || !stopped_.empty(); }
   void TellGone(int rank, const Position* missed);
   bool CalledElsewhere(int rank, int other, Call call) const;
   void TellMissing(int rank, const Position& position);
@@ -101,6 +107,7 @@ class Judge {
   std::map<std::pair<int, std::uint64_t>, int> first_source_;  // of wildcards, by rank and site
   bool explained_ = false;  // a finding was told already: a standstill after it is its consequence
   bool rank_lost_ = false;
+  std::set<int> stopped_;  // ranks, now
 };
 
 }  // namespace lockstep::watch::judge
