@@ -18,9 +18,9 @@ namespace {
 
 // Causes after which ranks may wait for each other without being at fault themselves.
 bool MayHang(Cause cause) {
-  return cause != Cause::kUnsafeOrder && cause != Cause::kStoppedRank && cause != Cause::kDatatypeMismatch &&
-         cause != Cause::kOperatorMismatch && cause != Cause::kLostMessage &&
-         cause < Cause::kUnfinishedRequest;
+  return cause != Cause::kUnsafeOrder && cause != Cause::kStoppedRank &&
+         cause != Cause::kDatatypeMismatch && cause != Cause::kOperatorMismatch &&
+         cause != Cause::kLostMessage && cause < Cause::kUnfinishedRequest;
 }
 
 void NoteInGroup(const Event& event, Rank* rank) {
