@@ -9,14 +9,15 @@
 
 namespace lockstep::watch::judge {
 
-void Judge::Ended(int rank, End how, int code) {
+void Judge::Ended(int rank, End how, int code, bool first) {
   Rank& mine = history_.ranks[Index(rank)];
   if (mine.lost) return;
   mine.lost = true;
   if (mine.finalized) return NothingMoreFrom(rank, true);
-  if (mine.in_group) return EndedInGroup(rank, how, code);
+  if (mine.in_group) return EndedInGroup(rank, how, code, first);
   if (EndsAreConsequences()) return;
   rank_lost_ = true;
+  if (how == End::kDied && !first) return;
   const char* const what =
       how == End::kExited ? "exited without MPI_Finalize" : "died without MPI_Finalize";
   Add(Cause::kLostRank, {rank}, fmt::format("rank {} {}; last seen {}", rank, what, Describe(rank)),
@@ -41,15 +42,23 @@ bool Judge::EndsAreConsequences() const {
                      [](const Rank& each) { return each.misused || each.aborted; });
 }
 
-void Judge::EndedInGroup(int rank, End how, int code) {
+void Judge::EndedInGroup(int rank, End how, int code, bool first) {
   Rank& mine = history_.ranks[Index(rank)];
-  const bool well = how == End::kExited && code == 0;
-  if (how == End::kDied) mine.gone = "died";
-  if (how == End::kExited) mine.gone = well ? "ended" : fmt::format("exited with code {}", code);
-  if (Explained() || rank_lost_ || (mine.failed && !well)) return;
-  const std::size_t before = findings_.size();
+  const bool died = how == End::kDied;
+  const bool well = !died && code == 0;
+  mine.gone = died ? "died" : well ? "ended" : fmt::format("exited with code {}", code);
+  if (Explained() || rank_lost_ || died_untold_ || (mine.failed && !well)) return;
+  if (first || !died) TellMissedBy(rank);
+  if (rank_lost_) return;
+  if (!died && !well) TellGone(rank, nullptr);
+  // It may have ended itself by _exit(). But if a launcher ends others now, that is its doing.
+  died_untold_ = died;
+}
+
+void Judge::TellMissedBy(int rank) {
   NothingMoreFrom(rank, true);
-  if (how == End::kExited && !well && findings_.size() == before) TellGone(rank, nullptr);
+  const Rank& mine = history_.ranks[Index(rank)];
+  if (mine.gone == "died" && !mine.open.empty()) died_inside_ = rank;
 }
 
 // `missed`: what another rank is in without this one; null: nobody waits for it.
@@ -77,6 +86,8 @@ void Judge::TellGone(int rank, const Position* missed) {
 
 void Judge::AllEnded() {
   TellLostMessages();
+  if (told_.empty() && died_inside_ >= 0) TellGone(died_inside_, nullptr);
+  if (died_untold_) return;
   // Where each rank that failed blames another, the first tells what all of them know.
   for (int rank = 0; rank < history_.size && told_.empty() && !rank_lost_; ++rank) {
     if (history_.ranks[Index(rank)].failed && !history_.ranks[Index(rank)].gone.empty()) {

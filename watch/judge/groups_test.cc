@@ -164,6 +164,29 @@ TEST(Groups, AReceiveWaitsForARankThatIsInACollective) {
   EXPECT_FALSE(groups.judge().history().MainThreadWaits(0));
 }
 
+// Rank 0 dies in a collective. Its launcher ends rank 1, which computes and is not to blame.
+TEST(Groups, WhoDiedInACollectiveIsToldAtTheEnd) {
+  Groups groups(2);
+  groups.Enters(0, kReduce1);
+  groups.judge().Ended(0, End::kDied);
+  groups.judge().Ended(1, End::kDied, 0, false);
+  EXPECT_THAT(groups.history().Findings(), IsEmpty());
+  groups.judge().AllEnded();
+  EXPECT_THAT(groups.history().Findings(),
+              ElementsAre("lost_rank: rank 0 died in all_reduce 1 at line 0"));
+}
+
+TEST(Groups, OfDeathsBetweenTwoLooksNoneIsTold) {
+  for (const int second : {0, 1}) {
+    Groups groups(2);
+    groups.Enters(0, kReduce1);
+    groups.judge().Ended(1 - second, End::kDied, 0, false);
+    groups.judge().Ended(second, End::kDied, 0, false);
+    groups.judge().AllEnded();
+    EXPECT_THAT(groups.history().Findings(), IsEmpty());
+  }
+}
+
 TEST(Groups, RanksThatEndOwnNothing) {
   Groups groups(2);
   for (const int rank : {0, 1}) groups.Calls(rank, kReduce1);

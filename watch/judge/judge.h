@@ -32,8 +32,9 @@ class Judge {
   Judge(int size, Locate locate, Options options = {});
 
   void Take(int rank, const Event& event);
-  // `code`: of a rank that exited.
-  void Ended(int rank, End how, int code = 0);
+  // `code`: of a rank that exited. `first`: it was gone while no other rank had died. Else a
+  // launcher may have ended it because of the other.
+  void Ended(int rank, End how, int code = 0, bool first = true);
   // By a signal, and for so long that it is told. It may be continued.
   void Stopped(int rank);
   void Continued(int rank) { stopped_.erase(rank); }
@@ -72,7 +73,8 @@ class Judge {
   void Answer(int rank, const Event& message);
   void TellHalves(Communicator& comm, int ended);
   void TellNotIssued(int rank, const Position& position);
-  void EndedInGroup(int rank, End how, int code);
+  void EndedInGroup(int rank, End how, int code, bool first);
+  void TellMissedBy(int rank);
   bool EndsAreConsequences() const;
   // A finding was told that explains why ranks wait.
   bool Explained() const { return explained_ || !stopped_.empty(); }
@@ -107,7 +109,9 @@ class Judge {
   std::map<std::pair<int, std::uint64_t>, int> first_source_;  // of wildcards, by rank and site
   bool explained_ = false;  // a finding was told already: a standstill after it is its consequence
   bool rank_lost_ = false;
-  std::set<int> stopped_;  // ranks, now
+  bool died_untold_ = false;  // a rank died, and nobody was found to wait for it
+  int died_inside_ = -1;      // the first of these, where it died in a call of a group
+  std::set<int> stopped_;     // ranks, now
 };
 
 }  // namespace lockstep::watch::judge

@@ -87,23 +87,41 @@ void Job::NoteStopped(int rank, bool stopped, std::int64_t since_ns) {
   if (!told && stopped_ns >= kStoppedNs) judge_.Stopped(rank);
 }
 
+// What it wrote before it ended is read first.
+bool Job::IsGone(int rank, const ProcessFacts& facts, std::int64_t since_ns) {
+  if (facts.cut_off || facts.state == ProcessState::kUnknown) complete_ = false;
+  if (facts.told_to_end) EndsAreNoNews();
+  const bool gone = complete_ && facts.state == ProcessState::kGone;
+  gone_[rank] = gone ? gone_[rank] + 1 : 0;
+  if (complete_ && !gone) NoteStopped(rank, facts.state == ProcessState::kStopped, since_ns);
+  if (gone && facts.exited && facts.exit_code == 0) exited_.insert(rank);
+  changed_ = changed_ || gone_[rank] == kStrangeLooks;
+  return gone_[rank] >= kStrangeLooks;
+}
+
 void Job::LookAtProcesses(bool over) {
   const std::int64_t since_ns = now_ns_() - std::exchange(looked_ns_, now_ns_());
+  std::vector<std::pair<int, int>> exited;
+  std::vector<std::pair<int, int>> died;
   for (const auto& [rank, process] : processes_) {
     if (!complete_) return;
     const ProcessFacts facts = process->Look(over);
-    if (facts.cut_off || facts.state == ProcessState::kUnknown) complete_ = false;
-    if (facts.told_to_end) EndsAreNoNews();
-    if (!complete_ || facts.state != ProcessState::kGone) {
-      gone_[rank] = 0;
-      if (complete_) NoteStopped(rank, facts.state == ProcessState::kStopped, since_ns);
-      continue;
-    }
-    // What it wrote before it ended is read first.
-    if (++gone_[rank] < kStrangeLooks && !over) continue;
-    changed_ = changed_ || gone_[rank] == kStrangeLooks;
-    judge_.Ended(rank, facts.exited ? judge::End::kExited : judge::End::kDied, facts.exit_code);
+    if (!IsGone(rank, facts, since_ns) && !(over && complete_)) continue;
+    (facts.exited ? exited : died).emplace_back(rank, facts.exit_code);
   }
+  // Who ended itself was not ended because of one that died in the same look.
+  for (const auto& [rank, code] : exited) judge_.Ended(rank, judge::End::kExited, code);
+  for (const auto& [rank, code] : died) {
+    judge_.Ended(rank, judge::End::kDied, code, DiedFirst(rank));
+  }
+}
+
+// Another one that failed was seen alive after this one was seen gone.
+bool Job::DiedFirst(int rank) const {
+  return std::all_of(gone_.begin(), gone_.end(), [&](const auto& other) {
+    return other.first == rank || other.second == 0 || exited_.count(other.first) > 0 ||
+           gone_.at(rank) > other.second + 1;
+  });
 }
 
 Job::Look Job::LookNow(const judge::StuckRanks& stuck) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,9 @@ class Job {
   };
   // `stopped`: now. `since_ns`: since the last look.
   void NoteStopped(int rank, bool stopped, std::int64_t since_ns);
+  // By now for good: so many looks in a row found it so.
+  bool IsGone(int rank, const ProcessFacts& facts, std::int64_t since_ns);
+  bool DiedFirst(int rank) const;
   std::string At(int rank, std::uint64_t site);
   std::string WithHosts(const std::string& text) const;
   Look LookNow(const judge::StuckRanks& stuck);
@@ -85,6 +89,7 @@ class Job {
   std::unique_ptr<report::Waits> waits_;  // null: nobody asked
   std::map<int, std::unique_ptr<Process>> processes_;
   std::map<int, int> gone_;                 // looks in a row that found the process gone
+  std::set<int> exited_;                    // of these, with code 0
   std::map<int, std::int64_t> stopped_ns_;  // so long in a row it was stopped, and somebody looked
   std::int64_t looked_ns_ = 0;
   Look first_;

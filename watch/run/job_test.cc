@@ -172,6 +172,24 @@ TEST_F(JobTest, WhoIsGoneIsLostAndNotStuck) {
   EXPECT_EQ(told[0].text.find("rank 1 (host node2) died without MPI_Finalize"), 0u);
 }
 
+// A launcher may have ended the second because of the first: which one that is was not seen.
+TEST_F(JobTest, OfTwoThatDiedBetweenLooksNoneIsBlamed) {
+  for (Played& played : played_) played.facts.state = ProcessState::kGone;
+  ProvedIn(20, [](int) {});
+  job_.Over(true);
+  EXPECT_TRUE(job_.Tell().empty());
+}
+
+TEST_F(JobTest, WhoWasSeenDeadBeforeTheOtherIsBlamed) {
+  played_[1].facts.state = ProcessState::kGone;
+  ProvedIn(20, [&](int look) {
+    if (look == 1) played_[0].facts.state = ProcessState::kGone;
+  });
+  const std::vector<judge::Finding> told = job_.Tell();
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].culprits, std::vector<int>{1});
+}
+
 // Two ranks that compute, and a clock that a test turns.
 class StopTest : public JobTest {
  protected:
