@@ -144,12 +144,47 @@ TEST(Groups, AMessageThatIsUnderWayFreesBothItsRanks) {
   EXPECT_THAT(groups.history().Stuck(), IsEmpty());
 }
 
+// Collectives of a group have numbers of their own, which say nothing of messages.
+TEST(Groups, MessagesAfterACollectiveAreRight) {
+  Groups groups(2);
+  const Event barrier = Groups::Asks(Call::kGroupBarrier, 7, 1);
+  for (const int rank : {0, 1}) groups.Enters(rank, barrier);
+  for (const int rank : {0, 1}) groups.Leaves(rank, barrier);
+  WaitsFor(groups, 1, Message(Call::kGroupRecv, 0, 0));
+  groups.Calls(0, Message(Call::kGroupSend, 1, 0));
+  groups.history().Over(1, Call::kGroupWait, 9, 0, 0);
+  EXPECT_THAT(groups.history().Findings(), IsEmpty());
+}
+
 TEST(Groups, AReceiveWaitsForARankThatIsInACollective) {
   Groups groups(2);
   groups.Enters(0, kReduce1);
   WaitsFor(groups, 1, Message(Call::kGroupRecv, 0, 7));
   EXPECT_THAT(groups.history().Stuck(), ElementsAre(0, 1));
   EXPECT_FALSE(groups.judge().history().MainThreadWaits(0));
+}
+
+// Rank 0 dies in a collective. Its launcher ends rank 1, which computes and is not to blame.
+TEST(Groups, WhoDiedInACollectiveIsToldAtTheEnd) {
+  Groups groups(2);
+  groups.Enters(0, kReduce1);
+  groups.judge().Ended(0, End::kDied);
+  groups.judge().Ended(1, End::kDied, 0, false);
+  EXPECT_THAT(groups.history().Findings(), IsEmpty());
+  groups.judge().AllEnded();
+  EXPECT_THAT(groups.history().Findings(),
+              ElementsAre("lost_rank: rank 0 died in all_reduce 1 at line 0"));
+}
+
+TEST(Groups, OfDeathsBetweenTwoLooksNoneIsTold) {
+  for (const int second : {0, 1}) {
+    Groups groups(2);
+    groups.Enters(0, kReduce1);
+    groups.judge().Ended(1 - second, End::kDied, 0, false);
+    groups.judge().Ended(second, End::kDied, 0, false);
+    groups.judge().AllEnded();
+    EXPECT_THAT(groups.history().Findings(), IsEmpty());
+  }
 }
 
 TEST(Groups, RanksThatEndOwnNothing) {

@@ -18,9 +18,9 @@ namespace {
 
 // Causes after which ranks may wait for each other without being at fault themselves.
 bool MayHang(Cause cause) {
-  return cause != Cause::kUnsafeOrder && cause != Cause::kDatatypeMismatch &&
-         cause != Cause::kOperatorMismatch && cause != Cause::kLostMessage &&
-         cause < Cause::kUnfinishedRequest;
+  return cause != Cause::kUnsafeOrder && cause != Cause::kStoppedRank &&
+         cause != Cause::kDatatypeMismatch && cause != Cause::kOperatorMismatch &&
+         cause != Cause::kLostMessage && cause < Cause::kUnfinishedRequest;
 }
 
 void NoteInGroup(const Event& event, Rank* rank) {
@@ -312,8 +312,9 @@ void Judge::Received(int rank, const Event& receive, int source, int tag, bool b
 void Judge::Pair(const Message& message, const Taken& taken) {
   const Event& sent = message.sent;
   const Event& receive = taken.receive;
-  // A collective may wait for all members: then this message would never have been sent.
-  if (taken.blocked && message.passed > taken.called) {
+  // A collective may wait for all members: then this message would never have been sent. Of a
+  // group, other threads make the collectives: their order among messages says nothing.
+  if (taken.blocked && message.passed > taken.called && !events::OfGroup(sent.call)) {
     Add(Cause::kUnsafeOrder, {message.source, taken.rank},
         fmt::format("rank {} sends after a collective at {}; rank {} waits for it before that "
                     "collective at {}",
@@ -347,39 +348,6 @@ void Judge::CheckRace(int rank, const Event& receive, int source) {
                   history_.WorldRank(receive.comm, first->second),
                   history_.WorldRank(receive.comm, source), rank, At(rank, receive.site)),
       receive.site, false);
-}
-
-void Judge::Ended(int rank, End how, int code) {
-  Rank& mine = history_.ranks[Index(rank)];
-  if (mine.lost) return;
-  if (mine.finalized) {
-    if (how == End::kStopped) return;
-    mine.lost = true;
-    return NothingMoreFrom(rank, true);
-  }
-  if (how != End::kStopped) mine.lost = true;
-  if (mine.in_group && how != End::kStopped) return EndedInGroup(rank, how, code);
-  const bool consequence =
-      std::any_of(history_.ranks.begin(), history_.ranks.end(),
-                  [](const Rank& each) { return each.misused || each.aborted; });
-  if (rank_lost_ || consequence) return;
-  rank_lost_ = true;
-  const char* const what = how == End::kStopped  ? "is stopped"
-                           : how == End::kExited ? "exited without MPI_Finalize"
-                                                 : "died without MPI_Finalize";
-  Add(how == End::kStopped ? Cause::kStoppedRank : Cause::kLostRank, {rank},
-      fmt::format("rank {} {}; last seen {}", rank, what, Describe(rank)), 0);
-  findings_.back().hangs = true;
-}
-
-void Judge::AllEnded() {
-  TellLostMessages();
-  // Where each rank that failed blames another, the first tells what all of them know.
-  for (int rank = 0; rank < history_.size && told_.empty() && !rank_lost_; ++rank) {
-    if (history_.ranks[Index(rank)].failed && !history_.ranks[Index(rank)].gone.empty()) {
-      TellGone(rank, nullptr);
-    }
-  }
 }
 
 std::vector<Finding> Judge::Tell() { return std::exchange(findings_, {}); }

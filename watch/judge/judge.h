@@ -25,15 +25,19 @@ struct Options {
   bool races = false;  // tell of messages that race for a wildcard, also where nothing fails
 };
 
-enum class End { kExited, kDied, kStopped };
+enum class End { kExited, kDied };
 
 class Judge {
  public:
   Judge(int size, Locate locate, Options options = {});
 
   void Take(int rank, const Event& event);
-  // `code`: of a rank that exited.
-  void Ended(int rank, End how, int code = 0);
+  // `code`: of a rank that exited. `first`: it was gone while no other rank had died. Else a
+  // launcher may have ended it because of the other.
+  void Ended(int rank, End how, int code = 0, bool first = true);
+  // By a signal, and for so long that it is told. It may be continued.
+  void Stopped(int rank);
+  void Continued(int rank) { stopped_.erase(rank); }
   void ThreadsMayCall(int rank) { history_.ranks[Index(rank)].any_thread = true; }
   // Whatever ends from now on was ended by somebody else.
   void EndsAreNoNews() { rank_lost_ = true; }
@@ -69,7 +73,11 @@ class Judge {
   void Answer(int rank, const Event& message);
   void TellHalves(Communicator& comm, int ended);
   void TellNotIssued(int rank, const Position& position);
-  void EndedInGroup(int rank, End how, int code);
+  void EndedInGroup(int rank, End how, int code, bool first);
+  void TellMissedBy(int rank);
+  bool EndsAreConsequences() const;
+  // A finding was told that explains why ranks wait.
+  bool Explained() const { return explained_ || !stopped_.empty(); }
   void TellGone(int rank, const Position* missed);
   bool CalledElsewhere(int rank, int other, Call call) const;
   void TellMissing(int rank, const Position& position);
@@ -101,6 +109,9 @@ class Judge {
   std::map<std::pair<int, std::uint64_t>, int> first_source_;  // of wildcards, by rank and site
   bool explained_ = false;  // a finding was told already: a standstill after it is its consequence
   bool rank_lost_ = false;
+  bool died_untold_ = false;  // a rank died, and nobody was found to wait for it
+  int died_inside_ = -1;      // the first of these, where it died in a call of a group
+  std::set<int> stopped_;     // ranks, now
 };
 
 }  // namespace lockstep::watch::judge

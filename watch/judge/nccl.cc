@@ -137,7 +137,7 @@ void Judge::TellNotIssued(int rank, const Position& position) {
   const Event& first = position.first;
   const int other = position.first_rank;
   const Communicator& comm = history_.communicators[first.comm];
-  if (rank_lost_ || explained_ || Contains(comm.aborted, history_.RankIn(other, first.comm)))
+  if (rank_lost_ || Explained() || Contains(comm.aborted, history_.RankIn(other, first.comm)))
     return;
   const bool badly = !mine.gone.empty() && mine.gone != "ended";
   if (badly) return TellGone(rank, &position);
@@ -152,7 +152,7 @@ void Judge::TellNotIssued(int rank, const Position& position) {
 
 void Judge::Silent(int seconds) {
   const Unanswered oldest = FindUnanswered(history_);
-  if (explained_ || rank_lost_ || !oldest.event) return;
+  if (Explained() || rank_lost_ || !oldest.event) return;
   const int late = oldest.missing.front();
   TellHang(Cause::kMissingCall, oldest.missing,
            fmt::format("rank {} has not called {}; rank {} waits for it in {}; no rank has called "

@@ -68,7 +68,7 @@ std::string Judge::Describe(int rank) const {
 }
 
 void Judge::Hangs(const StuckRanks& stuck, bool proved) {
-  if (stuck.waits.empty() || explained_) return;
+  if (stuck.waits.empty() || Explained()) return;
   for (const Wait& wait : stuck.waits) {
     const Event* const event = Subject(history_.ranks[Index(wait.rank)]);
     if (!event || !Receives(*event)) continue;

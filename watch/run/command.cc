@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -17,15 +18,29 @@
 
 namespace lockstep::watch::run {
 
+namespace {
+
+std::vector<char*> Arguments(const std::vector<std::string>& words) {
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  return arguments;
+}
+
+Status NotStarted(const std::vector<std::string>& words, int error) {
+  return InvalidInput(
+      fmt::format("{}: cannot be started ({})", words.front(), std::strerror(error)));
+}
+
+}  // namespace
+
 Command::Command() : group_(getpgrp()) { sigaction(SIGPIPE, nullptr, &pipe_before_); }
 
 Status Command::Start(const std::vector<std::string>& words, const std::string& library,
                       const std::string& folder,
                       const std::vector<std::pair<std::string, std::string>>& variables,
                       std::atomic<pid_t>& process) {
-  std::vector<char*> arguments;
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
+  const std::vector<char*> arguments = Arguments(words);
   const char* const before = std::getenv("LD_PRELOAD");
   const std::string preload =
       library + (before && *before ? ":" + std::string(before) : std::string());
@@ -55,8 +70,14 @@ Status Command::Start(const std::vector<std::string>& words, const std::string& 
     return OkStatus();
   }
   if (process_ > 0) waitpid(process_, nullptr, 0);
-  return InvalidInput(
-      fmt::format("{}: cannot be started ({})", words.front(), std::strerror(error)));
+  return NotStarted(words, error);
+}
+
+Status Command::Become(const std::vector<std::string>& words) {
+  const std::vector<char*> arguments = Arguments(words);
+  std::fflush(nullptr);
+  execvp(arguments[0], arguments.data());
+  return NotStarted(words, errno);
 }
 
 bool Command::Await(int ms, std::vector<pollfd> others, control::Signals& signals) {

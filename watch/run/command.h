@@ -27,6 +27,9 @@ class Command {
                const std::string& folder,
                const std::vector<std::pair<std::string, std::string>>& variables,
                std::atomic<pid_t>& process);
+  // This process becomes the command, unwatched. To be called before there is a Command or
+  // control::Signals. Returns why it could not be started.
+  static Status Become(const std::vector<std::string>& words);
   // Sleeps until the command ends, one of `others` is ready, a signal comes or `ms` are over.
   // Passes signals to end on to the command. True when the command has ended.
   bool Await(int ms, std::vector<pollfd> others, control::Signals& signals);

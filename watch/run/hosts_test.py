@@ -51,6 +51,17 @@ echo $LOCKSTEP_WATCH_FOLDER
 [ $OMPI_COMM_WORLD_RANK = $1 ] && kill -9 $PPID
 exec {CASES} ring
 """
+# The launch is ended while the watcher of rank 1 can do nothing.
+ENDS_WITHOUT_WATCHER = """
+[ $OMPI_COMM_WORLD_RANK = 0 ] && exec sleep 100
+keeper=$(cut -d' ' -f4 /proc/$PPID/stat)
+kill -STOP $PPID
+kill -TERM $keeper
+for look in $(seq 300); do [ -e $LOCKSTEP_WATCH_FOLDER ] && sleep 0.1; done
+[ -e $LOCKSTEP_WATCH_FOLDER ] || echo nothing is left
+kill -CONT $PPID
+sleep 100
+"""
 HAS_TORCH = run([PYTHON, "-c", "import torch"]).returncode == 0
 PROBE = run([HOSTS, "1", "--shell", "--", "true"])
 
@@ -97,6 +108,10 @@ class OneHost(unittest.TestCase):
     def test_a_rank_without_its_watcher_ends_as_it_would_alone(self):
         ended = one_host(*watch("--", "sh", "-c", "kill -9 $PPID; exit 7"), ranks=2)
         self.assertEqual(ended.returncode, 7, ended.stderr)
+
+    def test_a_watcher_that_cannot_clear_away_leaves_nothing(self):
+        ended = one_host(*watch("--", "sh", "-c", ENDS_WITHOUT_WATCHER), ranks=2)
+        self.assertEqual(ended.stdout, "nothing is left\n", ended.stderr)
 
     def test_some_ranks_are_not_watched(self):
         # Rank 0's watcher is missing: the program runs, and what is not watched is said.

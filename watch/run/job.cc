@@ -21,6 +21,10 @@ namespace {
 constexpr std::int64_t kQuietNs = 5'000'000;
 constexpr std::int64_t kApartNs = 10'000'000;
 constexpr std::int64_t kSoftApartNs = 300'000'000;
+// A stop is told after kStoppedNs: who stopped a rank for a moment means no harm. Where nobody
+// looked for longer than kUnseenNs, this process was stopped, too: such time does not count.
+constexpr std::int64_t kStoppedNs = 10'000'000'000;
+constexpr std::int64_t kUnseenNs = 100'000'000;
 constexpr std::uint64_t kWorkedNs = 20'000'000;
 constexpr std::int64_t kBetweenStacksNs = 1'000'000'000;
 constexpr std::uint64_t kAtATime = std::uint64_t{1} << 16;
@@ -28,9 +32,10 @@ constexpr std::size_t kMostStuck = 16;
 
 }  // namespace
 
-Job::Job(int size, judge::Options options, bool several_hosts)
+Job::Job(int size, judge::Options options, bool several_hosts, std::function<std::int64_t()> now_ns)
     : size_(size),
       several_hosts_(several_hosts),
+      now_ns_(std::move(now_ns)),
       judge_(
           size, [this](int rank, std::uint64_t site) { return At(rank, site); }, options) {}
 
@@ -67,35 +72,61 @@ bool Job::Drain() {
   }
   events_ += fresh;
   changed_ = changed_ || fresh > 0;
-  if (fresh > 0) last_event_ns_ = MonotonicNs();
+  if (fresh > 0) last_event_ns_ = now_ns_();
   return fresh > 0;
 }
 
+void Job::NoteStopped(int rank, bool stopped, std::int64_t since_ns) {
+  std::int64_t& stopped_ns = stopped_ns_[rank];
+  if (!stopped) {
+    if (std::exchange(stopped_ns, 0) >= kStoppedNs) judge_.Continued(rank);
+    return;
+  }
+  const bool told = stopped_ns >= kStoppedNs;
+  stopped_ns += std::min(since_ns, kUnseenNs);
+  if (!told && stopped_ns >= kStoppedNs) judge_.Stopped(rank);
+}
+
+// What it wrote before it ended is read first.
+bool Job::IsGone(int rank, const ProcessFacts& facts, std::int64_t since_ns) {
+  if (facts.cut_off || facts.state == ProcessState::kUnknown) complete_ = false;
+  if (facts.told_to_end) EndsAreNoNews();
+  const bool gone = complete_ && facts.state == ProcessState::kGone;
+  gone_[rank] = gone ? gone_[rank] + 1 : 0;
+  if (complete_ && !gone) NoteStopped(rank, facts.state == ProcessState::kStopped, since_ns);
+  if (gone && facts.exited && facts.exit_code == 0) exited_.insert(rank);
+  changed_ = changed_ || gone_[rank] == kStrangeLooks;
+  return gone_[rank] >= kStrangeLooks;
+}
+
 void Job::LookAtProcesses(bool over) {
+  const std::int64_t since_ns = now_ns_() - std::exchange(looked_ns_, now_ns_());
+  std::vector<std::pair<int, int>> exited;
+  std::vector<std::pair<int, int>> died;
   for (const auto& [rank, process] : processes_) {
     if (!complete_) return;
     const ProcessFacts facts = process->Look(over);
-    if (facts.cut_off || facts.state == ProcessState::kUnknown) complete_ = false;
-    if (facts.told_to_end) EndsAreNoNews();
-    const bool gone = facts.state == ProcessState::kGone;
-    if (!complete_ || (!gone && facts.state != ProcessState::kStopped)) {
-      strange_[rank] = 0;
-      continue;
-    }
-    // What it wrote before it ended is read first.
-    if (++strange_[rank] < kStrangeLooks && !over) continue;
-    changed_ = changed_ || strange_[rank] == kStrangeLooks;
-    judge_.Ended(rank,
-                 !gone          ? judge::End::kStopped
-                 : facts.exited ? judge::End::kExited
-                                : judge::End::kDied,
-                 facts.exit_code);
+    if (!IsGone(rank, facts, since_ns) && !(over && complete_)) continue;
+    (facts.exited ? exited : died).emplace_back(rank, facts.exit_code);
   }
+  // Who ended itself was not ended because of one that died in the same look.
+  for (const auto& [rank, code] : exited) judge_.Ended(rank, judge::End::kExited, code);
+  for (const auto& [rank, code] : died) {
+    judge_.Ended(rank, judge::End::kDied, code, DiedFirst(rank));
+  }
+}
+
+// Another one that failed was seen alive after this one was seen gone.
+bool Job::DiedFirst(int rank) const {
+  return std::all_of(gone_.begin(), gone_.end(), [&](const auto& other) {
+    return other.first == rank || other.second == 0 || exited_.count(other.first) > 0 ||
+           gone_.at(rank) > other.second + 1;
+  });
 }
 
 Job::Look Job::LookNow(const judge::StuckRanks& stuck) {
   Look look;
-  look.at_ns = MonotonicNs();
+  look.at_ns = now_ns_();
   look.soft = stuck.soft;
   for (const judge::Wait& wait : stuck.waits) {
     const ProcessFacts facts = processes_.at(wait.rank)->Look(false);
@@ -129,14 +160,14 @@ bool Job::InGroups(const Look& look) const {
 }
 
 bool Job::MainThreadsWait(const Look& second) {
-  if (MonotonicNs() < no_stacks_until_ns_) return false;
+  if (now_ns_() < no_stacks_until_ns_) return false;
   for (const auto& [rank, seen] : second.ranks) {
     if (!judge_.history().ranks[static_cast<std::size_t>(rank)].in_group) continue;
     const bool ran = seen.ran_ns != first_.ranks.at(rank).ran_ns;
     const bool sleeps = seen.state == ProcessState::kSleeps;
     const bool known = judge_.history().MainThreadWaits(rank);
     if (!ran && sleeps && (known || processes_.at(rank)->Python().in_torch)) continue;
-    no_stacks_until_ns_ = MonotonicNs() + kBetweenStacksNs;
+    no_stacks_until_ns_ = now_ns_() + kBetweenStacksNs;
     first_ = Look();
     return false;
   }
@@ -146,7 +177,7 @@ bool Job::MainThreadsWait(const Look& second) {
 bool Job::WantsLook() const {
   if (hung_ || ending_ || !complete_ || static_cast<int>(processes_.size()) < size_) return false;
   if (!first_.ranks.empty()) return true;
-  return changed_ && MonotonicNs() - last_event_ns_ >= kQuietNs;
+  return changed_ && now_ns_() - last_event_ns_ >= kQuietNs;
 }
 
 bool Job::LookForStandstill() {
@@ -178,7 +209,7 @@ bool Job::LookForStandstill() {
 }
 
 bool Job::IsSilent(double seconds) const {
-  const std::int64_t silent_ns = MonotonicNs() - last_event_ns_;
+  const std::int64_t silent_ns = now_ns_() - last_event_ns_;
   return seconds > 0 && events_ != silent_since_ &&
          static_cast<double>(silent_ns) >= seconds * 1e9 && complete_ && !hung_ && !ending_;
 }

@@ -3,11 +3,14 @@
 #define LOCKSTEP_WATCH_RUN_JOB_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "core/base/clock.h"
 #include "watch/judge/judge.h"
 #include "watch/report/record.h"
 #include "watch/report/waits.h"
@@ -17,8 +20,9 @@ namespace lockstep::watch::run {
 
 class Job {
  public:
-  // `several_hosts`: texts name the hosts of ranks.
-  Job(int size, judge::Options options, bool several_hosts);
+  // `several_hosts`: texts name the hosts of ranks. `now_ns`: a clock that never goes back.
+  Job(int size, judge::Options options, bool several_hosts,
+      std::function<std::int64_t()> now_ns = MonotonicNs);
 
   bool Has(int rank) const { return processes_.count(rank) > 0; }
   void Add(std::unique_ptr<Process> process);
@@ -65,6 +69,11 @@ class Job {
     bool soft = false;
     bool SameEvents(const Look& other) const;
   };
+  // `stopped`: now. `since_ns`: since the last look.
+  void NoteStopped(int rank, bool stopped, std::int64_t since_ns);
+  // By now for good: so many looks in a row found it so.
+  bool IsGone(int rank, const ProcessFacts& facts, std::int64_t since_ns);
+  bool DiedFirst(int rank) const;
   std::string At(int rank, std::uint64_t site);
   std::string WithHosts(const std::string& text) const;
   Look LookNow(const judge::StuckRanks& stuck);
@@ -75,10 +84,14 @@ class Job {
 
   int size_;
   bool several_hosts_;
+  std::function<std::int64_t()> now_ns_;
   judge::Judge judge_;
   std::unique_ptr<report::Waits> waits_;  // null: nobody asked
   std::map<int, std::unique_ptr<Process>> processes_;
-  std::map<int, int> strange_;  // looks in a row that found the process stopped or gone
+  std::map<int, int> gone_;                 // looks in a row that found the process gone
+  std::set<int> exited_;                    // of these, with code 0
+  std::map<int, std::int64_t> stopped_ns_;  // so long in a row it was stopped, and somebody looked
+  std::int64_t looked_ns_ = 0;
   Look first_;
   bool main_threads_wait_ = false;  // seen after first_
   std::vector<std::string> stuck_;

@@ -172,6 +172,87 @@ TEST_F(JobTest, WhoIsGoneIsLostAndNotStuck) {
   EXPECT_EQ(told[0].text.find("rank 1 (host node2) died without MPI_Finalize"), 0u);
 }
 
+// A launcher may have ended the second because of the first: which one that is was not seen.
+TEST_F(JobTest, OfTwoThatDiedBetweenLooksNoneIsBlamed) {
+  for (Played& played : played_) played.facts.state = ProcessState::kGone;
+  ProvedIn(20, [](int) {});
+  job_.Over(true);
+  EXPECT_TRUE(job_.Tell().empty());
+}
+
+TEST_F(JobTest, WhoWasSeenDeadBeforeTheOtherIsBlamed) {
+  played_[1].facts.state = ProcessState::kGone;
+  ProvedIn(20, [&](int look) {
+    if (look == 1) played_[0].facts.state = ProcessState::kGone;
+  });
+  const std::vector<judge::Finding> told = job_.Tell();
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].culprits, std::vector<int>{1});
+}
+
+// Two ranks that compute, and a clock that a test turns.
+class StopTest : public JobTest {
+ protected:
+  StopTest() {
+    for (int rank = 0; rank < 2; ++rank) {
+      Played& mine = played_[static_cast<std::size_t>(rank)];
+      mine.Write(Leave(Call::kRecv));
+      turned_.Add(std::make_unique<PlayedProcess>(rank, 2, mine));
+    }
+  }
+
+  // Looks that are so far apart; what the last of them told.
+  std::vector<judge::Finding> Look(int looks, std::int64_t apart_ms) {
+    for (int look = 0; look < looks; ++look) {
+      now_ns_ += apart_ms * 1'000'000;
+      turned_.Drain();
+      turned_.LookAtProcesses(false);
+    }
+    return turned_.Tell();
+  }
+
+  std::int64_t now_ns_ = 1;
+  Job turned_{2, {}, true, [this] { return now_ns_; }};
+};
+
+TEST_F(StopTest, AShortStopIsNoNews) {
+  for (int stop = 0; stop < 20; ++stop) {
+    played_[1].facts.state = ProcessState::kStopped;
+    EXPECT_TRUE(Look(9000, 1).empty());
+    played_[1].facts.state = ProcessState::kSleeps;
+    EXPECT_TRUE(Look(10, 1).empty());
+  }
+}
+
+TEST_F(StopTest, ALongStopIsToldOnce) {
+  played_[1].facts.state = ProcessState::kStopped;
+  const std::vector<judge::Finding> told = Look(11'000, 1);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].cause, judge::Cause::kStoppedRank);
+  EXPECT_EQ(told[0].text.find("rank 1 (host node2) is stopped"), 0u) << told[0].text;
+  // Its launcher ends the others, which is no news.
+  played_[0].facts.state = ProcessState::kGone;
+  EXPECT_TRUE(Look(100, 1).empty());
+}
+
+TEST_F(StopTest, WhatFailsAfterAStopIsTold) {
+  played_[1].facts.state = ProcessState::kStopped;
+  EXPECT_EQ(Look(11'000, 1).size(), 1u);
+  played_[1].facts.state = ProcessState::kSleeps;
+  EXPECT_TRUE(Look(100, 1).empty());
+  played_[0].facts.state = ProcessState::kGone;
+  const std::vector<judge::Finding> told = Look(100, 1);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].cause, judge::Cause::kLostRank);
+}
+
+// A terminal stops ranks and watcher together.
+TEST_F(StopTest, TimeInWhichNobodyLookedDoesNotCount) {
+  played_[1].facts.state = ProcessState::kStopped;
+  EXPECT_TRUE(Look(20, 1).empty());
+  EXPECT_TRUE(Look(3, 3'600'000).empty());
+}
+
 TEST_F(JobTest, WithoutAllRanksNothingIsProved) {
   Job job(3, {}, true);
   std::vector<Played> played(2);

@@ -71,6 +71,8 @@ std::optional<int> Keeper::Fork(int rank, const Folder& folder, control::Signals
     pollfd item = {signals.fd(), POLLIN, 0};
     poll(&item, 1, -1);
     const control::Signals::Arrived arrived = signals.Take();
+    // The watcher does so, too, but SIGKILL may come before it had a processor.
+    if (arrived.warned || arrived.end != 0) folder_->Remove();
     if (arrived.warned && watched_) kill(child_, SIGCONT);  // it knows its parent's
     if (arrived.end != 0) kill(child_, arrived.end);
   }

@@ -48,7 +48,7 @@ struct ProcessFacts {
   }
 };
 
-// A process is stopped, or gone, when so many looks in a row found it so.
+// A process is stopped or gone when so many looks in a row found it so.
 inline constexpr int kStrangeLooks = 3;
 
 class Process {

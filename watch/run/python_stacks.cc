@@ -12,7 +12,10 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <optional>
 #include <sstream>
+
+#include "watch/run/process_stat.h"
 
 extern char** environ;
 
@@ -64,6 +67,12 @@ std::string OutputOf(const char* const* words, int* code) {
   return text;
 }
 
+// Who ended meanwhile has no stack, and nothing is wrong with that.
+bool IsAlive(pid_t pid) {
+  const std::optional<ProcessStat> stat = StatOf(pid);
+  return stat && stat->state != 'Z' && stat->state != 'X';
+}
+
 void SayOnce(const std::string& why) {
   static bool said = false;
   if (!said) fmt::print(stderr, "lockstep watch: no lines of Python: {}\n", why);
@@ -106,7 +115,7 @@ PythonStack LookAtPython(pid_t pid) {
   if (code == 0) return ReadPythonStack(text);
   if (code == 127) {
     SayOnce("py-spy is not installed (pip install py-spy)");
-  } else if (kill(pid, 0) == 0) {
+  } else if (IsAlive(pid)) {
     SayOnce(
         fmt::format("py-spy can't look at process {}: {}", pid, text.substr(0, text.find('\n'))));
   }

@@ -287,12 +287,20 @@ Result<std::unique_ptr<Reporter>> MakeReporter(const WatchOptions& options, cons
   return reporter;
 }
 
+// This process becomes the command. Returns where that cannot be started.
+Status RunUnwatched(const std::vector<std::string>& words, const Status& why) {
+  fmt::print(stderr, "lockstep watch: {} is not watched: {}\n", words.front(), why.message());
+  return Command::Become(words);
+}
+
 }  // namespace
 
 Result<int> Watch(const WatchOptions& options) {
+  const Result<std::unique_ptr<Folder>> made = Folder::Make();
+  if (!made.ok()) return RunUnwatched(options.command, made.status());
+  Folder* const folder = made->get();
   Command command;
   control::Signals signals;
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Folder> folder, Folder::Make());
   Launch launch;
   Result<Launch> found = FindLaunch();
   Status problem = found.status();

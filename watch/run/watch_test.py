@@ -17,6 +17,14 @@ CASES = os.path.abspath(sys.argv[2])
 OPTIONS = ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"] \
     if LAUNCHER == "mpirun" else []
 
+IN_NAMESPACE = ["unshare", "--map-root-user", "--mount", "sh", "-ec"]
+READ_ONLY = """for folder in /dev/shm /tmp; do
+  mount --bind $folder $folder; mount -o remount,ro,bind $folder
+done
+"""
+OWN_MOUNTS = subprocess.run([*IN_NAMESPACE, READ_ONLY], check=False,
+                            capture_output=True).returncode == 0
+
 
 def launch(case, ranks=3, options=("--on-hang=kill",)):
     command = [LOCKSTEP, "watch", *options, "--", LAUNCHER, "-n", str(ranks), *OPTIONS, CASES,
@@ -56,6 +64,15 @@ class RightPrograms(unittest.TestCase):
                                    check=False, capture_output=True, text=True, timeout=60)
             self.assertEqual(ended.returncode, code)
             self.assertIn("no program of MPI, gloo or NCCL was seen", ended.stderr)
+
+    @unittest.skipUnless(OWN_MOUNTS, "this kernel gives no namespace of mounts")
+    def test_without_a_writable_folder_the_program_runs(self):
+        script = READ_ONLY + LOCKSTEP + " watch -- sh -c 'echo it ran; exit 7'"
+        ended = subprocess.run([*IN_NAMESPACE, script], check=False, capture_output=True, text=True,
+                               timeout=60, env=dict(os.environ, TMPDIR="/no/such/folder"))
+        self.assertEqual((ended.returncode, ended.stdout), (7, "it ran\n"), ended.stderr)
+        self.assertEqual(ended.stderr, "lockstep watch: sh is not watched: no folder for events: "
+                                       "make /dev/shm or /tmp writable\n")
 
     def test_a_command_that_is_not_there(self):
         ended = subprocess.run([LOCKSTEP, "watch", "--", "/no/such/launcher"], check=False,
