@@ -127,6 +127,35 @@ TEST(Messages, ARaceIsToldWhereItIsAskedFor) {
   }
 }
 
+// Rank 0 posted a receive of any tag first, so that took the first message; the second receive took
+// the third.
+TEST(Messages, AReceivePostedEarlierTookTheFirstOne) {
+  for (const bool receiver_first : {false, true}) {
+    LiteralHistory history(2);
+    const auto sends = [&] {
+      history.Call_(1, Literal::Sends(Call::kSend, 1, 0, 2));
+      history.Call_(1, Literal::Sends(Call::kSend, 2, 0, 101));
+      history.Call_(1, Literal::Sends(Call::kSend, 3, 0, 2));
+    };
+    if (!receiver_first) sends();
+    history.Posts(0, Literal::Receives(Call::kIrecv, 5, 1, events::kAnyTag), 1);
+    history.Posts(0, Literal::Receives(Call::kIrecv, 6, 1, 101), 2);
+    history.Got(0, Literal::Receives(Call::kRecv, 7, 1, 2), 1, 2);
+    if (receiver_first) sends();
+    history.Open(1, Literal::Receives(Call::kRecv, 4, 0));
+    history.OpenOn(0, Call::kWaitall, 8, {1, 2});
+    EXPECT_THAT(history.Stuck(), IsEmpty());
+  }
+}
+
+TEST(Messages, ARequestThatNobodyAwaitsReceivedItsMessage) {
+  LiteralHistory history(2);
+  history.Posts(1, Literal::Receives(Call::kIrecv, 2, 0), 1);
+  history.Call_(0, Literal::Sends(Call::kSend, 1, 1));
+  FinalizeAll(history, 2);
+  EXPECT_THAT(history.Causes(), ElementsAre("unfinished_request"));
+}
+
 TEST(Messages, WhatIsReceivedFromNobodyIsIgnored) {
   LiteralHistory history(2);
   history.Call_(0, Literal::Sends(Call::kSend, 1, events::kProcNull));
