@@ -2,7 +2,7 @@
 // says.
 //
 //   the program               truth
-//   no error                  no finding, nobody stuck, at no moment
+//   no error                  nobody stuck, at no moment; no finding but races for a wildcard
 //   ranks wait for ever       those are stuck, whom no rank that polls can free. Said of nobody
 //   else,
 //                             at no moment, whatever the schedule does next. One finding: its ranks

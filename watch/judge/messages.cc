@@ -108,8 +108,10 @@ void Judge::Received(int rank, const Event& receive, std::uint64_t order, int so
 void Judge::Pair(const Message& message, const Taken& taken) {
   const Event& sent = message.sent;
   const Event& receive = taken.receive;
-  // A collective may wait for all members: then this message would never have been sent.
-  if (taken.blocked && message.passed > taken.called) {
+  // A collective may wait for all members: then this message would never have been sent. Where
+  // members called different things, nobody counts them any more.
+  const bool counted = !history_.communicators[sent.comm].broken;
+  if (counted && taken.blocked && message.passed > taken.called) {
     Add(Cause::kUnsafeOrder, {message.source, taken.rank},
         fmt::format("rank {} sends after a collective at {}; rank {} waits for it before that "
                     "collective at {}",

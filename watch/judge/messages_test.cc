@@ -105,6 +105,20 @@ TEST(Messages, AMessageThatACollectiveHoldsBack) {
   }
 }
 
+TEST(Messages, AfterCallsThatDifferNothingIsSaidOfTheirOrder) {
+  LiteralHistory history(3);
+  Event broadcast = Literal::Asks(Call::kBcast, 2);
+  broadcast.peer = 1;
+  history.Call_(1, Literal::Asks(Call::kBarrier, 1));
+  history.Call_(1, broadcast);
+  history.Open(2, broadcast);
+  history.Call_(1, Literal::Sends(Call::kSend, 3, 0));
+  history.Call_(0, Literal::Asks(Call::kBarrier, 1));
+  history.Call_(0, broadcast);
+  history.Got(0, Literal::Receives(Call::kRecv, 3, 1), 1);
+  EXPECT_THAT(history.Causes(), ElementsAre("call_mismatch"));
+}
+
 TEST(Messages, ACancelledSendIsNotLost) {
   LiteralHistory history(2);
   history.Posts(0, Literal::Sends(Call::kIsend, 1, 1), 1);
