@@ -84,7 +84,9 @@ const Message* Claims::NearMiss(int rank, const Event& receive, bool* other_comm
     if (history_.WorldRank(comm, to) != rank) continue;
     for (const Message& message : channel.sent) {
       const bool same_comm = comm == receive.comm;
-      if (source >= 0 && message.source != source) continue;
+      // Nobody means itself: with a wrong communicator it has the number of the rank that is meant.
+      const bool meant = source == rank && !same_comm && from == receive.peer;
+      if (source >= 0 && message.source != source && !meant) continue;
       if (same_comm == Fits(receive, message.sent) || Wanted(message)) continue;
       *other_comm = !same_comm;
       return &message;

@@ -243,6 +243,17 @@ TEST(Standstill, AnotherRanksMessageOnAnotherCommunicatorIsNotMeant) {
   EXPECT_THAT(history.Causes(), ElementsAre("deadlock"));
 }
 
+TEST(Standstill, WhoWaitsForItselfMeansThatNumberOnTheOtherCommunicator) {
+  LiteralHistory history(2);
+  for (const int rank : {0, 1}) history.Communicator(rank, kOtherComm, 1 - rank, 2);
+  history.Call_(0, History_::Sends(Call::kSend, 1, 1));
+  Event receive = History_::Receives(Call::kRecv, 3, 0);
+  receive.comm = kOtherComm;
+  history.Open(1, receive);
+  history.EnterFinalize(0);
+  EXPECT_THAT(history.Causes(), ElementsAre("communicator_mismatch"));
+}
+
 TEST(Standstill, CollectiveAgainstReceive) {
   LiteralHistory history(2);
   history.Open(0, History_::Asks(Call::kBarrier, 3));
