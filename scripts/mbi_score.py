@@ -186,7 +186,7 @@ def parse(arguments):
     here = os.path.dirname(os.path.abspath(__file__))
     parser.add_argument("folder", metavar="DIR")
     parser.add_argument("--lockstep", metavar="PROGRAM", default=os.path.join(
-        here, "..", "bazel-bin", "scripts", "lockstep", "lockstep"))
+        here, "..", "bazel-bin", "cli", "lockstep"))
     parser.add_argument("--mpi", choices=sorted(MPIS), default="openmpi")
     parser.add_argument("--sample", type=int, default=0, metavar="N")
     parser.add_argument("--seed", type=int, default=1)

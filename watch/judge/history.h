@@ -64,6 +64,7 @@ struct Taken {
   int rank = 0;              // in the world
   bool blocked = false;      // the receiver did nothing else until it came
   std::uint64_t called = 0;  // collectives that it had called by then
+  std::uint64_t order = 0;   // among the receives of its rank
 };
 
 // From one member to another of a communicator, by their ranks in it.
@@ -97,6 +98,7 @@ struct Rank {
   std::map<std::uint16_t, OpenCall> open;     // by thread
   std::map<std::uint16_t, std::vector<Event>> parts;
   std::map<std::uint32_t, Request> requests;
+  std::map<std::uint64_t, std::uint32_t> posted;  // active receives of these, by order
   std::map<std::uint32_t, Event> objects;
   std::map<std::uint16_t, bool> threads;
   bool begun = false;

@@ -1,5 +1,6 @@
-// Events in, findings out: messages, requests and the life of objects. Collectives are in
-// collectives.cc, arguments in arguments.cc, the texts of a standstill in standstill.cc.
+// Events in, findings out: requests and the life of objects. Messages are in messages.cc,
+// collectives in collectives.cc, arguments in arguments.cc, the texts of a standstill in
+// standstill.cc.
 #include "watch/judge/judge.h"
 
 #include <fmt/format.h>
@@ -145,6 +146,7 @@ void Judge::Follow(int rank, OpenCall& open) {
       break;
     case Class::kPostReceive:
       request.order = ++history_.last_order;
+      mine.posted[request.order] = event.request;
       mine.requests[event.request] = request;
       break;
     case Class::kPrepare:
@@ -178,7 +180,10 @@ void Judge::Release(int rank, std::uint32_t number, Call call) {
   const auto found = mine.requests.find(number);
   if (found == mine.requests.end()) return;
   const Request request = found->second;
-  if (call == Call::kRequest_free) mine.requests.erase(found);
+  if (call == Call::kRequest_free) {
+    mine.requests.erase(found);
+    mine.posted.erase(request.order);
+  }
   if (!request.active) return;
   if (call == Call::kCancel) {
     for (auto& [key, channel] : history_.channels) {
@@ -186,7 +191,7 @@ void Judge::Release(int rank, std::uint32_t number, Call call) {
                     [&](const Message& sent) { return sent.number == request.message; });
     }
   } else if (request.order != 0 && request.event.peer >= 0 && request.event.tag >= 0) {
-    Received(rank, request.event, request.event.peer, request.event.tag, false);
+    Received(rank, request.event, request.order, request.event.peer, request.event.tag, false);
   }
 }
 
@@ -205,6 +210,7 @@ void Judge::Start(int rank, std::uint32_t number) {
   request.active = request.started = true;
   if ((request.event.flags & events::kReceiving) != 0) {
     request.order = ++history_.last_order;
+    mine.posted[request.order] = number;
   } else {
     request.message = Send(rank, request.event);
   }
@@ -217,7 +223,7 @@ void Judge::Done(int rank, const Event& event) {
   if (event.request == 0) {
     if (open != mine.open.end() && known && event.peer >= 0) {
       const bool blocked = FactsOf(event.call).call_class != Class::kTest;
-      Received(rank, open->second.event, event.peer, event.tag, blocked);
+      Received(rank, open->second.event, open->second.order, event.peer, event.tag, blocked);
       open->second.order = 0;
     }
     return;
@@ -230,8 +236,11 @@ void Judge::Done(int rank, const Event& event) {
     const int source = known ? event.peer : request.event.peer;
     const int tag = known && event.tag >= 0 ? event.tag : request.event.tag;
     const bool blocked = FactsOf(event.call).call_class == Class::kWaitAll;
-    if (source >= 0 && tag >= 0) Received(rank, request.event, source, tag, blocked);
+    if (source >= 0 && tag >= 0) {
+      Received(rank, request.event, request.order, source, tag, blocked);
+    }
   }
+  mine.posted.erase(request.order);
   request.active = false;
   request.order = 0;
   if (!request.persistent) mine.requests.erase(found);
@@ -273,81 +282,6 @@ void Judge::MadeObject(int rank, const Event& event) {
   }
   comm.world[Index(event.peer)] = rank;
   mine.in[event.comm] = event.peer;
-}
-
-std::uint64_t Judge::Send(int rank, const Event& event) {
-  const int me = history_.RankIn(rank, event.comm);
-  if (me < 0 || event.peer < 0 || history_.communicators[event.comm].inter) return 0;
-  Channel& channel = history_.channels[{event.comm, me, event.peer}];
-  Message message{++history_.last_message, event, rank,
-                  history_.communicators[event.comm].passed[Index(me)]};
-  const auto taken = std::find_if(channel.taken.begin(), channel.taken.end(),
-                                  [&](const Taken& each) { return each.tag == event.tag; });
-  if (taken == channel.taken.end()) {
-    channel.sent.push_back(message);
-    return message.number;
-  }
-  Pair(message, *taken);
-  channel.taken.erase(taken);
-  return 0;
-}
-
-void Judge::Received(int rank, const Event& receive, int source, int tag, bool blocked) {
-  const int me = history_.RankIn(rank, receive.comm);
-  if (me < 0 || history_.communicators[receive.comm].inter) return;
-  if (receive.peer == events::kAnySource) CheckRace(rank, receive, source);
-  const Taken taken{tag, receive, rank, blocked,
-                    history_.communicators[receive.comm].called[Index(me)]};
-  Channel& channel = history_.channels[{receive.comm, source, me}];
-  const auto sent = std::find_if(channel.sent.begin(), channel.sent.end(),
-                                 [&](const Message& each) { return each.sent.tag == tag; });
-  if (sent == channel.sent.end()) {
-    channel.taken.push_back(taken);
-    return;
-  }
-  Pair(*sent, taken);
-  channel.sent.erase(sent);
-}
-
-void Judge::Pair(const Message& message, const Taken& taken) {
-  const Event& sent = message.sent;
-  const Event& receive = taken.receive;
-  // A collective may wait for all members: then this message would never have been sent. Of a
-  // group, other threads make the collectives: their order among messages says nothing.
-  if (taken.blocked && message.passed > taken.called && !events::OfGroup(sent.call)) {
-    Add(Cause::kUnsafeOrder, {message.source, taken.rank},
-        fmt::format("rank {} sends after a collective at {}; rank {} waits for it before that "
-                    "collective at {}",
-                    message.source, At(message.source, sent.site), taken.rank,
-                    At(taken.rank, receive.site)),
-        receive.site, false);
-  }
-  if (sent.type < 256 || receive.type < 256 || sent.count == 0) return;
-  if (sent.type != receive.type) {
-    Add(Cause::kDatatypeMismatch, {message.source, taken.rank},
-        fmt::format("rank {} sends another datatype at {} than rank {} receives at {}",
-                    message.source, At(message.source, sent.site), taken.rank,
-                    At(taken.rank, receive.site)),
-        receive.site);
-  } else if (receive.count >= 0 && sent.count > receive.count) {
-    Add(Cause::kTruncation, {message.source, taken.rank},
-        fmt::format("rank {} sends {} elements at {}; rank {} has room for {} at {}",
-                    message.source, sent.count, At(message.source, sent.site), taken.rank,
-                    receive.count, At(taken.rank, receive.site)),
-        receive.site);
-  }
-}
-
-// Two sources at one wildcard: which comes first is chance. Many right programs are made so.
-void Judge::CheckRace(int rank, const Event& receive, int source) {
-  if (!options_.races) return;
-  const auto [first, fresh] = first_source_.insert({{rank, receive.site}, source});
-  if (fresh || first->second == source) return;
-  Add(Cause::kMessageRace, {rank},
-      fmt::format("messages of ranks {} and {} race for the MPI_ANY_SOURCE of rank {} at {}",
-                  history_.WorldRank(receive.comm, first->second),
-                  history_.WorldRank(receive.comm, source), rank, At(rank, receive.site)),
-      receive.site, false);
 }
 
 std::vector<Finding> Judge::Tell() { return std::exchange(findings_, {}); }

@@ -50,7 +50,8 @@ class Judge {
   void Silent(int seconds);
   // The finding for ranks that two looks proved to be stuck.
   void Hangs(const StuckRanks& stuck, bool proved);
-  std::string Describe(int rank) const;
+  std::string Describe(int rank) const;          // "in MPI_Recv from rank 1, tag 7, at …"
+  std::string Describe(const Wait& wait) const;  // … of a rank that is stuck
   const History& history() const { return history_; }
 
  private:
@@ -82,12 +83,16 @@ class Judge {
   bool CalledElsewhere(int rank, int other, Call call) const;
   void TellMissing(int rank, const Position& position);
   std::uint64_t Send(int rank, const Event& event);
-  void Received(int rank, const Event& receive, int source, int tag, bool blocked);
+  void Received(int rank, const Event& receive, std::uint64_t order, int source, int tag,
+                bool blocked);
+  std::vector<const Event*> StillWaiting(const ChannelKey& key, std::uint64_t order,
+                                         std::vector<const Message*>* left) const;
   void Pair(const Message& message, const Taken& taken);
   void CheckRace(int rank, const Event& receive, int source);
-  bool TellNearMiss(const Wait& wait, const Event& receive, bool proved);
+  std::string Describe(int rank, const Event* subject) const;
+  bool TellNearMiss(const Wait& wait, bool proved);
   bool TellNeverStarted(const Wait& wait, bool proved);
-  void TellDeadlock(const StuckRanks& stuck, bool proved);
+  void TellDeadlock(const StuckRanks& stuck, const std::vector<const Wait*>& heart, bool proved);
   void TellHang(Cause cause, std::vector<int> culprits, std::string text, bool proved);
   void TellUnfinished(int rank);
   void TellLeaks(int rank);

@@ -105,6 +105,20 @@ TEST(Messages, AMessageThatACollectiveHoldsBack) {
   }
 }
 
+TEST(Messages, AfterCallsThatDifferNothingIsSaidOfTheirOrder) {
+  LiteralHistory history(3);
+  Event broadcast = Literal::Asks(Call::kBcast, 2);
+  broadcast.peer = 1;
+  history.Call_(1, Literal::Asks(Call::kBarrier, 1));
+  history.Call_(1, broadcast);
+  history.Open(2, broadcast);
+  history.Call_(1, Literal::Sends(Call::kSend, 3, 0));
+  history.Call_(0, Literal::Asks(Call::kBarrier, 1));
+  history.Call_(0, broadcast);
+  history.Got(0, Literal::Receives(Call::kRecv, 3, 1), 1);
+  EXPECT_THAT(history.Causes(), ElementsAre("call_mismatch"));
+}
+
 TEST(Messages, ACancelledSendIsNotLost) {
   LiteralHistory history(2);
   history.Posts(0, Literal::Sends(Call::kIsend, 1, 1), 1);
@@ -125,6 +139,35 @@ TEST(Messages, ARaceIsToldWhereItIsAskedFor) {
     }
     EXPECT_EQ(history.Causes().size(), asked ? 1u : 0u);
   }
+}
+
+// Rank 0 posted a receive of any tag first, so that took the first message; the second receive took
+// the third.
+TEST(Messages, AReceivePostedEarlierTookTheFirstOne) {
+  for (const bool receiver_first : {false, true}) {
+    LiteralHistory history(2);
+    const auto sends = [&] {
+      history.Call_(1, Literal::Sends(Call::kSend, 1, 0, 2));
+      history.Call_(1, Literal::Sends(Call::kSend, 2, 0, 101));
+      history.Call_(1, Literal::Sends(Call::kSend, 3, 0, 2));
+    };
+    if (!receiver_first) sends();
+    history.Posts(0, Literal::Receives(Call::kIrecv, 5, 1, events::kAnyTag), 1);
+    history.Posts(0, Literal::Receives(Call::kIrecv, 6, 1, 101), 2);
+    history.Got(0, Literal::Receives(Call::kRecv, 7, 1, 2), 1, 2);
+    if (receiver_first) sends();
+    history.Open(1, Literal::Receives(Call::kRecv, 4, 0));
+    history.OpenOn(0, Call::kWaitall, 8, {1, 2});
+    EXPECT_THAT(history.Stuck(), IsEmpty());
+  }
+}
+
+TEST(Messages, ARequestThatNobodyAwaitsReceivedItsMessage) {
+  LiteralHistory history(2);
+  history.Posts(1, Literal::Receives(Call::kIrecv, 2, 0), 1);
+  history.Call_(0, Literal::Sends(Call::kSend, 1, 1));
+  FinalizeAll(history, 2);
+  EXPECT_THAT(history.Causes(), ElementsAre("unfinished_request"));
 }
 
 TEST(Messages, WhatIsReceivedFromNobodyIsIgnored) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "watch/judge/claims.h"
 #include "watch/judge/judge.h"
 
 namespace lockstep::watch::judge {
@@ -14,7 +15,7 @@ using events::Object;
 
 namespace {
 
-// What a blocked call is really about: of a wait, its first request that is not over.
+// What a call is about: of a wait, its first request that is not over.
 const Event* Subject(const Rank& rank) {
   if (rank.open.empty()) return nullptr;
   const OpenCall& open = rank.open.begin()->second;
@@ -44,20 +45,25 @@ std::string Judge::NamedMessage(int rank, const Event& event) const {
 }
 
 std::string Judge::Describe(int rank) const {
+  return Describe(rank, Subject(history_.ranks[Index(rank)]));
+}
+
+// `subject`: what the open call is about, if one is open.
+std::string Judge::Describe(int rank, const Event* subject) const {
   const Rank& mine = history_.ranks[Index(rank)];
   if (mine.in_group) {
-    if (!mine.open.empty()) return "in " + NamedMessage(rank, *Subject(mine));
+    if (!mine.open.empty()) return "in " + NamedMessage(rank, *subject);
     return mine.last.count2 == 0 ? "before its first collective"
                                  : "after " + Named(rank, mine.last);
   }
   if (mine.open.empty()) return mine.begun ? "outside MPI" : "before MPI_Init";
   const Event& open = mine.open.begin()->second.event;
-  const Event& event = *Subject(mine);
+  const Event& event = *subject;
   std::string text = fmt::format("in {}", FactsOf(open.call).name);
-  if (&event != &open) text += fmt::format(" for {}", FactsOf(event.call).name);
+  if (event.call != open.call) text += fmt::format(" for {}", FactsOf(event.call).name);
   const Class kind = FactsOf(event.call).call_class;
   const bool message = Receives(event) || kind == Class::kSend || kind == Class::kPostSend ||
-                       kind == Class::kPrepare;
+                       kind == Class::kPrepare || kind == Class::kExchange;
   if (message) {
     const int peer = history_.WorldRank(event.comm, event.peer);
     text += Receives(event) ? " from " : " to ";
@@ -67,14 +73,18 @@ std::string Judge::Describe(int rank) const {
   return text + " at " + At(rank, open.site);
 }
 
+// What is told of a stuck rank is what it needs, not what is over already.
+std::string Judge::Describe(const Wait& wait) const {
+  return Describe(wait.rank, wait.main().about);
+}
+
 void Judge::Hangs(const StuckRanks& stuck, bool proved) {
   if (stuck.waits.empty() || Explained()) return;
-  for (const Wait& wait : stuck.waits) {
-    const Event* const event = Subject(history_.ranks[Index(wait.rank)]);
-    if (!event || !Receives(*event)) continue;
-    if (TellNearMiss(wait, *event, proved) || TellNeverStarted(wait, proved)) return;
+  const std::vector<const Wait*> heart = HeartOf(stuck);
+  for (const Wait* const wait : heart) {
+    if (TellNearMiss(*wait, proved) || TellNeverStarted(*wait, proved)) return;
   }
-  TellDeadlock(stuck, proved);
+  TellDeadlock(stuck, heart, proved);
 }
 
 void Judge::TellHang(Cause cause, std::vector<int> culprits, std::string text, bool proved) {
@@ -83,27 +93,36 @@ void Judge::TellHang(Cause cause, std::vector<int> culprits, std::string text, b
 }
 
 // A message that is there, and would fit but for its tag or communicator.
-bool Judge::TellNearMiss(const Wait& wait, const Event& receive, bool proved) {
-  bool other_comm = false;
-  const Event* const miss = NearMiss(history_, wait.rank, receive, &other_comm);
-  if (!miss) return false;
-  const std::string came = other_comm ? "the message was sent on another communicator"
-                                      : fmt::format("the message came with tag {}", miss->tag);
-  TellHang(other_comm ? Cause::kCommunicatorMismatch : Cause::kTagMismatch, {wait.rank},
-           fmt::format("rank {} waits {}; {}", wait.rank, Describe(wait.rank), came), proved);
-  return true;
+bool Judge::TellNearMiss(const Wait& wait, bool proved) {
+  const Claims claims(history_);
+  for (const Need& need : wait.needs) {
+    if (!Receives(*need.about)) continue;
+    bool other_comm = false;
+    const Message* const miss = claims.NearMiss(wait.rank, *need.about, &other_comm);
+    if (!miss) continue;
+    const std::string came = other_comm
+                                 ? "the message was sent on another communicator"
+                                 : fmt::format("the message came with tag {}", miss->sent.tag);
+    TellHang(other_comm ? Cause::kCommunicatorMismatch : Cause::kTagMismatch,
+             {wait.rank, miss->source},
+             fmt::format("rank {} waits {}; {}", wait.rank, Describe(wait.rank, need.about), came),
+             proved);
+    return true;
+  }
+  return false;
 }
 
 // A send that was prepared and never started, of a rank that could free this one.
 bool Judge::TellNeverStarted(const Wait& wait, bool proved) {
   for (const Need& need : wait.needs) {
+    if (!Receives(*need.about)) continue;
     for (const int other : need.any_of) {
       for (const auto& [number, request] : history_.ranks[Index(other)].requests) {
         if (request.started || Receives(request.event)) continue;
         TellHang(Cause::kNeverStarted, {other},
                  fmt::format("rank {} never starts its {} of {}; rank {} waits {}", other,
                              FactsOf(request.event.call).name, At(other, request.event.site),
-                             wait.rank, Describe(wait.rank)),
+                             wait.rank, Describe(wait)),
                  proved);
         return true;
       }
@@ -112,19 +131,24 @@ bool Judge::TellNeverStarted(const Wait& wait, bool proved) {
   return false;
 }
 
-void Judge::TellDeadlock(const StuckRanks& stuck, bool proved) {
-  const int rank = stuck.waits.front().rank;
-  const int other = stuck.waits.front().needs.front().any_of.front();
-  const Event* const mine = Subject(history_.ranks[Index(rank)]);
-  const Event* const theirs = Subject(history_.ranks[Index(other)]);
-  const bool collectives = mine && theirs && mine->call == theirs->call &&
-                           FactsOf(mine->call).sync != events::Sync::kNone;
-  const Cause cause =
-      collectives && mine->comm != theirs->comm ? Cause::kCommunicatorMismatch : Cause::kDeadlock;
-  std::string text =
-      fmt::format("rank {} waits {}; rank {} is {}", rank, Describe(rank), other, Describe(other));
+// Of a circle, nobody knows who should have acted: all of its ranks are named.
+void Judge::TellDeadlock(const StuckRanks& stuck, const std::vector<const Wait*>& heart,
+                         bool proved) {
+  const Wait& first = *heart.front();
+  const Need& need = first.main();
+  const Wait* const second = heart.size() > 1 ? heart[1] : nullptr;
+  const int other = second ? second->rank : need.any_of.front();
+  const Event* const theirs = second ? second->main().about : nullptr;
+  const bool collectives = theirs && need.about->call == theirs->call &&
+                           FactsOf(theirs->call).sync != events::Sync::kNone;
+  const Cause cause = collectives && need.about->comm != theirs->comm ? Cause::kCommunicatorMismatch
+                                                                      : Cause::kDeadlock;
+  std::vector<int> culprits = {first.rank, other};
+  for (const Wait* const wait : heart) culprits.push_back(wait->rank);
+  std::string text = fmt::format("rank {} waits {}; rank {} is {}", first.rank, Describe(first),
+                                 other, second ? Describe(*second) : Describe(other));
   if (stuck.waits.size() > 2) text += fmt::format("; {} ranks are stuck", stuck.waits.size());
-  TellHang(cause, {rank, other}, std::move(text), proved);
+  TellHang(cause, std::move(culprits), std::move(text), proved);
 }
 
 void Judge::TellUnfinished(int rank) {
@@ -178,8 +202,10 @@ void Judge::TellLostMessages() {
   const bool over = std::all_of(history_.ranks.begin(), history_.ranks.end(),
                                 [](const Rank& rank) { return rank.finalizing; });
   if (!over) return;
+  const Claims claims(history_);
   for (const auto& [key, channel] : history_.channels) {
     for (const Message& message : channel.sent) {
+      if (claims.Wanted(message)) continue;  // a request received it, or may have
       const Event& sent = message.sent;
       Add(Cause::kLostMessage, {message.source},
           fmt::format("rank {} sends to rank {} in {} at {}; nobody receives it", message.source,

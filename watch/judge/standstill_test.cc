@@ -119,6 +119,141 @@ TEST(Standstill, NamesTheOtherCommunicator) {
   EXPECT_THAT(history.Causes(), ElementsAre("communicator_mismatch"));
 }
 
+// The wildcard may have taken rank 2's message: then rank 1's is left.
+TEST(Standstill, WhatAWildcardMayTakeServesALaterReceiveToo) {
+  LiteralHistory history(3);
+  history.Call_(1, History_::Sends(Call::kSend, 1, 0));
+  history.Call_(2, History_::Sends(Call::kSend, 2, 0));
+  history.Posts(0, History_::Receives(Call::kIrecv, 3, events::kAnySource), 1);
+  history.Open(0, History_::Receives(Call::kRecv, 4, 1));
+  history.Open(1, History_::Receives(Call::kRecv, 5, 0));
+  history.EnterFinalize(2);
+  EXPECT_THAT(history.Stuck(), IsEmpty());
+}
+
+TEST(Standstill, AProbeSeesNoMessageThatAReceiveTakes) {
+  LiteralHistory history(2);
+  history.Call_(1, History_::Sends(Call::kSend, 1, 0));
+  history.Posts(0, History_::Receives(Call::kIrecv, 2, 1), 1);
+  history.Open(0, History_::Receives(Call::kProbe, 3, 1));
+  history.Open(1, History_::Receives(Call::kRecv, 4, 0));
+  EXPECT_THAT(history.Stuck(), ElementsAre(0, 1));
+}
+
+// Rank 0 may wait for rank 2 only, which computes: nothing shows that its send waits, too.
+TEST(Standstill, ASendThatMayBeBufferedIsNoReasonBesideAnother) {
+  LiteralHistory history(3);
+  history.Posts(0, History_::Sends(Call::kIsend, 1, 1, 7), 1);
+  history.Posts(0, History_::Receives(Call::kIrecv, 2, 2), 2);
+  history.OpenOn(0, Call::kWaitall, 3, {1, 2});
+  history.Open(1, History_::Receives(Call::kRecv, 4, 0, 8));
+  EXPECT_THAT(history.Stuck(), IsEmpty());
+  history.EnterFinalize(2);
+  EXPECT_THAT(history.Stuck(), ElementsAre(0, 1));
+}
+
+// The message is there, but a large one takes its time.
+TEST(Standstill, ASendThatMayBeBufferedIsNoReasonWhileAMessageComes) {
+  LiteralHistory history(3);
+  history.Posts(0, History_::Sends(Call::kIsend, 1, 1, 7), 1);
+  history.Posts(0, History_::Receives(Call::kIrecv, 2, 2), 2);
+  history.OpenOn(0, Call::kWaitall, 3, {1, 2});
+  history.Open(1, History_::Receives(Call::kRecv, 4, 0, 8));
+  EXPECT_THAT(history.Stuck(), IsEmpty());  // rank 2 may send
+  history.Call_(2, History_::Sends(Call::kSend, 5, 0));
+  history.EnterFinalize(2);
+  EXPECT_THAT(history.Stuck(), IsEmpty());
+}
+
+TEST(Standstill, NamesWhoWaitsForTheRankThatIsOver) {
+  LiteralHistory history(3);
+  history.Open(0, History_::Receives(Call::kRecv, 3, 1));
+  history.Open(1, History_::Receives(Call::kRecv, 4, 2));
+  history.EnterFinalize(2);
+  EXPECT_THAT(
+      history.Findings(),
+      ElementsAre("deadlock: rank 1 waits in MPI_Recv from rank 2, tag 0, at line 4; rank 2 "
+                  "is in MPI_Finalize at line 99"));
+}
+
+TEST(Standstill, NamesAllRanksOfACircleAndNoOther) {
+  LiteralHistory history(4);
+  history.Open(0, History_::Receives(Call::kRecv, 1, 2));
+  for (const int rank : {1, 2, 3}) {
+    history.Open(rank, History_::Receives(Call::kRecv, 2, rank % 3 + 1));
+  }
+  history.judge().Hangs(history.judge().Standstill(), true);
+  const std::vector<Finding> told = history.judge().Tell();
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_THAT(told[0].culprits, ElementsAre(1, 2, 3));
+  EXPECT_EQ(told[0].text,
+            "rank 1 waits in MPI_Recv from rank 2, tag 0, at line 2; rank 2 is in MPI_Recv from "
+            "rank 3, tag 0, at line 2; 4 ranks are stuck");
+}
+
+// Rank 1 receives tag 9 later. What keeps it is rank 2.
+TEST(Standstill, AnotherTagIsNoReasonWhereAnotherRankIs) {
+  LiteralHistory history(3);
+  history.Call_(1, History_::Sends(Call::kSend, 1, 0, 9));
+  history.Open(0, History_::Receives(Call::kRecv, 3, 1, 5));
+  history.Open(1, History_::Receives(Call::kRecv, 4, 2));
+  history.EnterFinalize(2);
+  EXPECT_THAT(history.Causes(), ElementsAre("deadlock"));
+}
+
+TEST(Standstill, AMessageThatAnotherReceiveTakesDidNotComeWithAWrongTag) {
+  LiteralHistory history(2);
+  history.Call_(1, History_::Sends(Call::kSend, 1, 0, 7));
+  history.Posts(0, History_::Receives(Call::kIrecv, 2, 1, 7), 1);
+  history.Open(0, History_::Receives(Call::kRecv, 3, 1, 8));
+  history.EnterFinalize(1);
+  EXPECT_THAT(history.Causes(), ElementsAre("deadlock"));
+}
+
+TEST(Standstill, TheSenderOfAWrongTagIsACulpritToo) {
+  LiteralHistory history(3);
+  history.Call_(2, History_::Sends(Call::kSend, 1, 1, 7));
+  history.Open(1, History_::Receives(Call::kRecv, 3, 2, 8));
+  history.EnterFinalize(2);
+  history.judge().Hangs(history.judge().Standstill(), true);
+  EXPECT_THAT(history.judge().Tell().at(0).culprits, ElementsAre(1, 2));
+}
+
+TEST(Standstill, TellsOfTheRequestThatIsNotServed) {
+  LiteralHistory history(2);
+  history.Posts(0, History_::Receives(Call::kIrecv, 1, 1, 1), 1);
+  history.Posts(0, History_::Receives(Call::kIrecv, 2, 1, 2), 2);
+  history.Call_(1, History_::Sends(Call::kSend, 5, 0, 1));
+  history.OpenOn(0, Call::kWaitall, 3, {1, 2});
+  history.EnterFinalize(1);
+  EXPECT_THAT(history.Findings(),
+              ElementsAre("deadlock: rank 0 waits in MPI_Waitall for MPI_Irecv from rank 1, tag 2, "
+                          "at line 3; rank 1 is in MPI_Finalize at line 99"));
+}
+
+TEST(Standstill, AnotherRanksMessageOnAnotherCommunicatorIsNotMeant) {
+  LiteralHistory history(3);
+  history.Communicator(1, kOtherComm, 0, 2);  // there it has the number of rank 0
+  history.Communicator(2, kOtherComm, 1, 2);
+  Event sent = History_::Sends(Call::kSend, 1, 1);
+  sent.comm = kOtherComm;
+  history.Call_(1, sent);
+  history.Open(2, History_::Receives(Call::kRecv, 3, 0));
+  history.EnterFinalize(0);
+  EXPECT_THAT(history.Causes(), ElementsAre("deadlock"));
+}
+
+TEST(Standstill, WhoWaitsForItselfMeansThatNumberOnTheOtherCommunicator) {
+  LiteralHistory history(2);
+  for (const int rank : {0, 1}) history.Communicator(rank, kOtherComm, 1 - rank, 2);
+  history.Call_(0, History_::Sends(Call::kSend, 1, 1));
+  Event receive = History_::Receives(Call::kRecv, 3, 0);
+  receive.comm = kOtherComm;
+  history.Open(1, receive);
+  history.EnterFinalize(0);
+  EXPECT_THAT(history.Causes(), ElementsAre("communicator_mismatch"));
+}
+
 TEST(Standstill, CollectiveAgainstReceive) {
   LiteralHistory history(2);
   history.Open(0, History_::Asks(Call::kBarrier, 3));

@@ -4,9 +4,11 @@
 #include "watch/judge/wait_graph.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
-#include <set>
 #include <utility>
+
+#include "watch/judge/claims.h"
 
 namespace lockstep::watch::judge {
 namespace {
@@ -17,23 +19,14 @@ using events::Sync;
 
 std::size_t Index(int rank) { return static_cast<std::size_t>(rank); }
 
-bool Fits(const Event& receive, const Event& sent) {
-  return receive.tag == events::kAnyTag || receive.tag == sent.tag;
-}
-
 class Graph {
  public:
-  explicit Graph(const History& history) : history_(history) {
-    for (int rank = 0; rank < history.size; ++rank) ClaimMessages(rank);
-  }
+  explicit Graph(const History& history) : history_(history), claims_(history) {}
 
   StuckRanks Solve();
 
  private:
   bool Over(const Rank& rank) const { return rank.finalizing || rank.lost || rank.aborted; }
-  void ClaimMessages(int rank);
-  bool Claim(int rank, const Event& receive);
-  bool Arrives(int rank, const Event& receive) const;
   // The call that the rank is in; none where another of its threads may free it.
   const OpenCall* OnlyCall(int rank) const;
   // What blocks the rank; none where nothing does, as far as is known.
@@ -42,74 +35,22 @@ class Graph {
   std::optional<Wait> WaitOfThreads(int rank) const;
   std::optional<Wait> WaitForRequests(int rank, const OpenCall& open) const;
   std::optional<Need> NeedOfReceive(int rank, const Event& receive) const;
+  // The message of a send, while nobody was told that he has it.
+  const Message* Unreceived(const Event& sent, std::uint64_t message) const;
   std::optional<Need> NeedOfSend(const Event& sent, std::uint64_t message) const;
+  bool IsUnderWay(int rank, std::uint32_t number) const;
   std::vector<Need> NeedsOfCollective(int rank, const Event& event, std::uint64_t position) const;
   std::vector<Need> NeedsOfRequest(int rank, std::uint32_t number) const;
 
   const History& history_;
-  std::set<std::uint64_t> claimed_;                 // messages that a posted receive will take
-  std::set<std::pair<int, std::uint64_t>> served_;  // receives (rank, order) that one is there for
+  Claims claims_;
 };
-
-// Calls `see` with every channel to this receive; stops where it returns true.
-template <typename See>
-bool AnyChannel(const History& history, int rank, const Event& receive, See see) {
-  const int me = history.RankIn(rank, receive.comm);
-  const auto comm = history.communicators.find(receive.comm);
-  if (me < 0 || comm == history.communicators.end()) return false;
-  const bool wild = receive.peer == events::kAnySource;
-  const int first = wild ? 0 : receive.peer;
-  const int last = wild ? comm->second.size - 1 : receive.peer;
-  for (int source = first; source <= last; ++source) {
-    const auto channel = history.channels.find({receive.comm, source, me});
-    if (channel != history.channels.end() && see(channel->second)) return true;
-  }
-  return false;
-}
-
-bool Graph::Claim(int rank, const Event& receive) {
-  const bool wild = receive.peer == events::kAnySource;
-  bool found = false;
-  AnyChannel(history_, rank, receive, [&](const Channel& channel) {
-    for (const Message& message : channel.sent) {
-      if (!Fits(receive, message.sent) || (!wild && claimed_.count(message.number) > 0)) continue;
-      // A wildcard may take any of them: none of their senders is known to wait in vain.
-      claimed_.insert(message.number);
-      found = true;
-      if (!wild) return true;
-    }
-    return false;
-  });
-  return found;
-}
-
-bool Graph::Arrives(int rank, const Event& receive) const {
-  return AnyChannel(history_, rank, receive, [&](const Channel& channel) {
-    return std::any_of(channel.sent.begin(), channel.sent.end(),
-                       [&](const Message& message) { return Fits(receive, message.sent); });
-  });
-}
-
-void Graph::ClaimMessages(int rank) {
-  std::vector<std::pair<std::uint64_t, const Event*>> receives;
-  const Rank& mine = history_.ranks[Index(rank)];
-  for (const auto& [number, request] : mine.requests) {
-    if (request.active && request.order != 0) receives.emplace_back(request.order, &request.event);
-  }
-  for (const auto& [thread, open] : mine.open) {
-    if (open.order != 0) receives.emplace_back(open.order, &open.event);
-  }
-  std::sort(receives.begin(), receives.end());
-  for (const auto& [order, event] : receives) {
-    if (Claim(rank, *event)) served_.insert({rank, order});
-  }
-}
 
 std::optional<Need> Graph::NeedOfReceive(int rank, const Event& receive) const {
   if (receive.peer == events::kProcNull) return std::nullopt;
   const auto comm = history_.communicators.find(receive.comm);
   if (comm == history_.communicators.end()) return std::nullopt;
-  Need need;
+  Need need{{}, false, &receive};
   const int size = comm->second.size;
   for (int member = 0; member < size; ++member) {
     if (receive.peer != events::kAnySource && receive.peer != member) continue;
@@ -121,18 +62,24 @@ std::optional<Need> Graph::NeedOfReceive(int rank, const Event& receive) const {
   return need;
 }
 
-std::optional<Need> Graph::NeedOfSend(const Event& sent, std::uint64_t message) const {
-  if (message == 0 || (sent.flags & events::kBuffered) != 0) return std::nullopt;
-  if (claimed_.count(message) > 0) return std::nullopt;
-  const int to = history_.WorldRank(sent.comm, sent.peer);
-  if (to < 0) return std::nullopt;
+const Message* Graph::Unreceived(const Event& sent, std::uint64_t message) const {
+  if (message == 0) return nullptr;
   for (const auto& [key, channel] : history_.channels) {
     if (std::get<0>(key) != sent.comm || std::get<2>(key) != sent.peer) continue;
     for (const Message& waiting : channel.sent) {
-      if (waiting.number == message) return Need{{to}, (sent.flags & events::kSynchronous) == 0};
+      if (waiting.number == message) return &waiting;
     }
   }
-  return std::nullopt;  // it was received
+  return nullptr;
+}
+
+std::optional<Need> Graph::NeedOfSend(const Event& sent, std::uint64_t message) const {
+  if ((sent.flags & events::kBuffered) != 0) return std::nullopt;
+  const Message* const waiting = Unreceived(sent, message);
+  if (waiting == nullptr || claims_.Wanted(*waiting)) return std::nullopt;
+  const int to = history_.WorldRank(sent.comm, sent.peer);
+  if (to < 0) return std::nullopt;
+  return Need{{to}, (sent.flags & events::kSynchronous) == 0, &sent};
 }
 
 // The position that a rank is in; nullptr where it is over or not known.
@@ -163,7 +110,7 @@ std::vector<Need> Graph::NeedsOfCollective(int rank, const Event& event,
   if (there == nullptr) return {};
   const int me = history_.RankIn(rank, event.comm);
   std::vector<Need> needs;
-  Need others{{}, true};
+  Need others{{}, true, &event};
   for (int member = 0; member < comm.size; ++member) {
     const bool entered =
         there->came[Index(member)] && Differs(*there, member) == Differs(*there, me);
@@ -171,7 +118,7 @@ std::vector<Need> Graph::NeedsOfCollective(int rank, const Event& event,
     const int world = comm.world[Index(member)];
     if (world < 0) return {};
     if (MustWaitFor(event, me, member)) {
-      needs.push_back({{world}, false});
+      needs.push_back({{world}, false, &event});
     } else {
       others.any_of.push_back(world);
     }
@@ -189,10 +136,20 @@ std::vector<Need> Graph::NeedsOfRequest(int rank, std::uint32_t number) const {
   std::optional<Need> need;
   if (request.order == 0) {
     need = NeedOfSend(request.event, request.message);
-  } else if (served_.count({rank, request.order}) == 0) {
+  } else if (!claims_.Served(rank, request.order)) {
     need = NeedOfReceive(rank, request.event);
   }
   return need ? std::vector<Need>{*need} : std::vector<Need>{};
+}
+
+// Of a request without needs: it may still take its time, as large messages do.
+bool Graph::IsUnderWay(int rank, std::uint32_t number) const {
+  const Rank& mine = history_.ranks[Index(rank)];
+  const auto found = mine.requests.find(number);
+  if (found == mine.requests.end() || !found->second.active) return false;
+  const Request& request = found->second;
+  return request.position != 0 || request.order != 0 ||
+         Unreceived(request.event, request.message) != nullptr;
 }
 
 const OpenCall* Graph::OnlyCall(int rank) const {
@@ -211,8 +168,8 @@ std::vector<Need> Graph::NeedsOfMessages(int rank, const OpenCall& open) const {
     send = NeedOfSend(open.parts.front(), open.message);
   }
   const bool receives = kind == Class::kReceive || kind == Class::kExchange;
-  if (receives ? served_.count({rank, open.order}) == 0
-               : kind == Class::kProbe && !Arrives(rank, event)) {
+  if (receives ? !claims_.Served(rank, open.order)
+               : kind == Class::kProbe && !claims_.Arrives(rank, event)) {
     receive = NeedOfReceive(rank, event);
   }
   std::vector<Need> needs;
@@ -222,10 +179,11 @@ std::vector<Need> Graph::NeedsOfMessages(int rank, const OpenCall& open) const {
 }
 
 std::optional<Wait> Graph::WaitForRequests(int rank, const OpenCall& open) const {
-  Wait wait{rank, FactsOf(open.event.call).call_class == Class::kWaitAll, {}};
+  Wait wait{rank, FactsOf(open.event.call).call_class == Class::kWaitAll, {}, false};
   for (const Event& part : open.parts) {
     const std::vector<Need> needs = NeedsOfRequest(rank, part.request);
     if (needs.empty() && !wait.all) return std::nullopt;
+    wait.pending = wait.pending || (needs.empty() && IsUnderWay(rank, part.request));
     wait.needs.insert(wait.needs.end(), needs.begin(), needs.end());
   }
   return wait;
@@ -235,7 +193,7 @@ std::optional<Wait> Graph::WaitForRequests(int rank, const OpenCall& open) const
 // on.
 std::optional<Wait> Graph::WaitOfThreads(int rank) const {
   const Rank& mine = history_.ranks[Index(rank)];
-  Wait wait{rank, mine.open.size() == 1, {}};
+  Wait wait{rank, mine.open.size() == 1, {}, false};
   for (const auto& [thread, open] : mine.open) {
     const Class kind = FactsOf(open.event.call).call_class;
     std::vector<Need> needs;
@@ -255,15 +213,20 @@ std::optional<Wait> Graph::WaitOf(int rank) const {
   const OpenCall* const open = OnlyCall(rank);
   if (open == nullptr) return std::nullopt;
   const Class kind = FactsOf(open->event.call).call_class;
-  std::optional<Wait> wait = Wait{rank, true, {}};
+  std::optional<Wait> wait = Wait{rank, true, {}, false};
   if (kind == Class::kWaitAll || kind == Class::kWaitAny) {
     wait = WaitForRequests(rank, *open);
   } else if (kind == Class::kCollective) {
     wait->needs = NeedsOfCollective(rank, open->event, open->position);
   } else {
     wait->needs = NeedsOfMessages(rank, *open);
+    wait->pending = kind == Class::kExchange && claims_.Served(rank, open->order);
   }
   if (wait && wait->needs.empty()) return std::nullopt;
+  const bool hard = wait && std::any_of(wait->needs.begin(), wait->needs.end(),
+                                        [](const Need& need) { return !need.soft; });
+  // It may wait for that only, and its sends be buffered.
+  if (wait && wait->pending && !hard) return std::nullopt;
   return wait;
 }
 
@@ -292,12 +255,21 @@ class Release {
       for (const auto& [rank, need] : needed_by_[freed]) {
         if (!waits_[rank]) continue;
         met_[rank][need] = true;
-        const auto unmet = std::find(met_[rank].begin(), met_[rank].end(), false);
-        if (waits_[rank]->all && unmet != met_[rank].end()) continue;
+        if (waits_[rank]->all && HasHardNeed(rank)) continue;
         waits_[rank].reset();
         free_ranks.push_back(rank);
       }
     }
+  }
+
+  // That nobody met. What the library may have buffered counts only where nothing else keeps the
+  // rank in its call: so it is not asked for here, but in a rank that nobody can free.
+  bool HasHardNeed(std::size_t rank) const {
+    const std::vector<Need>& needs = waits_[rank]->needs;
+    for (std::size_t need = 0; need < needs.size(); ++need) {
+      if (!met_[rank][need] && !needs[need].soft) return true;
+    }
+    return false;
   }
 
   // Those that are left, with the needs that nobody met.
@@ -305,7 +277,7 @@ class Release {
     StuckRanks result;
     for (std::size_t rank = 0; rank < waits_.size(); ++rank) {
       if (!waits_[rank]) continue;
-      Wait wait{waits_[rank]->rank, waits_[rank]->all, {}};
+      Wait wait{waits_[rank]->rank, waits_[rank]->all, {}, false};
       for (std::size_t need = 0; need < met_[rank].size(); ++need) {
         if (!met_[rank][need]) wait.needs.push_back(waits_[rank]->needs[need]);
       }
@@ -348,24 +320,33 @@ bool History::MainThreadWaits(int rank) const {
 
 StuckRanks FindStuck(const History& history) { return Graph(history).Solve(); }
 
-const Event* NearMiss(const History& history, int rank, const Event& receive, bool* other_comm) {
-  const int source =
-      receive.peer == events::kAnySource ? -1 : history.WorldRank(receive.comm, receive.peer);
-  for (const auto& [key, channel] : history.channels) {
-    const auto& [comm, from, to] = key;
-    if (history.WorldRank(comm, to) != rank) continue;
-    for (const Message& message : channel.sent) {
-      const bool same_comm = comm == receive.comm;
-      // The rank that is meant may have another number in the other communicator.
-      const bool same_number = !same_comm && from == receive.peer;
-      if (source >= 0 && message.source != source && !same_number) continue;
-      if (same_comm && Fits(receive, message.sent)) continue;
-      if (!same_comm && !Fits(receive, message.sent)) continue;
-      *other_comm = !same_comm;
-      return &message.sent;
+const Need& Wait::main() const {
+  const auto hard =
+      std::find_if(needs.begin(), needs.end(), [](const Need& need) { return !need.soft; });
+  return hard == needs.end() ? needs.front() : *hard;
+}
+
+std::vector<const Wait*> HeartOf(const StuckRanks& stuck) {
+  std::map<int, const Wait*> waits;
+  for (const Wait& wait : stuck.waits) waits[wait.rank] = &wait;
+  std::vector<const Wait*> way = {&stuck.waits.front()};
+  for (;;) {
+    // Who is over will never act; who is stuck might.
+    const std::vector<int>& others = way.back()->main().any_of;
+    const auto next = std::find_if(others.begin(), others.end(),
+                                   [&](int other) { return waits.count(other) > 0; });
+    if (next == others.end()) return {way.back()};
+    const auto again = std::find(way.begin(), way.end(), waits.at(*next));
+    if (again == way.end()) {
+      way.push_back(waits.at(*next));
+      continue;
     }
+    way.erase(way.begin(), again);
+    const auto lowest = std::min_element(
+        way.begin(), way.end(), [](const Wait* a, const Wait* b) { return a->rank < b->rank; });
+    std::rotate(way.begin(), lowest, way.end());
+    return way;
   }
-  return nullptr;
 }
 
 }  // namespace lockstep::watch::judge

@@ -11,13 +11,18 @@ namespace lockstep::watch::judge {
 // One need of a blocked rank: any of these ranks can meet it.
 struct Need {
   std::vector<int> any_of;
-  bool soft = false;  // a library that buffers may meet it alone
+  bool soft = false;             // a library that buffers may meet it alone
+  const Event* about = nullptr;  // what the rank waits with; valid until the history grows
 };
 
 struct Wait {
   int rank = 0;
   bool all = true;  // all needs, or one of them
   std::vector<Need> needs;
+  bool pending = false;  // it waits for something under way, too
+
+  // The one to tell of: nothing that may be buffered, if there is another.
+  const Need& main() const;
 };
 
 struct StuckRanks {
@@ -29,8 +34,9 @@ struct StuckRanks {
 // members of needs.
 StuckRanks FindStuck(const History& history);
 
-// The unreceived messages of `source` that would fit but for their tag or communicator.
-const Event* NearMiss(const History& history, int rank, const Event& receive, bool* other_comm);
+// Where it begins: ranks that wait for each other in a circle, each for the next; or one that waits
+// for a rank that is over. Of `stuck`, which is not empty.
+std::vector<const Wait*> HeartOf(const StuckRanks& stuck);
 
 }  // namespace lockstep::watch::judge
 

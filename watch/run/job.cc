@@ -202,8 +202,7 @@ bool Job::LookForStandstill() {
   hung_ = true;
   for (const judge::Wait& wait : stuck.waits) {
     if (stuck.waits.size() < 3 || stuck_.size() == kMostStuck) break;
-    stuck_.push_back(
-        WithHosts(fmt::format("rank {} is {}", wait.rank, judge_.Describe(wait.rank))));
+    stuck_.push_back(WithHosts(fmt::format("rank {} is {}", wait.rank, judge_.Describe(wait))));
   }
   return true;
 }

@@ -1,0 +1,43 @@
+// Many trials, and the first whose verdict is wrong, made small.
+#ifndef LOCKSTEP_WATCH_FUZZ_CAMPAIGN_H_
+#define LOCKSTEP_WATCH_FUZZ_CAMPAIGN_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "watch/fuzz/truth.h"
+
+namespace lockstep::watch::fuzz {
+
+struct CampaignOptions {
+  std::uint64_t seed = 1;  // trial i has seed + i
+  std::int64_t trials = 10'000;
+  double seconds = 0;  // 0: no limit but the trials
+  int jobs = 1;        // threads
+};
+
+struct CampaignResult {
+  std::int64_t trials = 0;
+  std::int64_t silent = 0;   // nothing was said, rightly
+  std::int64_t hangs = 0;    // ranks wait for ever
+  std::int64_t unknown = 0;  // … and nobody can know all of them
+  double seconds = 0;
+  std::optional<std::uint64_t> failed;  // of those found, the lowest seed
+};
+
+// Stops at the first wrong verdict.
+CampaignResult RunCampaign(const CampaignOptions& options, const Spoil& spoil = {});
+
+// One line: trials, time, rate, unknown.
+std::string Describe(const CampaignResult& result);
+
+// With fewer steps, ranks and kinds of calls, as long as the verdict is wrong in the same way.
+Program Shrink(const Program& program, const Spoil& spoil = {});
+
+// Why the verdict on this seed's program is wrong, and the smallest one that fails alike.
+std::string DescribeFailure(std::uint64_t seed, const Spoil& spoil = {});
+
+}  // namespace lockstep::watch::fuzz
+
+#endif  // LOCKSTEP_WATCH_FUZZ_CAMPAIGN_H_

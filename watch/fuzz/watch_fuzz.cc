@@ -1,0 +1,55 @@
+// Random MPI programs, judged as `lockstep watch` judges: by what a library in the ranks would have
+// written down.
+#include <fmt/core.h>
+
+#include <optional>
+#include <string>
+
+#include "core/base/argument_parser.h"
+#include "core/base/status.h"
+#include "watch/fuzz/campaign.h"
+
+namespace lockstep::watch::fuzz {
+namespace {
+
+int Run(const CampaignOptions& options, bool shrink) {
+  const CampaignResult result = RunCampaign(options);
+  fmt::print("watch_fuzz: seed {}: {}\n", options.seed, Describe(result));
+  if (!result.failed) return static_cast<int>(ExitCode::kPass);
+  if (shrink) fmt::print("\n{}\n", DescribeFailure(*result.failed));
+  fmt::print("again: watch_fuzz --seed={} --trials=1\n", *result.failed);
+  return static_cast<int>(ExitCode::kFailed);
+}
+
+int Main(int argc, char** argv) {
+  CampaignOptions options;
+  bool shrink = true;
+  ArgumentParser parser{"Judges random MPI programs with an error each, whose truth is known.",
+                        "watch_fuzz"};
+  parser.Footer("Exit codes: 0 every verdict was right, 1 one was not, 2 usage.");
+  parser.Add("--trials=COUNT", options.trials, "Number of random trials")
+      .Between(1, 2'000'000'000)
+      .ShowDefault();
+  parser.Add("--seed=SEED", options.seed, "Seed of all that is random (trial i has this one + i)")
+      .ShowDefault();
+  parser.Add("--time-budget=TIME", options.seconds, "Time for the whole run (0: no limit)")
+      .BetweenReals(0.0, 86'400.0)
+      .ShowDefault();
+  parser.Add("--jobs=COUNT", options.jobs, "Threads that run trials").Between(1, 256).ShowDefault();
+  parser.Flag("!--no-shrink", shrink, "Do not look for the smallest program that fails alike");
+  const Result<std::optional<std::string>> text = parser.Parse(argc, argv);
+  if (!text.ok()) {
+    fmt::print(stderr, "watch_fuzz: {}\n", text.status().message());
+    return static_cast<int>(ExitCodeOf(text.status().code()));
+  }
+  if (*text) {
+    fmt::print("{}", **text);
+    return 0;
+  }
+  return Run(options, shrink);
+}
+
+}  // namespace
+}  // namespace lockstep::watch::fuzz
+
+int main(int argc, char** argv) { return lockstep::watch::fuzz::Main(argc, argv); }
