@@ -55,8 +55,8 @@ Status Command::Start(const std::vector<std::string>& words, const std::string& 
     return OkStatus();
   }
   if (process_ > 0) waitpid(process_, nullptr, 0);
-  return InvalidInput(
-      fmt::format("{}: cannot be started ({})", words.front(), std::strerror(error)));
+  return InvalidInput(fmt::format("{}: cannot be started ({}); name a program that can be run",
+                                  words.front(), std::strerror(error)));
 }
 
 bool Command::Await(int ms, std::vector<pollfd> others, control::Signals& signals) {
