@@ -104,6 +104,17 @@ bool IsAlike(const TrialColumn& column) {
          std::ranges::count(column.cells, column.cells.front()) == std::ssize(column.cells);
 }
 
+// Takes off what all names begin with, up to and with a slash.
+std::string CutFolder(std::vector<std::string>& names) {
+  const std::string folder = names.front().substr(0, names.front().rfind('/') + 1);
+  const bool shared = names.size() > 1 && std::ranges::all_of(names, [&](const std::string& name) {
+                        return name.starts_with(folder);
+                      });
+  if (!shared) return "";
+  for (std::string& name : names) name.erase(0, folder.size());
+  return folder;
+}
+
 std::vector<std::string> ScenariosOf(const std::vector<store::CaseRecord>& cases) {
   std::vector<std::string> names;
   for (const store::CaseRecord& record : cases) {
@@ -117,9 +128,10 @@ std::vector<std::string> ScenariosOf(const std::vector<store::CaseRecord>& cases
 }  // namespace
 
 std::string FormatTrials(const std::vector<store::CaseRecord>& cases) {
-  const std::vector<std::string> names = ScenariosOf(cases);
+  std::vector<std::string> names = ScenariosOf(cases);
   if (names.empty()) return "";
-  std::string alike;
+  const std::string folder = CutFolder(names);
+  std::string alike = folder.empty() ? "" : "scenario " + folder + "*";
   std::vector<TrialColumn> columns;
   for (TrialColumn& column : TrialColumns(cases)) {
     if (IsAlike(column)) {

@@ -54,13 +54,15 @@ TEST(Trials, RowsFitATerminal) {
   }
   cases[1].judgement.verdict = verdict::Verdict::kUnknown;
   const std::vector<std::string> lines = LinesOf(FormatTrials(cases));
-  EXPECT_EQ(lines[0], "All rows: backend gloo, ranks 2, seed 7");
+  EXPECT_EQ(lines[0], "All rows: scenario custom_kernel/*, backend gloo, ranks 2, seed 7");
   for (const std::string& line : lines) EXPECT_LE(line.size(), kNarrow) << line;
   cases[1].judgement.verdict = verdict::Verdict::kPass;
   EXPECT_EQ(LinesOf(FormatTrials(cases))[0],
-            "All rows: backend gloo, ranks 2, seed 7, verdict pass");
+            "All rows: scenario custom_kernel/*, backend gloo, ranks 2, seed 7, verdict pass");
   cases[1].settings[1].second = "8";
-  EXPECT_THAT(FormatTrials(cases), StartsWith("All rows: backend gloo, ranks 2, verdict pass"));
+  EXPECT_THAT(
+      FormatTrials(cases),
+      StartsWith("All rows: scenario custom_kernel/*, backend gloo, ranks 2, verdict pass"));
 }
 
 }  // namespace
