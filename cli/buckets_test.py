@@ -27,8 +27,8 @@ MODES = [
 BAD_INPUT = [
     ([], "A subcommand is required"),
     (["bukets"], "'bukets' is not a subcommand; choose from: buckets"),
-    (["--wrong"], "lockstep --help"),
-    (["buckets"], "--model is required"),
+    (["--wrong"], "see lockstep --help"),
+    (["buckets"], "--model is required; see lockstep buckets --help"),
     (["buckets", "--model="], "--model"),
     (["buckets", "--model=resnet"], "did you mean 'resnet50'?"),
     (["buckets", "--model=resnet50,"], "empty item"),

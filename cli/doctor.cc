@@ -16,6 +16,7 @@
 #include "core/base/run_id.h"
 #include "core/base/utc.h"
 #include "core/base/version.h"
+#include "core/base/wrap.h"
 #include "core/environment/elf.h"
 #include "core/environment/facts.h"
 #include "core/environment/nvml.h"
@@ -126,7 +127,7 @@ std::string NcclText(const Examination& examination) {
                       apply.empty() ? "nothing known speaks against it"
                                     : fmt::format("{}", fmt::join(apply, ", ")));
   if (!unchecked.empty()) {
-    text += fmt::format("  can't be told here: {}\n", fmt::join(unchecked, ", "));
+    text += Wrap(fmt::format("  can't be told here: {}", fmt::join(unchecked, ", ")));
   }
   return text;
 }
@@ -149,16 +150,17 @@ std::string TextOf(const Examination& examination, bool with_facts) {
                                                                                     : "OK",
                                  Headline(examination));
   for (const environment::Ailment& ailment : checkup.ailments) {
-    text += fmt::format("\n{} ({}{}): {}\n  -> {}\n", environment::NameOf(ailment.level),
-                        ailment.rule, CausesText(ailment.causes), ailment.message, ailment.remedy);
-    if (!ailment.source.empty()) text += fmt::format("     {}\n", ailment.source);
+    text += "\n" + Wrap(fmt::format("{} ({}{}): {}", environment::NameOf(ailment.level),
+                                    ailment.rule, CausesText(ailment.causes), ailment.message));
+    text += Wrap("  -> " + ailment.remedy, 5);
+    if (!ailment.source.empty()) text += Wrap("     " + ailment.source, 5);
   }
   text += NcclText(examination);
   if (const std::string* none = environment::Find(examination.facts, "gpu/none")) {
     text += fmt::format("\n{}\n", *none);
   }
   if (!checkup.unchecked.empty()) {
-    text += fmt::format("\ncan't be told here: {}\n", fmt::join(checkup.unchecked, ", "));
+    text += "\n" + Wrap(fmt::format("can't be told here: {}", fmt::join(checkup.unchecked, ", ")));
   }
   if (!with_facts) return text + "\nlockstep doctor --facts shows what was found out\n";
   text += "\n";

@@ -63,8 +63,12 @@ Result<std::vector<Side>> SidesOf(const RunArguments& options) {
   }
   std::string started = UtcNow();
   std::erase_if(started, [](char c) { return c == '-' || c == ':'; });
-  const fs::path folder =
-      options.output.empty() ? fs::path("results/launches") / started : fs::path(options.output);
+  const fs::path ours = fs::path("results/launches") / started;
+  fs::path folder = options.output.empty() ? ours : fs::path(options.output);
+  // Another one began in this second.
+  for (int n = 2; options.output.empty() && fs::exists(folder); ++n) {
+    folder = fmt::format("{}-{}", ours.string(), n);
+  }
   sides.front().folder = sides.size() == 1 ? folder : folder / "base";
   if (sides.size() == 2) sides.back().folder = folder / "candidate";
   return sides;
@@ -117,8 +121,9 @@ Status LaunchAll(const RunArguments& options, const std::vector<Side>& sides) {
     for (const Side& side : sides) turn.push_back(&side);
     if (round % 2 == 1) std::reverse(turn.begin(), turn.end());
     for (const Side* side : turn) {
-      progress.Show(fmt::format("launch {} of {}, in {}", round + 1, options.launches,
-                                side->folder.string()));
+      progress.ShowStep(
+          fmt::format("launch {} of {}, in {}", round + 1, options.launches, side->folder.string()),
+          "lockstep run: ");
       LOCKSTEP_ASSIGN_OR_RETURN(const bool more,
                                 LaunchOnce(*side, round + 1, options.limit_seconds));
       if (!more) return OkStatus();

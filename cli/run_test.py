@@ -2,6 +2,7 @@
 """`lockstep run` from the outside: launches of one command, of two, and commands that are wrong."""
 import glob
 import os
+import re
 import subprocess
 import tempfile
 import unittest
@@ -18,6 +19,12 @@ def run(*words):
     return done.returncode, done.stdout, done.stderr
 
 
+def launches_in(err):
+    """["1 of 2", …]: a line tells of each launch when it begins; others stay as they are."""
+    return [re.sub(r"^lockstep run: launch (\d+ of \d+), in .*$", r"\1", line)
+            for line in err.splitlines()]
+
+
 class RunTest(unittest.TestCase):
     def setUp(self):
         self.folder = os.path.join(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")), "launches")
@@ -29,7 +36,7 @@ class RunTest(unittest.TestCase):
     def test_one_command_has_a_row_a_case(self):
         code, out, err = run("--launches=2", "--output-folder", self.folder, "--", *_MPIRUN,
                              *_BENCH)
-        self.assertEqual((code, err), (0, ""), out)
+        self.assertEqual((code, launches_in(err)), (0, ["1 of 2", "2 of 2"]), out)
         self.assertEqual(self.files(), ["001.h5", "002.h5"])
         lines = out.splitlines()
         self.assertRegex(lines[0], "^PASS: 2 launches of bench_allreduce; the median of each case")
@@ -42,7 +49,8 @@ class RunTest(unittest.TestCase):
         code, out, err = run("--launches=2", "--output-folder", self.folder, "--", *_MPIRUN,
                              *_BENCH, "--",
                              *_MPIRUN, *_BENCH, "--backend=gloo")
-        self.assertEqual((code, err), (3, ""), "too few launches decide nothing\n" + out)
+        self.assertEqual((code, launches_in(err)), (3, ["1 of 2", "1 of 2", "2 of 2", "2 of 2"]),
+                         "too few launches decide nothing\n" + out)
         self.assertEqual(self.files(), ["base/001.h5", "base/002.h5", "candidate/001.h5",
                                         "candidate/002.h5"])
         self.assertIn("ambiguous", out)
@@ -56,7 +64,8 @@ class RunTest(unittest.TestCase):
                              *_BENCH,
                              "--backend=none")
         self.assertEqual((code, out), (2, ""))
-        self.assertRegex(err, r"^lockstep: launch 1 left no result file \(exit code 2\): .*\n$")
+        self.assertRegex(err, r"^lockstep run: launch 1 of 3, in .*\n"
+                              r"lockstep: launch 1 left no result file \(exit code 2\): .*\n$")
         self.assertEqual(len(glob.glob(self.folder + "/*.log")), 1)
 
     def test_what_is_typed_wrongly_is_named(self):

@@ -19,6 +19,7 @@
 #include "cli/launch.h"
 #include "cli/subcommand.h"
 #include "core/base/version.h"
+#include "core/base/wrap.h"
 #include "core/comm/backends.h"
 #include "core/verdict/trace.h"
 #include "results/report/report.h"
@@ -192,8 +193,13 @@ Status RunAll(const StressArguments& options, const stress::harness::StressOptio
   LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Folder> folder, Folder::Make());
   session::ProgressLine progress(stress.progress);
   for (const stress::cases::StressCase& stress_case : selection.cases) {
-    progress.Show(fmt::format("{} of {} cases done, now {}", all.run.cases.size(),
-                              selection.cases.size(), stress_case.label));
+    const std::size_t done = all.run.cases.size() + all.unmet.size();
+    const std::string line = stress::cases::ProgressText(done, selection.cases.size(), stress_case);
+    if (stress::cases::StaysInLog(done, selection.cases.size())) {
+      progress.ShowStep(line, "lockstep stress: ");
+    } else {
+      progress.Show(line);
+    }
     std::error_code ignored;
     for (const char* name : {"run.h5", "run.json"}) fs::remove(folder->File(name), ignored);
     const LaunchOrder order{WordsOf(options, stress, stress_case, *folder), folder->File("log"),
@@ -276,11 +282,11 @@ Result<ExitCode> Stress(const StressArguments& options, const std::string& comma
   LOCKSTEP_RETURN_IF_ERROR(RunAll(options, stress, selection, all));
   stress::harness::ConcludeCases(selection.cases.size() - all.unmet.size(), all.run);
   const Status stored = file.Store(all.run);
-  fmt::print("{}\n\n{}", results::report::Headline(all.run),
+  fmt::print("{}{}", results::report::FormatHead(all.run),
              results::report::FormatTrials(all.run.cases));
   if (!selection.skipped.empty()) {
-    fmt::print("\nnot for this number of ranks, or hosts: {}\n",
-               fmt::join(selection.skipped, ", "));
+    fmt::print("\n{}", Wrap(fmt::format("not for this number of ranks, or hosts: {}",
+                                        fmt::join(selection.skipped, ", "))));
   }
   selection.unmet.insert(selection.unmet.end(), all.unmet.begin(), all.unmet.end());
   fmt::print("{}", stress::cases::FormatUnmet(selection.unmet));

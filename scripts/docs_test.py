@@ -31,7 +31,8 @@ MOST_README_LINES = 150
 PROGRAMS = [[path] for path in sorted(glob.glob("bench/bench_*"))] + [["stress/stress"],
                                                                       ["stress/fuzz/fuzz"]]
 SCRIPTS = ["test_slurm", "test_mpich", "node_deaths", "random_kills", "soak", "sanitize",
-           "package"]
+           "package", "compare_with_osu", "check_coverage", "compare_sampler", "benchmarks",
+           "mbi_score"]
 # Of mpirun, torchrun, bazel, docker, pip, git and of test programs.
 FOREIGN = {"--allow-run-as-root", "--bind-to", "--oversubscribe", "--mca", "--hostfile", "--host",
            "--config", "--repo_env", "--gpus", "--with-ft", "--enable-recovery", "--mpi",

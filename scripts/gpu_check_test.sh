@@ -33,7 +33,7 @@ stub() { printf '#!/bin/bash\n%s\n' "$2" >"$copy/$1"; chmod +x "$copy/$1"; }
 : >"$copy/tests/six_cases.py"
 # shellcheck disable=SC2016
 for name in bin/lockstep bin/bench_broadcast tests/cuda_contract_test \
-  tests/cuda_kernels_test tests/library_test tests/net_plugin_test tests/nccl_process_contract; do
+  tests/cuda_kernels_test tests/tests tests/net_plugin_test tests/nccl_process_contract; do
   stub "$name" 'echo "${0##*/} $*"'
 done
 # shellcheck disable=SC2016

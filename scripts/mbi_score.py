@@ -11,7 +11,6 @@ counts as found when anything was said of it. `class` counts those whose class w
 
 Exit codes: 0 the table was printed, 2 usage, 4 MPI or lockstep is missing.
 """
-import argparse
 import collections
 import concurrent.futures
 import json
@@ -24,6 +23,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import launches
 
 CLASSES = {
     "deadlock": "CallMatching", "unsafe_order": "CallMatching",
@@ -158,8 +159,8 @@ def stop(process):
 
 def sources_of(options):
     names = sorted(name for name in os.listdir(options.folder) if name.endswith(".c"))
-    if options.only:
-        names = [name for name in names if re.search(options.only, name)]
+    if options.names:
+        names = [name for name in names if re.search(options.names, name)]
     if options.sample and options.sample < len(names):
         names = sorted(random.Random(options.seed).sample(names, options.sample))
     return [os.path.join(options.folder, name) for name in names]
@@ -181,18 +182,25 @@ def run(options, rows, folder):
 
 
 def parse(arguments):
-    parser = argparse.ArgumentParser(prog="mbi_score", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = launches.parser(__doc__)
     here = os.path.dirname(os.path.abspath(__file__))
-    parser.add_argument("folder", metavar="DIR")
-    parser.add_argument("--lockstep", metavar="PROGRAM", default=os.path.join(
-        here, "..", "bazel-bin", "cli", "lockstep"))
-    parser.add_argument("--mpi", choices=sorted(MPIS), default="openmpi")
-    parser.add_argument("--sample", type=int, default=0, metavar="N")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", metavar="PATTERN", help="programs whose names match")
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--state", metavar="FILE", help="rows so far; those are not run again")
+    parser.add_argument("folder", metavar="DIR", help="folder of the programs")
+    parser.add_argument("--lockstep", metavar="FILE", default=os.path.join(
+        here, "..", "bazel-bin", "cli", "lockstep"),
+                        help="The lockstep in question (default: below bazel-bin)")
+    parser.add_argument("--mpi", choices=sorted(MPIS), default="openmpi", metavar="NAME",
+                        help="The MPI in question (openmpi or mpich; default openmpi)")
+    parser.add_argument("--sample", type=int, default=0, metavar="COUNT",
+                        help="How many of the programs, drawn by --seed (default: all)")
+    parser.add_argument("--seed", type=int, default=1, metavar="SEED",
+                        help="Seed of all that is random (default 1)")
+    parser.add_argument("--names", metavar="TEXT",
+                        help="Programs whose names match this regular expression (default: all)")
+    parser.add_argument("--jobs", type=int, default=2, metavar="COUNT",
+                        help="Threads that run trials (default 2)")
+    parser.add_argument("--state", metavar="FILE",
+                        help="File of the rows so far (its programs are not run again)")
+    launches.renamed(parser, only="--names")
     return parser.parse_args(arguments)
 
 

@@ -30,6 +30,7 @@ class ScoreboardTest(unittest.TestCase):
         code, out, err = scoreboard(*few, "--time-budget=0.001")
         print(out, err)
         self.assertEqual(code, 3, "one launch was made, the others are left")
+        self.assertIn("catalogue-gloo-2ranks-seed1: 2 cases on 2 ranks, each at most ", err)
         self.assertEqual(self.files(), ["catalogue-gloo-2ranks-seed1.h5"])
         self.assertIn("4 of 5 launches are left", out)
         code, out, err = scoreboard(*few)

@@ -32,14 +32,18 @@ bool StderrIsSeen() { return isatty(STDERR_FILENO) == 1 || LauncherIsOnTerminal(
 
 }  // namespace
 
-ProgressLine::ProgressLine(bool wanted)
-    : wanted_(wanted), on_terminal_(wanted && StderrIsSeen()) {}
+ProgressLine::ProgressLine(bool wanted) : wanted_(wanted), on_terminal_(wanted && StderrIsSeen()) {}
 
 void ProgressLine::Show(const std::string& line) {
   if (!on_terminal_) return;
   fmt::print(stderr, "\r{}\x1b[K", line);
   std::fflush(stderr);
   shown_ = true;
+}
+
+void ProgressLine::ShowStep(const std::string& line, const std::string& program) {
+  if (on_terminal_) return Show(line);
+  Announce(program + line);
 }
 
 void ProgressLine::ShowIfDue(const std::string& line) {

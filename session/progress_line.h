@@ -1,4 +1,4 @@
-// One line that is rewritten on a terminal; nothing in a pipe or a file.
+// One line that is rewritten on a terminal. A pipe or a file gets only what stays.
 #ifndef LOCKSTEP_SESSION_PROGRESS_LINE_H_
 #define LOCKSTEP_SESSION_PROGRESS_LINE_H_
 
@@ -17,6 +17,9 @@ class ProgressLine {
 
   void Show(const std::string& line);
   void ShowIfDue(const std::string& line);  // at most ten times a second
+  // As Show, and where no terminal shows it a line that stays, behind `program`: for steps that
+  // last seconds and are few.
+  void ShowStep(const std::string& line, const std::string& program);
   void Clear();
   // A line that stays, unless nobody wants to see progress.
   void Announce(const std::string& line);

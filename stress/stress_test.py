@@ -87,7 +87,8 @@ def killed_at_once():
          "mpi_yield_when_idle", "1", run_stress.STRESS, "--scenario=uneven_inputs/case1",
          "--repeat=100000", f"--output={path}"],
         stderr=subprocess.PIPE, text=True, env=dict(os.environ, LOCKSTEP_TEST_MARK=mark))
-    line = process.stderr.readline()
+    begun, line = process.stderr.readline(), process.stderr.readline()
+    assert begun == "lockstep-stress: 100000 cases on 2 ranks, each at most 300 s\n", begun
     assert line == f"lockstep-stress: note: results go to {path}\n", line
     while left := run_stress.left_over(mark):
         for pid in left:

@@ -200,6 +200,14 @@ class Refused(FlightTest):
                 file.write(content)
             self.assertIn(words, self.refused())
 
+    def test_dumps_in_folders_below(self):
+        """As `lockstep export` and launchers of several jobs leave them."""
+        below = os.path.join(self.directory, "lifetime_1")
+        os.makedirs(below)
+        os.mkdir(os.path.join(self.directory, "a_folder_of_others"))
+        flight_dumps.write(below, {0: dump(steps(2))})
+        self.assertIn(f"name one, as {below}", self.refused())
+
     def test_directories(self):
         self.assertIn("No such file", self.refused())
         os.makedirs(self.directory)

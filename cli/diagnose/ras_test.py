@@ -122,6 +122,7 @@ class RasTest(unittest.TestCase):
                 (["--ras", one], 2, "one look shows no progress"),
                 (["--ras", one, "--ras", self.kept("hello")], 2, "no status of NCCL's RAS"),
                 (["--ras", one, "--ras", one, "--ras", one], 2, "is given 3 times"),
+                (["--ras", "localhost:99999"], 2, "99999 is no port; write HOST:PORT"),
                 (["--ras", "localhost", "run.h5"], 2, "--ras goes without")):
             code, out, err = diagnose(*words)
             self.assertEqual((code, out), (expected, ""), words)

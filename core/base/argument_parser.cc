@@ -244,7 +244,9 @@ Result<std::optional<std::string>> ArgumentParser::Parse(std::vector<std::string
   } catch (const CLI::CallForVersion&) {
     return std::optional(app.version() + "\n");
   } catch (const CLI::ParseError& error) {
-    return InvalidInput(fmt::format("{}; see {} --help", Explain(app, error), app.get_name()));
+    std::string command = app.get_name();
+    for (const CLI::App* named : app.get_subcommands()) command += " " + named->get_name();
+    return InvalidInput(fmt::format("{}; see {} --help", Explain(app, error), command));
   }
   return std::optional<std::string>();
 }

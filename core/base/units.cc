@@ -48,10 +48,13 @@ Result<std::int64_t> ParseBytes(std::string_view option, std::string_view text) 
         "{}: '{}' is not a size; write bytes such as 8, 64K, 128M or 1G", option, text));
   }
   const double bytes = number.value * std::pow(1024.0, power);
-  if (bytes < 0) return InvalidInput(fmt::format("{}: '{}' is negative", option, text));
-  if (bytes > 9.0e18) return InvalidInput(fmt::format("{}: '{}' is too large", option, text));
+  if (bytes < 0 || bytes > 9.0e18) {
+    return InvalidInput(fmt::format("{}: '{}' is {}; write bytes such as 8, 64K, 128M or 1G",
+                                    option, text, bytes < 0 ? "negative" : "too large"));
+  }
   if (bytes != std::floor(bytes)) {
-    return InvalidInput(fmt::format("{}: '{}' is not a whole number of bytes", option, text));
+    return InvalidInput(fmt::format(
+        "{}: '{}' is not a whole number of bytes; write such as 8, 64K or 1.5M", option, text));
   }
   return static_cast<std::int64_t>(bytes);
 }
@@ -73,7 +76,10 @@ Result<double> ParseSeconds(std::string_view option, std::string_view text) {
   if (Split(text, number)) {
     for (const Unit& unit : kUnits) {
       if (number.suffix != unit.suffix) continue;
-      if (number.value < 0) return InvalidInput(fmt::format("{}: '{}' is negative", option, text));
+      if (number.value < 0) {
+        return InvalidInput(fmt::format(
+            "{}: '{}' is negative; write seconds such as 20, 1.5s, 250ms or 2m", option, text));
+      }
       return number.value * unit.seconds;
     }
   }

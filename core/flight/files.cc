@@ -194,6 +194,34 @@ Result<std::vector<FlightFiles>> JobsOf(ByPrefix groups, const std::string& dire
   return jobs;
 }
 
+bool HoldsDumps(const fs::path& folder) {
+  std::error_code error;
+  FlightFile file;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    if (entry.is_regular_file(error) && ParseName(entry.path(), file)) return true;
+  }
+  return false;
+}
+
+// Where no dump is in it: the first of its folders that hold some, else what to name.
+Status NoDumps(const std::string& directory, const std::string& prefix) {
+  std::error_code error;
+  std::string below;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) {
+    if (!entry.is_directory(error) || !HoldsDumps(entry.path())) continue;
+    if (below.empty() || entry.path().string() < below) below = entry.path().string();
+  }
+  if (!below.empty()) {
+    return InvalidInput(fmt::format(
+        "{}: the dumps are in its folders, those of one launch in each; name one, as {}", directory,
+        below));
+  }
+  return InvalidInput(
+      fmt::format("{}: holds no file whose name is {} and a rank; name the directory that "
+                  "TORCH_FR_DUMP_TEMP_FILE or TORCH_NCCL_DEBUG_INFO_TEMP_FILE pointed to",
+                  directory, prefix.empty() ? "a prefix" : "'" + prefix + "'"));
+}
+
 }  // namespace
 
 Result<std::vector<FlightFiles>> GroupFlightFiles(std::vector<FlightFile> files,
@@ -223,12 +251,7 @@ Result<std::vector<FlightFiles>> FindFlightFiles(const std::string& directory,
       return exact ? file.prefix != prefix : file.prefix.find(prefix) == std::string::npos;
     });
   }
-  if (files.empty()) {
-    return InvalidInput(
-        fmt::format("{}: holds no file whose name is {} and a rank; name the directory that "
-                    "TORCH_FR_DUMP_TEMP_FILE or TORCH_NCCL_DEBUG_INFO_TEMP_FILE pointed to",
-                    directory, prefix.empty() ? "a prefix" : "'" + prefix + "'"));
-  }
+  if (files.empty()) return NoDumps(directory, prefix);
   ByPrefix groups = GroupsOf(std::move(files));
   std::vector<std::string> notes;
   DropForeign(groups, notes);

@@ -43,6 +43,11 @@ HostAndPort Split(const std::string& address) {
 
 Result<Fd> Connect(const std::string& address) {
   const HostAndPort to = Split(address);
+  const bool number = !to.port.empty() && to.port.find_first_not_of("0123456789") == to.port.npos;
+  if (number && (to.port.size() > 5 || std::stoi(to.port) > 65535)) {
+    return InvalidInput(fmt::format(
+        "--ras {}: {} is no port; write HOST:PORT with a port up to 65535", address, to.port));
+  }
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;

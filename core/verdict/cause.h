@@ -83,9 +83,8 @@ inline constexpr std::array<CauseInfo, static_cast<std::size_t>(Cause::kForeign)
     {Cause::kRankStopped, "rank_stopped", Severity::kFailure, Blame::kRank},
     {Cause::kRankBusy, "rank_busy", Severity::kFailure, Blame::kRank},
     {Cause::kOutputBlocked, "output_blocked", Severity::kFailure, Blame::kRank, true,
-     "Let the program that holds the other end of the pipe read it until the rank ends, or send "
-     "the "
-     "rank's output to a file (torchrun --redirects=3)."},
+     "Let the program that holds the other end of the pipe read it until the rank ends, or "
+     "send the rank's output to a file (torchrun --redirects=3)."},
     {Cause::kUnevenInputs, "uneven_inputs", Severity::kFailure, Blame::kProgram},
     {Cause::kOneSidedEvaluation, "one_sided_evaluation", Severity::kFailure, Blame::kProgram, true,
      "Evaluate with model.module(x) (or set broadcast_buffers=False) where not all ranks "

@@ -14,6 +14,9 @@ namespace lockstep::results::report {
 // or else that of the first finding.
 std::string Headline(const store::Run& run);
 
+// The headline; below it program, time, ranks and exit code; then an empty line.
+std::string FormatHead(const store::Run& run);
+
 // Which columns the console table has.
 enum class Columns {
   kFew,  // those that are read at a glance, within kNarrow characters

@@ -12,7 +12,6 @@
 #include <sstream>
 
 #include "results/report/literal_run.h"
-#include "results/report/trials.h"
 
 namespace lockstep::results::report {
 namespace {
@@ -148,19 +147,6 @@ TEST(Table, ACaseThatABudgetCutShort) {
   run.cases[1].summary.stopped_by = "iterations";
   EXPECT_THAT(Lines(FormatTable(run))[5], testing::EndsWith("  pass, cut short"));
   EXPECT_THAT(Lines(FormatTable(run))[6], testing::EndsWith("  pass"));
-}
-
-TEST(Table, ATrialThatPassedHasALineOfWhy) {
-  store::CaseRecord passed;
-  passed.name = "uneven_inputs/case2";
-  passed.judgement.verdict = verdict::Verdict::kPass;
-  passed.trial.emplace().why = "as expected: rank 0 had inputs for 5\niterations";
-  store::CaseRecord failed = passed;
-  failed.name = "isolation/kill_init";
-  failed.judgement.verdict = verdict::Verdict::kFail;
-  const std::vector<std::string> lines = Lines(FormatTrials({passed, failed}));
-  EXPECT_EQ(lines.back(), "uneven_inputs/case2: as expected: rank 0 had inputs for 5 iterations");
-  EXPECT_THAT(FormatTrials({failed}), Not(HasSubstr("as expected")));
 }
 
 TEST(Table, OfLinks) { EXPECT_EQ(FormatTable(LinksRun()), Golden("table_links.txt")); }

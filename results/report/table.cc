@@ -164,22 +164,23 @@ std::string About(const store::Run& run) {
 
 }  // namespace
 
+std::string FormatHead(const store::Run& run) { return Headline(run) + "\n" + About(run); }
+
 std::string FormatTable(const store::Run& run, Columns columns) {
   if (const std::string trials = FormatTrials(run.cases); !trials.empty()) {
-    std::string text = Headline(run) + "\n" + About(run) + trials;
+    std::string text = FormatHead(run) + trials;
     for (const store::CaseRecord& record : run.cases) {
       if (record.judgement.verdict != verdict::Verdict::kPass) text += FormatTrialDetails(record);
     }
     return text + FormatClocks(run);
   }
   if (run.links) {
-    return Headline(run) + "\n" + About(run) + FormatLinks(run) + FormatFindings(run) + kLinkLegend;
+    return FormatHead(run) + FormatLinks(run) + FormatFindings(run) + kLinkLegend;
   }
-  if (run.watched)
-    return Headline(run) + "\n" + About(run) + FormatWaits(run) + FormatFindings(run);
+  if (run.watched) return FormatHead(run) + FormatWaits(run) + FormatFindings(run);
   const NameStyle style = StyleOf(run, columns);
-  std::string text = Headline(run) + "\n" + About(run) + Cases(run, style, columns) +
-                     FormatSkew(run) + FormatEffects(run, style, columns) + FormatFindings(run);
+  std::string text = FormatHead(run) + Cases(run, style, columns) + FormatSkew(run) +
+                     FormatEffects(run, style, columns) + FormatFindings(run);
   if (!run.cases.empty()) text += FormatLegend(run, columns);
   return text + FormatClocks(run);
 }

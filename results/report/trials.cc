@@ -1,5 +1,6 @@
 // Trials of stress runs, a row each, with the reason below. Many ranks are counted by outcome
-// instead of listed. The verdict is unknown when fewer cases ran than were planned.
+// instead of listed. What all rows have in common stands above them, so that rows fit a terminal.
+// The verdict is unknown when fewer cases ran than were planned.
 #include "results/report/trials.h"
 
 #include <fmt/format.h>
@@ -10,9 +11,11 @@
 #include <utility>
 
 #include "core/base/units.h"
+#include "core/base/wrap.h"
 #include "results/report/figures.h"
 #include "results/report/findings.h"
 #include "results/report/grid.h"
+#include "results/report/report.h"
 #include "results/report/stacks.h"
 
 namespace lockstep::results::report {
@@ -20,7 +23,7 @@ namespace {
 
 // "hung hung", and of many ranks "finished x63, killed x1".
 std::string OutcomesText(const verdict::Judgement& judgement) {
-  constexpr std::size_t kMostSingly = 4;
+  constexpr std::size_t kMostSingly = 2;
   std::vector<std::pair<std::string_view, int>> counts;
   std::vector<std::string_view> singly;
   for (const verdict::RankOutcome& rank : judgement.outcomes) {
@@ -51,7 +54,7 @@ std::string FormatReasons(const std::vector<store::CaseRecord>& cases) {
   std::string text;
   for (const store::CaseRecord& record : cases) {
     const bool passed = record.trial && record.judgement.verdict == verdict::Verdict::kPass;
-    if (passed) text += fmt::format("{}: {}\n", record.name, OneLine(record.trial->why));
+    if (passed) text += Wrap(fmt::format("{}: {}", record.name, OneLine(record.trial->why)));
   }
   return text.empty() ? "" : "\n" + text;
 }
@@ -67,33 +70,87 @@ std::int64_t Count(const std::vector<store::CaseRecord>& cases, verdict::Verdict
   });
 }
 
-std::vector<std::string> RowOf(const store::CaseRecord& record) {
-  const auto& findings = record.judgement.findings;
-  const double detected = record.trial->detected_after_seconds;
-  const std::string scenario = SettingText(record, "scenario");
-  return {scenario.empty() ? record.name : scenario,
-          record.backend,
-          std::to_string(record.ranks),
-          SettingText(record, "seed"),
-          OutcomesText(record.judgement),
-          findings.empty() ? "-" : std::string(findings.front().cause.name()),
-          findings.empty() ? "-" : fmt::format("{}", fmt::join(findings.front().culprits, ",")),
-          std::isfinite(detected) ? FormatDuration(detected * 1e9) : "-",
-          std::string(verdict::NameOf(record.judgement.verdict))};
+struct TrialColumn {
+  std::string title;
+  bool folds;  // it stands above the table where all rows have the same
+  std::vector<std::string> cells;
+};
+
+std::vector<TrialColumn> TrialColumns(const std::vector<store::CaseRecord>& cases) {
+  std::vector<TrialColumn> columns = {{"backend", true, {}},   {"ranks", true, {}},
+                                      {"seed", true, {}},      {"outcomes", false, {}},
+                                      {"cause", false, {}},    {"culprits", false, {}},
+                                      {"detected", false, {}}, {"verdict", true, {}}};
+  for (const store::CaseRecord& record : cases) {
+    if (!record.trial) continue;
+    const auto& findings = record.judgement.findings;
+    const double detected = record.trial->detected_after_seconds;
+    const std::string row[] = {
+        record.backend,
+        std::to_string(record.ranks),
+        SettingText(record, "seed"),
+        OutcomesText(record.judgement),
+        findings.empty() ? "-" : std::string(findings.front().cause.name()),
+        findings.empty() ? "-" : fmt::format("{}", fmt::join(findings.front().culprits, ",")),
+        std::isfinite(detected) ? FormatDuration(detected * 1e9) : "-",
+        std::string(verdict::NameOf(record.judgement.verdict))};
+    for (std::size_t i = 0; i < columns.size(); ++i) columns[i].cells.push_back(row[i]);
+  }
+  return columns;
+}
+
+bool IsAlike(const TrialColumn& column) {
+  return column.folds &&
+         std::ranges::count(column.cells, column.cells.front()) == std::ssize(column.cells);
+}
+
+// Takes off what all names begin with, up to and with a slash.
+std::string CutFolder(std::vector<std::string>& names) {
+  const std::string folder = names.front().substr(0, names.front().rfind('/') + 1);
+  const bool shared = names.size() > 1 && std::ranges::all_of(names, [&](const std::string& name) {
+                        return name.starts_with(folder);
+                      });
+  if (!shared) return "";
+  for (std::string& name : names) name.erase(0, folder.size());
+  return folder;
+}
+
+std::vector<std::string> ScenariosOf(const std::vector<store::CaseRecord>& cases) {
+  std::vector<std::string> names;
+  for (const store::CaseRecord& record : cases) {
+    if (!record.trial) continue;
+    const std::string scenario = SettingText(record, "scenario");
+    names.push_back(OneLine(scenario.empty() ? record.name : scenario));
+  }
+  return names;
 }
 
 }  // namespace
 
 std::string FormatTrials(const std::vector<store::CaseRecord>& cases) {
+  std::vector<std::string> names = ScenariosOf(cases);
+  if (names.empty()) return "";
+  const std::string folder = CutFolder(names);
+  std::string alike = folder.empty() ? "" : "scenario " + folder + "*";
+  std::vector<TrialColumn> columns;
+  for (TrialColumn& column : TrialColumns(cases)) {
+    if (IsAlike(column)) {
+      alike +=
+          fmt::format("{}{} {}", alike.empty() ? "" : ", ", column.title, column.cells.front());
+    } else {
+      columns.push_back(std::move(column));
+    }
+  }
   Grid grid;
-  for (const char* title : {"scenario", "backend", "ranks", "seed", "outcomes", "cause", "culprits",
-                            "detected", "verdict"}) {
-    grid.AddColumn(title, Grid::Align::kLeft);
+  grid.AddColumn("scenario", Grid::Align::kLeft);
+  for (const TrialColumn& column : columns) grid.AddColumn(column.title, Grid::Align::kLeft);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    std::vector<std::string> row = {names[i]};
+    for (TrialColumn& column : columns) row.push_back(std::move(column.cells[i]));
+    grid.AddRow(std::move(row));
   }
-  for (const store::CaseRecord& record : cases) {
-    if (record.trial) grid.AddRow(RowOf(record));
-  }
-  return grid.empty() ? "" : grid.Format() + FormatRecoveries(cases) + FormatReasons(cases);
+  return (alike.empty() ? "" : "All rows: " + alike + "\n") + grid.Format(kNarrow) +
+         FormatRecoveries(cases) + FormatReasons(cases);
 }
 
 std::string FormatRecoveries(const std::vector<store::CaseRecord>& cases) {
@@ -109,8 +166,8 @@ std::string FormatRecoveries(const std::vector<store::CaseRecord>& cases) {
                              FormatDuration(seconds * 1e9));
       }
       const bool resumed = made.outcome == "resumed";
-      text += fmt::format("{}: {} ({}) from {}{}\n", record.name,
-                          resumed ? "recovered" : made.outcome, made.mode, made.cause, parts);
+      text += Wrap(fmt::format("{}: {} ({}) from {}{}", record.name,
+                               resumed ? "recovered" : made.outcome, made.mode, made.cause, parts));
     }
   }
   return text.empty() ? "" : "\n" + text;

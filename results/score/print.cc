@@ -11,6 +11,7 @@
 
 #include "core/base/units.h"
 #include "core/base/version.h"
+#include "core/base/wrap.h"
 #include "core/stats/stats.h"
 
 namespace lockstep::results::score {
@@ -108,7 +109,8 @@ std::string ListOf(const std::vector<TrialScore>& trials, bool wrong) {
 
 std::string Latency(const char* what, const ScoreRow& row) {
   if (row.seconds.empty()) return "";
-  std::string text = fmt::format("; {} {} times", what, row.seconds.size());
+  std::string text =
+      fmt::format("; {} {} time{}", what, row.seconds.size(), row.seconds.size() == 1 ? "" : "s");
   for (const auto& [name, p] : {std::pair("p50", 0.5), std::pair("p99", 0.99)}) {
     if (const auto seconds = Percentile(row, p))
       text += fmt::format(", {} {}", name, Time(seconds));
@@ -152,6 +154,16 @@ Json JsonOf(const std::vector<TrialScore>& trials, bool wrong) {
   return json;
 }
 
+std::string FurtherOf(const Scoreboard& board) {
+  const ScoreRow& total = board.total;
+  std::string line =
+      fmt::format("Culprits right in {} of {}, collective in {} of {}", total.culprits.right,
+                  total.culprits.marked, total.collective.right, total.collective.marked);
+  line += Latency("proved", board.proved);
+  line += Latency("proved at the deadline", board.proved_at_deadline);
+  return Wrap(line + Latency("suspected", board.suspected));
+}
+
 }  // namespace
 
 std::string HeadlineOf(const Scoreboard& board) {
@@ -161,14 +173,9 @@ std::string HeadlineOf(const Scoreboard& board) {
                      : verdict == verdict::Verdict::kFail ? "FAIL"
                                                           : "INCONCLUSIVE";
   line += fmt::format(
-      ": {} of {} faults found, cause right in {} of {}, culprits in {} of {}, collective in {} of "
-      "{}; {} false alarms in {} healthy runs",
+      ": {} of {} faults found, cause right in {} of {}; {} false alarms in {} healthy runs",
       total.found, total.faulty, total.cause_tally.right, total.cause_tally.marked,
-      total.culprits.right, total.culprits.marked, total.collective.right, total.collective.marked,
       total.false_alarms, total.healthy);
-  line += Latency("proved", board.proved);
-  line += Latency("proved at the deadline", board.proved_at_deadline);
-  line += Latency("suspected", board.suspected);
   const std::int64_t missing = total.unknown + board.not_run;
   if (missing > 0) line += fmt::format("; of {} trials nothing can be said", missing);
   return line;
@@ -182,7 +189,7 @@ std::string FormatScoreTable(const Scoreboard& board) {
   // Proofs, suspicions and virtual time have no common distribution.
   total[11] = total[12] = total[13] = "-";
   rows.push_back(total);
-  std::string text = HeadlineOf(board) + "\n\n" + Grid(rows);
+  std::string text = HeadlineOf(board) + "\n" + FurtherOf(board) + "\n" + Grid(rows);
   if (!board.wrong.empty()) text += "\nwrong:\n" + ListOf(board.wrong, true);
   if (!board.unknown.empty()) text += "\nunknown:\n" + ListOf(board.unknown, false);
   if (board.not_run > 0) text += fmt::format("\nplanned, not run: {}\n", board.not_run);

@@ -4,7 +4,6 @@ Tests assert no time, because they run on machines that are busy; these bounds h
 quiet. Each line ends in "within", "BEYOND" or "unclear". Exit codes: 0 all within; 5 one is beyond
 its bounds; 3 one is unclear; 4 something could not be built or run.
 """
-import argparse
 import json
 import os
 import resource
@@ -12,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 
+import launches
 from launches import TREE
 
 _TARGETS = ["//bench/self:speeds", "//bench:bench_allreduce", "//bench:bench_ddp_step",
@@ -131,16 +131,18 @@ def speeds(seconds):
 
 
 def main(arguments):
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--seconds", type=float, default=5, help="of each pair of works")
-    parser.add_argument("--no-build", action="store_true", help="take what is in bazel-bin")
+    parser = launches.parser(__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--pair-time", type=launches.seconds, default=5, metavar="TIME",
+                        help="Time of each pair of works (default 5)")
+    parser.add_argument("--no-build", action="store_true", help="Take what is in bazel-bin")
+    launches.renamed(parser, seconds="--pair-time")
     options = parser.parse_args(arguments)
     try:
         if not options.no_build:
             subprocess.run(["bazel", "build", "--show_result=0", *_TARGETS], cwd=TREE, check=True,
                            stdin=subprocess.DEVNULL)
         with tempfile.TemporaryDirectory() as folder:
-            verdicts = [speeds(options.seconds)] + [judge(folder) for judge in (
+            verdicts = [speeds(options.pair_time)] + [judge(folder) for judge in (
                 overlap_of_buckets, products_take_their_time, slow_decoder, page_of_many_cases,
                 slow_rank_is_named)]
     except (OSError, RuntimeError, ImportError, subprocess.CalledProcessError) as error:

@@ -15,12 +15,14 @@ import launches
 import lockstep
 import numpy
 
+from measuring import sweep_options
+
 
 def sweeps(options, path):
     """{bytes: [(low, high, durations)]} of one launch with several sweeps."""
     command = launches.mpirun(
-        "-np", str(options.ranks), options.bench, "-b", str(options.first), "-e",
-        str(options.last), "--output", path, "--no-progress",
+        "-np", str(options.ranks), options.bench, "-b", str(options.minbytes), "-e",
+        str(options.maxbytes), "--output", path, "--no-progress",
         f"--benchmark_repetitions={options.sweeps // options.launches}")
     subprocess.run(["timeout", "3000"] + command, check=True, stdout=subprocess.DEVNULL)
     found = {}
@@ -35,12 +37,11 @@ def sweeps(options, path):
 
 def main(arguments):
     parser = launches.parser(__doc__)
-    parser.add_argument("--bench", default="bazel-bin/bench/bench_allreduce")
-    parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--first", type=int, default=8)
-    parser.add_argument("--last", type=int, default=64 << 20)
-    parser.add_argument("--sweeps", type=int, default=100)
-    parser.add_argument("--launches", type=int, default=1)
+    sweep_options.add_to(parser, most="64M")
+    parser.add_argument("--sweeps", type=int, default=100, metavar="COUNT",
+                        help="Sweeps, over all launches together (default 100)")
+    parser.add_argument("--launches", type=int, default=1, metavar="COUNT",
+                        help="Launches of each command (default 1)")
     options = parser.parse_args(arguments)
     pooled = {}
     with tempfile.TemporaryDirectory() as folder:

@@ -60,12 +60,19 @@ def real_sampler(options):
 
 def parse(arguments):
     parser = launches.parser(__doc__)
-    parser.add_argument("--lockstep", default=shutil.which("lockstep"))
-    parser.add_argument("--samples", type=int, default=10**8)
-    parser.add_argument("--ranks", type=int, default=1024)
-    parser.add_argument("--rank", type=int, default=0)
-    parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--no-list", action="store_true", help="without the real sampler's list")
+    parser.add_argument("--lockstep", default=shutil.which("lockstep"), metavar="FILE",
+                        help="The lockstep in question (default: that of the PATH)")
+    parser.add_argument("--samples", type=int, default=10**8, metavar="COUNT",
+                        help="Samples of the dataset (default 10^8)")
+    parser.add_argument("--ranks", type=int, default=1024, metavar="COUNT",
+                        help="Number of ranks (default 1024)")
+    parser.add_argument("--rank", type=int, default=0, metavar="RANK",
+                        help="The rank whose indices are printed (here: compared; default 0)")
+    parser.add_argument("--rounds", type=int, default=5, metavar="COUNT",
+                        help="Rounds, in each of which all works take their turn (default 5)")
+    parser.add_argument("--no-list", action="store_true",
+                        help="Without the list of PyTorch's sampler")
+    launches.renamed(parser, repeat="--rounds")
     return parser.parse_args(arguments)
 
 
@@ -82,8 +89,8 @@ def measure(works, repeat):
 
 def main(arguments):
     options = parse(arguments)
-    if options.samples < 1 or options.repeat < 1 or not 0 <= options.rank < options.ranks:
-        print("compare_sampler: --samples and --repeat from 1, --rank below --ranks",
+    if options.samples < 1 or options.rounds < 1 or not 0 <= options.rank < options.ranks:
+        print("compare_sampler: --samples and --rounds from 1, --rank below --ranks",
               file=sys.stderr)
         return 2
     try:
@@ -101,11 +108,11 @@ def main(arguments):
              "randperm[rank::world]": lambda: randperm(torch, options)}
     if not options.no_list:
         works["DistributedSampler"] = lambda: real_sampler(options)
-    results, medians = measure(works, options.repeat)
+    results, medians = measure(works, options.rounds)
     wall, processor = medians["lockstep"]
     print(f"n={options.samples} world={options.ranks} rank={options.rank} "
           f"torch {torch.__version__}, "
-          f"medians of {options.repeat}")
+          f"medians of {options.rounds}")
     for name, (its_wall, its_processor) in medians.items():
         print(f"{name:>22}: {its_wall:8.3f} s wall ({its_wall / wall:5.1f}x), "
               f"{its_processor:8.3f} s processor ({its_processor / processor:5.1f}x)")

@@ -27,7 +27,7 @@ import launches
 import lockstep
 import numpy
 
-from measuring import peers
+from measuring import peers, sweep_options
 
 LARGE = 64 * 1024  # from here the interval must be within +-3 %, below within +-5 %
 _CODES = {"same": 0, "ratio only": 1, "not resolved": 1, "DIFFERENT": 2}
@@ -44,7 +44,7 @@ def output_of(words):
 
 
 def theirs(peer, path, options):
-    words, folder = peers.command(peer, path, options.ranks, options.first, options.last)
+    words, folder = peers.command(peer, path, options.ranks, options.minbytes, options.maxbytes)
     with folder:
         return peers.times(peer, output_of(words))
 
@@ -53,8 +53,8 @@ def ours(peer, options):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "run.h5")
         output_of(["timeout", "300", *launches.mpirun("-np", str(options.ranks)), options.bench,
-                   f"--backend={peer.backend}", "-b", str(options.first), "-e", str(options.last),
-                   "--output", path, "--no-progress"])
+                   f"--backend={peer.backend}", "-b", str(options.minbytes),
+                   "-e", str(options.maxbytes), "--output", path, "--no-progress"])
         with lockstep.open(path) as run:
             return {row["bytes"]: per_iteration(run.samples(row["case"]), peer.figure)
                     for row in run.rows("summary")}
@@ -155,13 +155,12 @@ def machine():
 
 def main(arguments):
     parser = launches.parser(__doc__)
-    parser.add_argument("folder", metavar="DIR")
-    parser.add_argument("--bench", default="bazel-bin/bench/bench_allreduce")
-    parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--first", type=int, default=8, help="bytes, a power of two")
-    parser.add_argument("--last", type=int, default=16 << 20, help="bytes, a power of two")
-    parser.add_argument("--least", type=int, default=20, help="pairs of launches at least")
-    parser.add_argument("--most", type=int, default=60, help="pairs of launches at most")
+    parser.add_argument("folder", metavar="DIR", help="folder of the other benchmarks")
+    sweep_options.add_to(parser, most="16M")
+    parser.add_argument("--least", type=int, default=20, metavar="COUNT",
+                        help="Pairs of launches, at least (default 20)")
+    parser.add_argument("--most", type=int, default=60, metavar="COUNT",
+                        help="Pairs of launches, at most (default 60)")
     options = parser.parse_args(arguments)
     found = peers.found_in(options.folder)
     if not found:

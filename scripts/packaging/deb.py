@@ -20,7 +20,7 @@ _RECOMMENDED = ("librsvg2-bin", "iproute2")
 _CONTROL = """Package: {name}
 Version: {version}
 Architecture: {architecture}
-Maintainer: Lockstep developers <lockstep@localhost>
+Maintainer: Lockstep
 Section: science
 Priority: optional
 Installed-Size: {kib}

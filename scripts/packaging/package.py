@@ -28,7 +28,7 @@ def main(arguments):
     parser.add_argument("--built", metavar="FOLDER",
                         help="Folder of programs that are built already (nothing is built)")
     parser.add_argument("--mpi", metavar="NAME",
-                        help="Another MPI than Open MPI to build for, as of scripts/install")
+                        help="The MPI in question (to build for; as of scripts/install)")
     options = parser.parse_args(arguments)
     if options.built and options.mpi:
         parser.error("--mpi: with --built nothing is built")

@@ -11,6 +11,7 @@ short run is continued by the same command. Exit codes: those of `lockstep score
 are left.
 """
 import os
+import re
 import subprocess
 import sys
 import time
@@ -20,6 +21,8 @@ from launches import program_beside, seconds
 from qualification.runner import FAULTS, IS_LOST
 
 FACTORS = (2, 5, 10, 30, 100)
+# What stress says of its cases while it runs.
+PROGRESS = re.compile(r"lockstep-stress: (\d+ cases? on .*|\d+ of \d+ cases done.*)")
 JOB_SECONDS = 3600  # of one launch: only bounds a hang, because stress bounds every case
 
 PROGRAMS = {
@@ -83,7 +86,7 @@ class Job:
         self.scenarios, self.repeat = scenarios, repeat
 
     def command(self, options, path):
-        stress = [options.stress, f"--output={path}", f"-T{options.timeout:g}", "--no-progress",
+        stress = [options.stress, f"--output={path}", f"-T{options.timeout:g}",
                   f"--seed={self.seed}", f"--repeat={self.repeat}"]
         stress += [f"--scenario={scenario}" for scenario in self.scenarios]
         if self.backend == "sim":
@@ -149,14 +152,21 @@ def run_job(job, options):
     temporary = os.path.join(options.output_folder, job.name + ".running")
     if os.path.exists(temporary):  # of a job that was interrupted
         os.remove(temporary)
-    done = subprocess.run(["timeout", "-k", "10", str(JOB_SECONDS)]
+    said = ""
+    with subprocess.Popen(["timeout", "-k", "10", str(JOB_SECONDS)]
                           + job.command(options, temporary),
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, check=False)
-    if done.returncode in (0, 1, 3) and os.path.exists(temporary):
+                          stderr=subprocess.STDOUT, text=True) as launch:
+        for line in launch.stdout:
+            progress = PROGRESS.match(line)
+            if progress:
+                print(f"         {job.name}: {progress[1]}", file=sys.stderr, flush=True)
+            else:
+                said += line
+    if launch.returncode in (0, 1, 3) and os.path.exists(temporary):
         os.rename(temporary, path)
-        return path, done.returncode, done.stdout
-    return None, done.returncode, done.stdout
+        return path, launch.returncode, said
+    return None, launch.returncode, said
 
 
 def verdict_in(text):
@@ -230,7 +240,7 @@ def read_options(arguments):
     parser.add_argument("--stress", default=program_beside("stress") or "lockstep-stress",
                         metavar="FILE", help="The lockstep-stress to judge")
     parser.add_argument("--lockstep", default=program_beside("lockstep") or "lockstep",
-                        metavar="FILE", help="The lockstep that scores")
+                        metavar="FILE", help="The lockstep in question (it scores)")
     launches.renamed(parser, seeds="--repeat", first_seed="--seed", time="--time-budget",
                      deadline="--timeout", output="--output-folder")
     options = parser.parse_args(arguments)

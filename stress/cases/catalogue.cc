@@ -16,6 +16,7 @@
 #include <variant>
 
 #include "core/base/nearest.h"
+#include "core/base/wrap.h"
 #include "stress/cases/plan_faults.h"
 #include "stress/scenario/script.h"
 
@@ -106,8 +107,8 @@ Result<std::vector<std::string>> PathsOf(const std::vector<std::string>& pattern
       if (fnmatch(pattern.c_str(), entry.name.c_str(), 0) == 0) paths.push_back(entry.path);
     }
     if (paths.size() > before) continue;
-    return InvalidInput(fmt::format("--scenario: '{}' names nothing; {}see stress --list", pattern,
-                                    NearestEntry(pattern, *entries)));
+    return InvalidInput(fmt::format("--scenario: '{}' names nothing; {}see lockstep-stress --list",
+                                    pattern, NearestEntry(pattern, *entries)));
   }
   return paths;
 }
@@ -239,8 +240,17 @@ std::string FormatUnmet(const std::vector<std::string>& unmet) {
     }
   }
   std::string text;
-  for (const auto& [why, names] : lines) text += fmt::format("\nnot run: {}: {}\n", names, why);
+  for (const auto& [why, names] : lines)
+    text += "\n" + Wrap(fmt::format("not run: {}: {}", names, why));
   return text;
+}
+
+std::string ProgressText(std::size_t done, std::size_t cases, const StressCase& next) {
+  return fmt::format("{} of {} cases done, now {}", done, cases, next.label);
+}
+
+bool StaysInLog(std::size_t done, std::size_t cases) {
+  return done > 0 && done % std::max<std::size_t>(10, cases / 20) == 0;
 }
 
 Result<Selection> SelectCases(const std::vector<std::string>& patterns, std::optional<int> ranks,
@@ -253,7 +263,7 @@ Result<Selection> SelectCases(const std::vector<std::string>& patterns, std::opt
   if (!selection.cases.empty()) return selection;
   return InvalidInput(
       fmt::format("{} is not for {} ranks; start it with another mpirun -np (see "
-                  "stress --list)",
+                  "lockstep-stress --list)",
                   fmt::join(selection.skipped, ", "), ranks.value_or(0)));
 }
 

@@ -53,7 +53,14 @@ Status LeaveOutUnmet(std::string_view backend, Selection& selection);
 // The same for what MPI cannot show as it is called here, or (unless `single_host`) not across
 // hosts, where it has to connect the ranks before they can be told of a case.
 Status LeaveOutForMpi(bool single_host, Selection& selection);
-// A line for every reason: "not run: a, b: needs …", from "a: needs …" and "b: needs …".
+// "3 of 40 cases done, now isolation/kill_init".
+std::string ProgressText(std::size_t done, std::size_t cases, const StressCase& next);
+
+// Whether such a line belongs into a log as well, which no terminal shows: that of every tenth
+// case, and of many cases each twentieth part of them.
+bool StaysInLog(std::size_t done, std::size_t cases);
+
+// Lines for every reason: "not run: a, b: needs …", from "a: needs …" and "b: needs …".
 std::string FormatUnmet(const std::vector<std::string>& unmet);
 
 }  // namespace lockstep::stress::cases

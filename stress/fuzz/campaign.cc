@@ -91,12 +91,13 @@ std::string Describe(const FuzzResult& result) {
     return all == 0 ? 0.0 : 100 * static_cast<double>(part) / static_cast<double>(all);
   };
   return fmt::format(
-      "{} trials in {:.1f} s ({:.0f} a second): {} with ranks that hang or fail, of these {} "
-      "unknown ({:.3f} %); {} where a wrong call passed, {} of them with wrong data; {}",
+      "{} trials in {:.1f} s ({:.0f} a second): {} wrong verdict\n"
+      "  {} with ranks that hang or fail, of these {} unknown ({:.3f} %)\n"
+      "  {} where a wrong call passed, {} of them with wrong data\n",
       result.trials, result.seconds,
-      static_cast<double>(result.trials) / std::max(result.seconds, 1e-9), result.trouble,
-      result.unknown, share(result.unknown, result.trouble), result.silent, result.corrupt,
-      result.failure ? "a wrong verdict" : "no wrong verdict");
+      static_cast<double>(result.trials) / std::max(result.seconds, 1e-9),
+      result.failure ? "a" : "no", result.trouble, result.unknown,
+      share(result.unknown, result.trouble), result.silent, result.corrupt);
 }
 
 std::string DescribeFailure(const FuzzFailure& failure, const Judging& judge) {

@@ -39,7 +39,7 @@ struct FuzzResult {
 // Seed s has the rules s modulo their number. Stops at the first failure.
 FuzzResult RunCampaign(const FuzzOptions& options, const Judging& judge);
 
-// One line: trials, time, rate, unknown.
+// A line of trials, time and rate, then lines of what they were; each ends with a new line.
 std::string Describe(const FuzzResult& result);
 
 // The smallest trial that fails for the same kind of reason, as text that can be run again.

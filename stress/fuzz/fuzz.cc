@@ -23,7 +23,7 @@ int Run(const FuzzOptions& options, bool shrink) {
     return verdict::Judge(evidence, setting);
   };
   const FuzzResult result = RunCampaign(options, judge);
-  fmt::print("lockstep-fuzz: seed {}: {}\n", options.seed, Describe(result));
+  fmt::print("lockstep-fuzz: seed {}: {}", options.seed, Describe(result));
   if (!result.failure) return static_cast<int>(ExitCode::kPass);
   const FuzzFailure& failure = *result.failure;
   fmt::print("lockstep-fuzz: seed {} with rules {}: {}\n", failure.seed,

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "core/base/wrap.h"
 #include "core/verdict/trace.h"
 #include "results/report/report.h"
 #include "results/report/trials.h"
@@ -21,13 +22,12 @@ std::string TraceText(const cases::StressCase& stress_case, const std::string& b
 }  // namespace
 
 std::string FormatStressTable(const StressOutcome& outcome, const results::store::Run& run) {
-  std::string text =
-      results::report::Headline(run) + "\n\n" + results::report::FormatTrials(run.cases);
+  std::string text = results::report::FormatHead(run) + results::report::FormatTrials(run.cases);
   text += FormatRaceTable(RaceRowsOf(outcome.cases, outcome.results),
                           TimesMeanSomething(outcome.backend, run.environment));
   if (!outcome.skipped.empty()) {
-    text += fmt::format("\nnot for this number of ranks, or this backend: {}\n",
-                        fmt::join(outcome.skipped, ", "));
+    text += "\n" + Wrap(fmt::format("not for this number of ranks, or this backend: {}",
+                                    fmt::join(outcome.skipped, ", ")));
   }
   text += cases::FormatUnmet(outcome.unmet);
   for (std::size_t i = 0; i < outcome.results.size(); ++i) {

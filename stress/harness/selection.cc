@@ -87,8 +87,11 @@ Result<cases::Selection> SelectForSimulation(const StressOptions& options) {
 
 Result<cases::Selection> SelectForLaunch(const StressOptions& options,
                                          const control::LaunchContext& context) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const comm::Backend* backend,
-                            comm::FindBackend("--backend", options.backend));
+  const Result<const comm::Backend*> found = comm::FindBackend("--backend", options.backend);
+  if (!found.ok()) {
+    return Status(found.status().code(), found.status().message() + "; or sim, without a launcher");
+  }
+  const comm::Backend* const backend = *found;
   LOCKSTEP_ASSIGN_OR_RETURN(
       cases::Selection selection,
       cases::SelectCases(options.scenarios, context.size, options.seed, options.repeat));

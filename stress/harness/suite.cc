@@ -56,9 +56,10 @@ Status LackOf(const cases::CaseResult& result, StatusCode code) {
 
 void ShowProgress(const StressOutcome& outcome, const cases::StressCase& next,
                   session::ProgressLine& progress) {
-  progress.Show(fmt::format("{} of {} cases done, now {}", outcome.results.size(),
-                            outcome.cases.size(), next.label));
+  progress.Show(cases::ProgressText(outcome.results.size(), outcome.cases.size(), next));
 }
+
+constexpr char kProgram[] = "lockstep-stress: ";
 
 Status RunCases(coordinator::Coordinator& coordinator, const StressOptions& options,
                 const std::function<void()>& save, StressOutcome& outcome) {
@@ -66,10 +67,17 @@ Status RunCases(coordinator::Coordinator& coordinator, const StressOptions& opti
   runner.SetSave(save);
   results::store::SavePace pace(0.05);
   session::ProgressLine progress(options.progress);
+  progress.Announce(fmt::format("{}{} case{} on {} ranks, each at most {:g} s", kProgram,
+                                outcome.cases.size(), outcome.cases.size() == 1 ? "" : "s",
+                                coordinator.size(), options.limit_seconds));
   std::size_t tried = 0;
   for (std::size_t i = 0; i < outcome.cases.size(); ++tried) {
     const cases::StressCase& stress_case = outcome.cases[i];
-    ShowProgress(outcome, stress_case, progress);
+    if (cases::StaysInLog(tried, outcome.cases.size())) {
+      progress.ShowStep(cases::ProgressText(i, outcome.cases.size(), stress_case), kProgram);
+    } else {
+      ShowProgress(outcome, stress_case, progress);
+    }
     coordinator.MeasureClocks(/*thoroughly=*/false);
     LOCKSTEP_ASSIGN_OR_RETURN(cases::CaseResult result, runner.Run(stress_case));
     LOCKSTEP_RETURN_IF_ERROR(LackOf(result, StatusCode::kEnvironment));

@@ -238,8 +238,8 @@ Result<Scenario> ParseScenario(std::string_view text, const std::string& origin,
   try {
     root = toml::parse(text);
   } catch (const toml::parse_error& error) {
-    return InvalidInput(
-        fmt::format("{}:{}: not TOML: {}", origin, error.source().begin.line, error.description()));
+    return InvalidInput(fmt::format("{}:{}: not TOML: {}; mend this line", origin,
+                                    error.source().begin.line, error.description()));
   }
   TomlMistakes mistakes(origin);
   Scenario scenario = ReadScenario(root, options, mistakes);

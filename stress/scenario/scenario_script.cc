@@ -90,7 +90,8 @@ void ReadByRank(TomlFields& fields, std::string_view key, int ranks, Read read) 
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
     const bool whole = error == std::errc() && end == text.data() + text.size();
     if (!whole || rank < 0 || rank >= ranks) {
-      inner.Wrong(text, fmt::format("no rank of {}; write {}.0 = [...]", ranks, key));
+      inner.Wrong(
+          text, fmt::format("no rank of {}; start more ranks, or write {}.0 = [...]", ranks, key));
       continue;
     }
     read(inner, text, static_cast<std::size_t>(rank));

@@ -28,8 +28,8 @@ std::vector<char*> Arguments(const std::vector<std::string>& words) {
 }
 
 Status NotStarted(const std::vector<std::string>& words, int error) {
-  return InvalidInput(
-      fmt::format("{}: cannot be started ({})", words.front(), std::strerror(error)));
+  return InvalidInput(fmt::format("{}: cannot be started ({}); name a program that can be run",
+                                  words.front(), std::strerror(error)));
 }
 
 }  // namespace
