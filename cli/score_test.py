@@ -48,7 +48,8 @@ class ScoreTest(unittest.TestCase):
         print(out)
         self.assertEqual((code, err), (0, ""))
         self.assertTrue(out.startswith("PASS: 3 of 3 faults found, cause right in 3 of 3; "), out)
-        self.assertIn("; 0 false alarms in 3 healthy runs; proved 3 times, p50 ", out)
+        self.assertIn("; 0 false alarms in 3 healthy runs\n", out)
+        self.assertIn("; proved 3 times, p50 ", out)
         code, out, _ = score(path, "--format=json")
         self.assertEqual(code, 0)
         rows = {row["cause"]: row for row in json.loads(out)["rows"]}

@@ -167,6 +167,7 @@ FIGURES = {
     "nightly_ranks": (_PLAN, r'"ranks", (\d+)\)'),
     "nightly_deadline_s": (_PLAN, r'"deadline", (\d+)\)'),
     # Watching.
+    "stopped_s": ("watch/run/job.cc", r"kStoppedNs = (\d+)'000'000'000;"),
     "traced_calls": ("watch/run/job.cc", r"kTraced = (\d+);"),
     # Style.
     "columns": (_TIDY, r"MAX_COLUMNS = (\d+)"),

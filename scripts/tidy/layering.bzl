@@ -26,6 +26,7 @@ def _files(ctx, name):
 def _provided_by_dependencies(ctx):
     headers, vendors, skipped = [], [], False
     for dep in ctx.rule.attr.deps:
+        skipped = skipped or CcInfo not in dep  # it can't be built here, and has no aspect
         if _Provided in dep:
             headers += dep[_Provided].headers
             vendors += dep[_Provided].vendors

@@ -189,7 +189,7 @@ TEST(ScenarioTest, MistakesOfTheWholeFile) {
   const std::string tail = "[workload]\nkind = \"ddp_training\"\n";
   EXPECT_EQ(MessageOf("name = \n"),
             "t.toml:1: not TOML: Error while parsing key-value pair: expected value, saw "
-            "'\\n'");
+            "'\\n'; mend this line");
   EXPECT_EQ(MessageOf("ranks = 2\n" + tail),
             "t.toml:1: key name: missing; write name = \"folder/name\"");
   EXPECT_EQ(MessageOf("name = \"\"\nranks = 2\n" + tail),
@@ -335,7 +335,7 @@ INSTANTIATE_TEST_SUITE_P(
          "6: key workload.eval.then: 'stop' is unknown; choose from train, barrier, end"},
         {"model = \"two_branch\"",
          "6: not TOML: Error while parsing key-value pair: cannot redefine existing "
-         "string 'model'"},
+         "string 'model'; mend this line"},
     }));
 
 INSTANTIATE_TEST_SUITE_P(
