@@ -106,8 +106,8 @@ std::string FormatText(const Diagnosis& diagnosis) {
   text += diagnose::FormatOutcomes(diagnosis.judgement) + GroundsOf(diagnosis);
   const std::string trace = verdict::FormatTrace(diagnosis.trace);
   if (!trace.empty()) {
-    text +=
-        fmt::format("Last collectives of communicator {}\n{}", diagnosis.trace.communicator, trace);
+    text += fmt::format("\nLast collectives of communicator {}\n{}", diagnosis.trace.communicator,
+                        trace);
   }
   return text;
 }

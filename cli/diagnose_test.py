@@ -62,7 +62,7 @@ class DiagnoseTest(unittest.TestCase):
 
     def test_whom_a_rank_waits_for_is_said_once(self):
         _, out, _ = diagnose(path_of("killed"))
-        self.assertEqual(out.count("waiting for rank 1, which was killed by SIGKILL"), 2)
+        self.assertEqual(out.count("waiting for rank 1, which was killed by SIGKILL"), 1)
         self.assertIn("stopped", diagnose(path_of("stopped"))[1])
 
     def test_other_rules_and_another_deadline(self):

@@ -54,7 +54,7 @@ std::string FormatText(const flight::FlightJob& job, const flight::FlightDiagnos
   if (!diagnosis.judgement.findings.empty()) text += FormatOutcomes(diagnosis.judgement);
   const std::string trace = verdict::FormatTrace(diagnosis.trace);
   if (trace.empty()) return text;
-  return text + fmt::format("Last calls on {}\n{}", diagnosis.trace.communicator, trace);
+  return text + fmt::format("\nLast calls on {}\n{}", diagnosis.trace.communicator, trace);
 }
 
 Json ToJson(const std::string& directory, const flight::FlightFiles& files,

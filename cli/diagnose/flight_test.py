@@ -32,8 +32,8 @@ class RealDumps(FlightTest):
         self.assertEqual((1, [("rank_busy", [2], "suspected")]), (code, findings))
         self.assertIn("train.py:19 in step", answer["findings"][0]["message"])
         self.assertEqual({"hung"}, {rank["outcome"] for rank in answer["outcomes"]})
-        self.assertIn("\n  0 of 4 finished\n", run("diagnose", "--flight-recorder",
-                                                    self.directory)[1])
+        self.assertIn("\n0 of 4 ranks finished\n",
+                      run("diagnose", "--flight-recorder", self.directory)[1])
 
     def test_dumps_without_a_call_say_nothing(self):
         code, findings, answer = self.judge({rank: dump([]) for rank in range(4)})

@@ -5,9 +5,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "results/report/findings.h"
+#include "results/report/stacks.h"
 
 namespace lockstep::cli::diagnose {
 namespace {
@@ -51,26 +53,10 @@ std::string FormatFinding(const verdict::Finding& finding, const std::string& in
 }
 
 std::string FormatOutcomes(const verdict::Judgement& judgement) {
-  constexpr std::size_t kShown = 16;
-  std::string text;
-  std::size_t finished = 0, shown = 0, more = 0;
-  bool cut = false;
-  for (const verdict::RankOutcome& rank : judgement.outcomes) {
-    if (rank.outcome == verdict::Outcome::kFinished) {
-      ++finished;
-    } else if (shown < kShown) {
-      ++shown;
-      const std::string state = rank.evidence.substr(0, rank.evidence.find("; stack: "));
-      cut = cut || state.size() < rank.evidence.size();
-      text += fmt::format("  rank {} {}: {}{}{}\n", rank.rank, verdict::NameOf(rank.outcome),
-                          rank.where, state.empty() ? "" : "; ", state);
-    } else {
-      ++more;
-    }
-  }
-  if (more > 0) text += fmt::format("  {} more did not finish\n", more);
-  if (cut) text += "  lockstep show has their stacks\n";
-  return text + fmt::format("  {} of {} finished\n", finished, judgement.outcomes.size());
+  const std::ptrdiff_t finished = std::ranges::count(
+      judgement.outcomes, verdict::Outcome::kFinished, &verdict::RankOutcome::outcome);
+  return fmt::format("{}\n{} of {} ranks finished\n", results::report::FormatUnfinished(judgement),
+                     finished, judgement.outcomes.size());
 }
 
 verdict::Verdict Worse(verdict::Verdict a, verdict::Verdict b) {

@@ -14,7 +14,7 @@ namespace lockstep::cli::diagnose {
 std::string FormatFirstLine(const verdict::Judgement& judgement);
 // With its remedy and its evidence; lines begin with `indent`.
 std::string FormatFinding(const verdict::Finding& finding, const std::string& indent);
-// The ranks that did not finish, as many as a person reads; the others are counted.
+// The ranks that did not finish, those that ended alike in one line, and each distinct stack once.
 std::string FormatOutcomes(const verdict::Judgement& judgement);
 
 // Of two judgements together: a failure outweighs what nobody knows.
