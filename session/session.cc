@@ -114,8 +114,7 @@ Result<ExitCode> Lead(Suite& suite, coordinator::Coordinator& coordinator, resul
   coordinator.Replicate(results::store::IdentityOf(run));
   LOCKSTEP_RETURN_IF_ERROR(suite.Conduct(coordinator, run, output));
   coordinator.MeasureClocks(/*thoroughly=*/true);
-  run.gpu_samples = journal::PlaceSamples(
-      coordinator.ReadGpus(kMostGpuSamples, Deadline::AfterSeconds(kReadSeconds)));
+  run.gpu_samples = journal::PlaceSamples(coordinator.ReadGpus(kMostGpuSamples));
   run.logs = coordinator.TakeLogs();
   coordinator.Rest();
   output.MoveIfCutOff(coordinator);

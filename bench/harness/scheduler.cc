@@ -22,10 +22,7 @@ namespace {
 constexpr double kConnectSeconds = 120;  // connecting and touching memory, before silence counts
 constexpr double kGraceSeconds = 0.3;    // for peers of a dead rank to notice by themselves
 constexpr int kMostFruitless = 2;        // lifetimes without a round, one after the other
-constexpr double kCollectSeconds = 5;
-constexpr double kLookSeconds = 0.5;  // without an event, between looks for ranks that sleep
-constexpr double kEndSeconds = 10;
-constexpr double kDataSeconds = 0.3;  // for agents to report what is in the outboxes
+constexpr double kLookSeconds = 0.5;     // without an event, between looks for ranks that sleep
 constexpr double kWarnedSeconds = 3;  // from the launcher's warning to its SIGKILL, and some more
 constexpr double kFinishSeconds = 20;
 constexpr std::size_t kHistoryEvents = 4096;  // of each rank and lifetime, kept in the file
@@ -191,7 +188,7 @@ Scheduler::Step Scheduler::AwaitAll(measure::MessageType type, double seconds) {
       SaveIfWarned();
       if (type == measure::kRoundDoneMessage) {
         TellProgress();
-        stalls_.Look(coordinator_.Collect(Deadline::AfterSeconds(kCollectSeconds)), repetition_);
+        stalls_.Look(coordinator_.Collect(), repetition_);
       }
       continue;
     }
@@ -275,8 +272,7 @@ bool Scheduler::ToldToEndInGrace() {
 }
 
 void Scheduler::SaveSamples(bool even_none) {
-  for (const coordinator::Event& data :
-       coordinator_.TakeData(Deadline::AfterSeconds(kDataSeconds))) {
+  for (const coordinator::Event& data : coordinator_.TakeData()) {
     book_.Add(data.rank, data.message.payload);
   }
   if (!save_ || (book_.empty() && !even_none)) return;
@@ -315,9 +311,8 @@ void Scheduler::Interrupt() {
   const bool told = !measurement_.terminated && ToldToEndInGrace();
   measurement_.terminated = measurement_.terminated || told;
   // Told to end, there is no time for stacks.
-  const Deadline deadline = Deadline::AfterSeconds(kCollectSeconds);
   std::vector<verdict::RankEvidence> evidence =
-      measurement_.terminated ? coordinator_.Glance(deadline) : coordinator_.Collect(deadline);
+      measurement_.terminated ? coordinator_.Glance() : coordinator_.Collect();
   if (told && !coordinator::HostsAreLost(coordinator_) && DiedOfTheEnd(evidence))
     return EndLifetime();
   for (verdict::RankEvidence& rank : evidence) {
@@ -339,7 +334,7 @@ void Scheduler::Interrupt() {
 
 void Scheduler::EndLifetime() {
   KeepHistory();
-  coordinator_.EndWorkers(Deadline::AfterSeconds(kEndSeconds));
+  coordinator_.EndWorkers();
   // What was on its way when the workers ended.
   for (;;) {
     const coordinator::Event event = coordinator_.Next(Deadline::AfterNs(0));
@@ -358,8 +353,7 @@ Scheduler::Step Scheduler::Finish() {
 }
 
 void Scheduler::KeepHistory() {
-  const std::vector<journal::Journal> journals =
-      coordinator_.Journals(kHistoryEvents, Deadline::AfterSeconds(kCollectSeconds));
+  const std::vector<journal::Journal> journals = coordinator_.Journals(kHistoryEvents);
   for (std::size_t rank = 0; rank < journals.size(); ++rank) {
     measurement_.history.push_back({static_cast<int>(rank), coordinator_.lifetime(),
                                     journals[rank].missed, journals[rank].events});

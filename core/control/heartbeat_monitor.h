@@ -33,6 +33,10 @@ class HeartbeatMonitor {
   bool IsLost(std::int64_t heard_ns, std::int64_t awake_ns) const {
     return awake_ns - heard_ns > lost_ns_;
   }
+  // Two heartbeats in a row were not answered.
+  bool IsOverdue(std::int64_t heard_ns, std::int64_t awake_ns) const {
+    return awake_ns - heard_ns > 2 * heartbeat_ns_;
+  }
   int wake_ms() const { return static_cast<int>(heartbeat_ns_ / 1'000'000) + 1; }
 
  private:

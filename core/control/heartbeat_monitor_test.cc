@@ -39,6 +39,13 @@ TEST(HeartbeatMonitor, WhoWasStoppedItselfTakesNobodyForLost) {
   EXPECT_FALSE(monitor.overslept()) << "they did not";
 }
 
+TEST(HeartbeatMonitor, TwoBeatsWithoutAnAnswerAreOverdue) {
+  const HeartbeatMonitor monitor(20, 0);
+  EXPECT_FALSE(monitor.IsOverdue(3 * kSecond, 13 * kSecond));
+  EXPECT_TRUE(monitor.IsOverdue(3 * kSecond, 14 * kSecond));
+  EXPECT_FALSE(monitor.IsLost(3 * kSecond, 14 * kSecond));
+}
+
 TEST(HeartbeatMonitor, FourBeatsWithinTheBound) {
   HeartbeatMonitor monitor(20, 0);
   int heartbeats = 0;

@@ -53,11 +53,11 @@ class AgentsCoordinator final : public Coordinator {
     for (int rank = size() - 1; rank >= 0; --rank) Send(rank, message);
   }
   Event Next(Deadline deadline) override;
-  std::vector<verdict::RankEvidence> Collect(Deadline deadline) override {
-    return evidence_.Collect(deadline, /*system=*/true);
+  std::vector<verdict::RankEvidence> Collect() override {
+    return evidence_.Collect(/*system=*/true);
   }
-  std::vector<verdict::RankEvidence> Glance(Deadline deadline) override {
-    return evidence_.Collect(deadline, /*system=*/false);
+  std::vector<verdict::RankEvidence> Glance() override {
+    return evidence_.Collect(/*system=*/false);
   }
   void Signal(int rank, int signal) override { workers_.Signal(rank, signal); }
   void Inject(int rank, std::uint32_t fault, const control::AgentFault& order) override {
@@ -66,20 +66,20 @@ class AgentsCoordinator final : public Coordinator {
   void SendToPlugin(int rank, const std::string& order) override {
     members_.Order(rank, control::FrameType::kToPlugin, order);
   }
-  std::vector<journal::Journal> Journals(std::size_t most, Deadline deadline) override {
-    return evidence_.Journals(most, deadline);
+  std::vector<journal::Journal> Journals(std::size_t most) override {
+    return evidence_.Journals(most);
   }
-  std::vector<journal::GpuSamples> ReadGpus(std::size_t most, Deadline deadline) override {
-    return evidence_.ReadGpus(most, deadline);
+  std::vector<journal::GpuSamples> ReadGpus(std::size_t most) override {
+    return evidence_.ReadGpus(most);
   }
   std::vector<journal::WorkerLog> TakeLogs() override { return evidence_.TakeLogs(); }
   // Agents drain the outbox before they read the journal.
-  std::vector<Event> TakeData(Deadline deadline) override {
-    evidence_.Journals(0, deadline);
+  std::vector<Event> TakeData() override {
+    evidence_.Journals(0);
     return events_.TakeData();
   }
-  void EndWorkers(Deadline deadline) override { workers_.EndAll(deadline); }
-  void EndWorker(int rank, Deadline deadline) override { workers_.End(rank, deadline); }
+  void EndWorkers() override { workers_.EndAll(); }
+  void EndWorker(int rank) override { workers_.End(rank); }
   Status StartWorker(int rank) override { return workers_.Start(rank); }
   bool AwaitExits(Deadline deadline) override { return workers_.AwaitExits(deadline); }
   void Replicate(const std::string& record) override { members_.Replicate(record); }

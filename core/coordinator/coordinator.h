@@ -94,7 +94,7 @@ class Coordinator {
 
   virtual int size() const = 0;
   virtual const std::vector<control::AgentInfo>& agents() const = 0;  // one a rank
-  // Where ranks are, and which agents are lost or did not answer the newest question in time.
+  // Where ranks are, and which agents are lost; or may be, when the launch was told to end.
   virtual std::vector<verdict::RankPlace> places() const = 0;
   // The clocks of the hosts, as far as they were measured: once when the agents met. Evidence and
   // journals that the coordinator returns are on the coordinator's counter already, by what was
@@ -115,10 +115,13 @@ class Coordinator {
   // The next thing that happened, in order of arrival per rank.
   virtual Event Next(Deadline deadline) = 0;
 
+  // Questions to agents (Collect to TakeData, EndWorkers) wait until each has answered or is lost;
+  // a coordinator that was told to end waits for a moment only.
+  //
   // What is known of every rank now. Ends nothing. Ranks whose agent does not answer: kLost.
-  virtual std::vector<verdict::RankEvidence> Collect(Deadline deadline) = 0;
+  virtual std::vector<verdict::RankEvidence> Collect() = 0;
   // The same without what the operating system says: takes a millisecond and disturbs no worker.
-  virtual std::vector<verdict::RankEvidence> Glance(Deadline deadline) = 0;
+  virtual std::vector<verdict::RankEvidence> Glance() = 0;
   // Sends a signal to a rank's worker process, if it runs: a fault from outside.
   virtual void Signal(int rank, int signal) = 0;
   // Has a rank's agent do something to its worker; what comes of it, and its end, are events
@@ -126,21 +129,21 @@ class Coordinator {
   virtual void Inject(int rank, std::uint32_t fault, const control::AgentFault& order) = 0;
   virtual void SendToPlugin(int rank, const std::string& order) = 0;
   // The newest events of every rank's journal of this lifetime (for the file).
-  virtual std::vector<journal::Journal> Journals(std::size_t most, Deadline deadline) = 0;
+  virtual std::vector<journal::Journal> Journals(std::size_t most) = 0;
   // Up to `most` of the newest samples of every GPU, of each host that has any.
-  virtual std::vector<journal::GpuSamples> ReadGpus(std::size_t most, Deadline deadline) = 0;
+  virtual std::vector<journal::GpuSamples> ReadGpus(std::size_t most) = 0;
   // The ends of the logs of workers that are gone, of all lifetimes since the last call.
   virtual std::vector<journal::WorkerLog> TakeLogs() = 0;
   // All bytes that are in the outboxes now, and those of kData events, which Next then tells no
   // more.
-  virtual std::vector<Event> TakeData(Deadline deadline) = 0;
+  virtual std::vector<Event> TakeData() = 0;
   // Ends (SIGKILL to the worker's process group) and reaps what still runs of this lifetime on
   // every rank. Then the remaining kData and kMessage are there for Next, and nothing of this
-  // lifetime follows them; deaths that we caused are not told. An agent that does not answer by the
-  // deadline becomes kLost. Idempotent.
-  virtual void EndWorkers(Deadline deadline) = 0;
+  // lifetime follows them; deaths that we caused are not told. An agent that does not answer
+  // becomes kLost. Idempotent.
+  virtual void EndWorkers() = 0;
   // The same for one rank; what was still to be told of its process is dropped.
-  virtual void EndWorker(int rank, Deadline deadline) = 0;
+  virtual void EndWorker(int rank) = 0;
   // A new worker for one rank, of the same lifetime, started as the one before was; ends what is
   // left of that. Its journal is a new one. Keys of the meeting stay: use another prefix.
   virtual Status StartWorker(int rank) = 0;

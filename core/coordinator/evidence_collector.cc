@@ -1,5 +1,5 @@
-// Questions go to all agents at once; whoever does not answer in time is told as such, and
-// suspected. Stamps are put on the coordinator's clock as they come. A malformed answer is none.
+// Questions go to all agents at once; whoever is lost before its answer is told as such. Stamps are
+// put on the coordinator's clock as they come. A malformed answer is none.
 #include "core/coordinator/evidence_collector.h"
 
 #include <algorithm>
@@ -13,6 +13,8 @@ namespace {
 constexpr std::size_t kMostLogs = 4096;
 // Of each GPU, as evidence: a minute of them.
 constexpr std::size_t kEvidenceSamples = 60;
+// For an agent to read its worker's stack.
+constexpr std::int64_t kStackNs = 3'750'000'000;
 
 }  // namespace
 
@@ -52,12 +54,10 @@ void EvidenceCollector::OnLog(const std::string& payload) {
   logs_.push_back(std::move(report->log));
 }
 
-std::vector<verdict::RankEvidence> EvidenceCollector::Collect(Deadline deadline, bool system) {
+std::vector<verdict::RankEvidence> EvidenceCollector::Collect(bool system) {
   const std::uint64_t request = members_.NewRequest();
-  // Some of the time is left for the answers' way.
-  const std::int64_t budget_ns = std::max<std::int64_t>(deadline.RemainingNs() * 3 / 4, 0);
-  members_.OrderAll(control::CollectOrder{request, budget_ns, system});
-  members_.AwaitAnswers(deadline, request);
+  members_.OrderAll(control::CollectOrder{request, kStackNs, system});
+  members_.AwaitAnswers(request);
   std::vector<verdict::RankEvidence> all;
   for (int rank = 0; rank < members_.size(); ++rank) {
     verdict::RankEvidence evidence;
@@ -72,14 +72,14 @@ std::vector<verdict::RankEvidence> EvidenceCollector::Collect(Deadline deadline,
     evidence.rank = rank;
     all.push_back(std::move(evidence));
   }
-  if (system) DescribeGpus(all, deadline);
+  if (system) DescribeGpus(all);
   return all;
 }
 
-std::vector<journal::Journal> EvidenceCollector::Journals(std::size_t most, Deadline deadline) {
+std::vector<journal::Journal> EvidenceCollector::Journals(std::size_t most) {
   const std::uint64_t request = members_.NewRequest();
   members_.OrderAll(control::JournalOrder{request, most});
-  members_.AwaitAnswers(deadline, request);
+  members_.AwaitAnswers(request);
   std::vector<journal::Journal> all(answers_.size());
   for (int rank = 0; rank < members_.size(); ++rank) {
     const auto index = static_cast<std::size_t>(rank);
@@ -88,17 +88,17 @@ std::vector<journal::Journal> EvidenceCollector::Journals(std::size_t most, Dead
   return all;
 }
 
-void EvidenceCollector::AskGpus(std::size_t most, Deadline deadline) {
+void EvidenceCollector::AskGpus(std::size_t most) {
   const std::uint64_t request = members_.NewRequest();
   for (Answer& answer : answers_) answer.gpus = {};
   members_.OrderAll(control::GpusOrder{request, most});
-  members_.AwaitAnswers(deadline, request);
+  members_.AwaitAnswers(request);
 }
 
-std::vector<journal::GpuSamples> EvidenceCollector::ReadGpus(std::size_t most, Deadline deadline) {
+std::vector<journal::GpuSamples> EvidenceCollector::ReadGpus(std::size_t most) {
   std::vector<journal::GpuSamples> hosts;
   if (!samples_gpus_) return hosts;
-  AskGpus(most, deadline);
+  AskGpus(most);
   for (Answer& answer : answers_) {
     if (!answer.gpus.samples.empty()) hosts.push_back(std::move(answer.gpus));
   }
@@ -106,15 +106,14 @@ std::vector<journal::GpuSamples> EvidenceCollector::ReadGpus(std::size_t most, D
 }
 
 // One agent of each host has the samples, which are evidence of all ranks on it.
-void EvidenceCollector::DescribeGpus(std::vector<verdict::RankEvidence>& evidence,
-                                     Deadline deadline) {
+void EvidenceCollector::DescribeGpus(std::vector<verdict::RankEvidence>& evidence) {
   // Of a process that is gone its GPU's driver says nothing.
   const auto tells = [](const verdict::RankEvidence& rank) {
     return !rank.gpu_bus.empty() && (rank.state == verdict::ProcessState::kRunning ||
                                      rank.state == verdict::ProcessState::kStopped);
   };
   if (!samples_gpus_ || std::none_of(evidence.begin(), evidence.end(), tells)) return;
-  AskGpus(kEvidenceSamples, deadline);
+  AskGpus(kEvidenceSamples);
   const std::vector<control::AgentInfo>& agents = members_.agents();
   for (verdict::RankEvidence& rank : evidence) {
     if (!tells(rank)) continue;

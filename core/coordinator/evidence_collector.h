@@ -1,4 +1,4 @@
-// What is known of all ranks: their agents are asked, and answer by a deadline.
+// What is known of all ranks: their agents are asked, and answer or are lost.
 #ifndef LOCKSTEP_CORE_COORDINATOR_EVIDENCE_COLLECTOR_H_
 #define LOCKSTEP_CORE_COORDINATOR_EVIDENCE_COLLECTOR_H_
 
@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/deadline.h"
 #include "core/coordinator/clock_prober.h"
 #include "core/coordinator/membership.h"
 
@@ -23,9 +22,9 @@ class EvidenceCollector {
         answers_(static_cast<std::size_t>(members.size())) {}
 
   // `system`: with what the operating system says.
-  std::vector<verdict::RankEvidence> Collect(Deadline deadline, bool system);
-  std::vector<journal::Journal> Journals(std::size_t most, Deadline deadline);
-  std::vector<journal::GpuSamples> ReadGpus(std::size_t most, Deadline deadline);
+  std::vector<verdict::RankEvidence> Collect(bool system);
+  std::vector<journal::Journal> Journals(std::size_t most);
+  std::vector<journal::GpuSamples> ReadGpus(std::size_t most);
   std::vector<journal::WorkerLog> TakeLogs() { return std::exchange(logs_, {}); }
 
   // False: it is about something else.
@@ -38,8 +37,8 @@ class EvidenceCollector {
     journal::GpuSamples gpus;
     double gpu_age_seconds = 0;  // of the newest sample
   };
-  void AskGpus(std::size_t most, Deadline deadline);
-  void DescribeGpus(std::vector<verdict::RankEvidence>& evidence, Deadline deadline);
+  void AskGpus(std::size_t most);
+  void DescribeGpus(std::vector<verdict::RankEvidence>& evidence);
   void OnLog(const std::string& payload);
 
   Membership& members_;

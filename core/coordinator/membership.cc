@@ -189,8 +189,18 @@ bool Membership::Await(Deadline deadline, const std::function<bool(int rank)>& d
   return true;
 }
 
+void Membership::AwaitAnswers(std::uint64_t request, std::optional<int> only) {
+  const auto answered = [&](int rank) {
+    return rank != only.value_or(rank) || At(rank).answered >= request;
+  };
+  // Each is lost before, or answers; a bound of the wait all the same.
+  Await(Deadline::AfterSeconds(3 * heartbeats_->lost_seconds()), answered);
+}
+
 void Membership::Suspect(int rank) {
-  if (rank != 0 && !At(rank).lost) At(rank).suspected = SilenceOf(*At(rank).channel);
+  if (rank == 0 || At(rank).lost) return;
+  if (!heartbeats_->IsOverdue(At(rank).heard_ns, heartbeats_->Turn(MonotonicNs()))) return;
+  At(rank).suspected = SilenceOf(*At(rank).channel);
 }
 
 void Membership::Lose(int rank, verdict::Loss loss) {

@@ -84,12 +84,12 @@ class Membership {
   }
   // Polls until `done` holds for every rank that is not lost; false at the deadline.
   bool Await(Deadline deadline, const std::function<bool(int rank)>& done);
-  bool AwaitAnswers(Deadline deadline, std::uint64_t request) {
-    return Await(deadline, [&](int rank) { return At(rank).answered >= request; });
-  }
+  // Polls until each has answered or is lost. Whoever works on its answer may wait for a processor:
+  // only the silence that heartbeats bound is a loss. Told to end, it waits for a moment only.
+  void AwaitAnswers(std::uint64_t request, std::optional<int> only = {});
 
   void PollOnce(Deadline deadline);
-  // It did not answer in time.
+  // It did not answer a question before the end, nor heartbeats before that.
   void Suspect(int rank);
   void LoseSilent(int rank);
   // Of an agent that was told to end: we were not, however long we waited for it.

@@ -3,14 +3,12 @@
 #include <utility>
 
 #include "core/base/clock.h"
-#include "core/base/deadline.h"
 #include "core/base/now.h"
 #include "core/verdict/standstill.h"
 
 namespace lockstep::coordinator {
 namespace {
 
-constexpr double kGlanceSeconds = 1;
 // Between the two looks: a rank that was about to do something is given time to do it.
 constexpr long kBetweenLooksNs = 5'000'000;
 constexpr int kMostLooks = 4;
@@ -29,13 +27,11 @@ StandstillWatch::StandstillWatch(Coordinator& coordinator, JudgeFunction judge)
 
 std::optional<Standstill> StandstillWatch::OnEvent(const Event& event) {
   if (!CanComplete(event.kind)) return std::nullopt;
-  std::vector<verdict::RankEvidence> before =
-      coordinator_.Glance(Deadline::AfterSeconds(kGlanceSeconds));
+  std::vector<verdict::RankEvidence> before = coordinator_.Glance();
   for (int look = 0; look < kMostLooks; ++look) {
     if (!verdict::NobodyCanGoOn(before, judge_(before))) return std::nullopt;
     SleepNs(kBetweenLooksNs);
-    std::vector<verdict::RankEvidence> after =
-        coordinator_.Glance(Deadline::AfterSeconds(kGlanceSeconds));
+    std::vector<verdict::RankEvidence> after = coordinator_.Glance();
     Standstill standstill;
     standstill.judgement = judge_(after);
     if (verdict::SameMoment(before, after)) {

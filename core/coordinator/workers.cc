@@ -1,6 +1,5 @@
-// Lifetimes of workers. Each order to an agent is answered; an agent that does not answer in time
-// is lost. What workers tell their agents on the way to meet is passed on here: agents exchange
-// nothing among themselves.
+// Lifetimes of workers. Each order to an agent is answered, or the agent is lost. What workers tell
+// their agents on the way to meet is passed on here: agents exchange nothing among themselves.
 #include "core/coordinator/workers.h"
 
 #include <fmt/core.h>
@@ -12,7 +11,6 @@ namespace lockstep::coordinator {
 namespace {
 
 constexpr double kStartSeconds = 60;
-constexpr double kEndSeconds = 10;
 
 template <typename F>
 int ValueIn(const std::string& payload) {
@@ -50,7 +48,7 @@ Status Workers::StartAll(const std::vector<control::WorkerSetup>& setups) {
         "the workers own the launcher's MPI identity, which serves one lifetime; "
         "start another launch for more");
   }
-  if (lifetime_ >= 0) EndAll(Deadline::AfterSeconds(kEndSeconds));
+  if (lifetime_ >= 0) EndAll();
   meeting_.Clear();
   ++lifetime_;
   std::vector<control::WorkerSetup> all = setups;
@@ -91,7 +89,7 @@ Status Workers::Start(int rank) {
   if (own_mpi_) {
     return Unsupported("a worker that owns the launcher's MPI identity cannot be replaced");
   }
-  End(rank, Deadline::AfterSeconds(kEndSeconds));
+  End(rank);
   LOCKSTEP_CHECK(At(rank).order.has_value(), "workers are started together first");
   Order(rank);
   members_.Await(Deadline::AfterSeconds(kStartSeconds),
@@ -104,22 +102,21 @@ void Workers::Signal(int rank, int signal) {
   members_.Order(rank, control::SignalOrder{signal});
 }
 
-void Workers::End(int rank, Deadline deadline) {
+void Workers::End(int rank) {
   const std::uint64_t request = members_.NewRequest();
   members_.Order(rank, control::EndOrder{request});
-  members_.Await(deadline,
-                 [&](int other) { return other != rank || members_.Answered(rank, request); });
+  members_.AwaitAnswers(request, rank);
   if (!members_.Answered(rank, request)) members_.LoseSilent(rank);
   At(rank).state = State::kNone;
   events_.DropWorker(rank);
 }
 
-void Workers::EndAll(Deadline deadline) {
+void Workers::EndAll() {
   const std::uint64_t request = members_.NewRequest();
   members_.OrderAll(control::EndOrder{request});
-  members_.AwaitAnswers(deadline, request);
+  members_.AwaitAnswers(request);
   for (int rank = 0; rank < members_.size(); ++rank) {
-    // An agent that cannot even end its worker is left; alone, it ends itself and its worker.
+    // Told to end, there is no time for the rest; left alone, an agent ends itself and its worker.
     if (!members_.Answered(rank, request)) members_.LoseSilent(rank);
     if (At(rank).state == State::kRunning) At(rank).state = State::kNone;
   }

@@ -31,8 +31,8 @@ class Workers {
   void Signal(int rank, int signal);
   // The newest that the coordinator had sent to it; 0: none.
   int sent_signal(int rank) const { return workers_[static_cast<std::size_t>(rank)].sent_signal; }
-  void EndAll(Deadline deadline);
-  void End(int rank, Deadline deadline);
+  void EndAll();
+  void End(int rank);
   bool AwaitExits(Deadline deadline);
 
   // False: it is about something else.

@@ -153,12 +153,12 @@ Finding Describe(const LostHost& host) {
     case Fate::kStopped:
       finding.cause = Cause::kHostStopped;
       finding.proved = host.told;
-      finding.message = host.told
-                            ? fmt::format("all ranks of {} are stopped", who)
-                            : fmt::format(
-                                  "no agent of {} answers, although its kernel takes what is sent "
-                                  "to them: all of its processes are stopped, or it hangs",
-                                  who);
+      finding.message =
+          host.told ? fmt::format("all ranks of {} are stopped", who)
+                    : fmt::format(
+                          "no agent of {} answers, although its kernel takes what is sent "
+                          "to them: its processes are stopped or get no processor, or it hangs",
+                          who);
       finding.remedy = fmt::format(
           "Find who stopped the processes on {} (a scheduler that suspends, a freezer, job "
           "control; "

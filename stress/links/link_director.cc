@@ -21,8 +21,6 @@
 namespace lockstep::stress::links {
 namespace {
 
-constexpr double kGlanceSeconds = 1;
-
 double AmountOf(const faults::PlannedFault& fault, const char* key) {
   const auto found = fault.amounts.find(key);
   return found == fault.amounts.end() ? 0 : found->second;
@@ -100,7 +98,7 @@ void LinkDirector::Begin(const std::vector<faults::PlannedFault>& faults, std::u
 
 void LinkDirector::Apply(std::size_t fault, std::function<void()> applied) {
   // What the ranks are connected by is known also when the fault has ended that.
-  coordinator_.Glance(Deadline::AfterSeconds(kGlanceSeconds));
+  coordinator_.Glance();
   const int id = next_rule_++;
   Order order{fault, 0, std::move(applied)};
   if (faults::IsOfNetwork((*faults_)[fault].kind)) {
@@ -150,8 +148,7 @@ void LinkDirector::Heal(std::size_t fault) {
 }
 
 int LinkDirector::OwnerOf(const std::string& endpoint) {
-  for (const verdict::RankEvidence& rank :
-       coordinator_.Glance(Deadline::AfterSeconds(kGlanceSeconds))) {
+  for (const verdict::RankEvidence& rank : coordinator_.Glance()) {
     for (const verdict::TcpSocket& socket : rank.sockets) {
       if (!socket.closed && socket.remote.empty() && socket.local == endpoint) return rank.rank;
     }

@@ -6,9 +6,6 @@
 
 namespace lockstep::stress::run {
 
-// For processes that were told to end.
-inline constexpr double kEndSeconds = 10;
-
 struct CaseOptions {
   std::string backend = "gloo";
   double deadline_seconds = 5;  // silence of a rank that is taken for a hang

@@ -17,7 +17,6 @@
 namespace lockstep::stress::run {
 namespace {
 
-constexpr double kGlanceSeconds = 1;
 constexpr double kWatchResumeSeconds = 30;
 // The answer of a worker comes a moment after its own deadline.
 constexpr double kAnswerSeconds = 1;
@@ -50,10 +49,6 @@ double CaseRecovery::SecondsBetween(Ticks from, Ticks to) const {
   return static_cast<double>(static_cast<std::int64_t>(to - from)) * ns_per_tick_ * 1e-9;
 }
 
-std::vector<verdict::RankEvidence> CaseRecovery::Glance() {
-  return coordinator_.Glance(Deadline::AfterSeconds(kGlanceSeconds));
-}
-
 bool CaseRecovery::AllMembers(const std::function<bool(const RankState&)>& test) const {
   const std::vector<int>& members = state_.generation.members;
   return std::all_of(members.begin(), members.end(),
@@ -61,7 +56,7 @@ bool CaseRecovery::AllMembers(const std::function<bool(const RankState&)>& test)
 }
 
 void CaseRecovery::EndRank(int rank) {
-  coordinator_.EndWorker(rank, Deadline::AfterSeconds(kEndSeconds));
+  coordinator_.EndWorker(rank);
   state_.ranks[rank].gone = true;
 }
 
@@ -83,7 +78,8 @@ void CaseRecovery::OnMessage(const coordinator::Event& event) {
 
 // A process that is gone is proof enough: nobody waits until the others have noticed.
 std::optional<CaseRecovery::Failure> CaseRecovery::Departed() {
-  const std::vector<verdict::RankEvidence> evidence = Judged(state_, kNoDeadline, Glance());
+  const std::vector<verdict::RankEvidence> evidence =
+      Judged(state_, kNoDeadline, coordinator_.Glance());
   verdict::Judgement judgement = ProvedBy(state_, options_, evidence);
   if (judgement.findings.empty() || !judgement.findings.front().proved) return std::nullopt;
   const std::vector<int>& culprits = judgement.findings.front().culprits;
@@ -148,7 +144,7 @@ std::vector<int> CaseRecovery::SurvivorsOf(const Failure& failure,
 }
 
 double CaseRecovery::DetectSeconds(const Failure& failure) {
-  const std::vector<verdict::RankEvidence> evidence = Glance();
+  const std::vector<verdict::RankEvidence> evidence = coordinator_.Glance();
   std::vector<verdict::RankEvidence> to_blame;
   for (const int rank : failure.judgement.findings.front().culprits) {
     to_blame.push_back(OfRank(evidence, rank));
@@ -179,7 +175,7 @@ void CaseRecovery::Recover(const Failure& failure) {
 
 bool CaseRecovery::AbortAll(const std::vector<int>& survivors, cases::Recovery& recovery) {
   const int generation = state_.generation.number;
-  const std::vector<verdict::RankEvidence> evidence = Glance();
+  const std::vector<verdict::RankEvidence> evidence = coordinator_.Glance();
   std::vector<bool> waits;
   for (const verdict::RankEvidence& rank : evidence)
     waits.push_back(journal::OpenOperation(rank.journal).has_value());
@@ -217,7 +213,7 @@ bool CaseRecovery::AbortAll(const std::vector<int>& survivors, cases::Recovery& 
 void CaseRecovery::RetellOutcomes(const std::vector<int>& ranks, cases::Recovery& recovery) {
   if (ranks.empty()) return;
   const verdict::Judgement now =
-      ProvedBy(state_, options_, Judged(state_, options_.deadline_seconds, Glance()));
+      ProvedBy(state_, options_, Judged(state_, options_.deadline_seconds, coordinator_.Glance()));
   for (const int rank : ranks) {
     verdict::RankOutcome& outcome = OfRank(recovery.failure.outcomes, rank);
     outcome = OfRank(now.outcomes, rank);
@@ -302,7 +298,7 @@ bool CaseRecovery::Rebuild(const std::vector<int>& survivors, cases::Recovery& r
   cases::Generation next;
   next.number = recovery.generation;
   next.since.assign(static_cast<std::size_t>(state_.ranks.size()), 0);
-  for (const verdict::RankEvidence& rank : Glance()) {
+  for (const verdict::RankEvidence& rank : coordinator_.Glance()) {
     const auto& events = rank.journal.events;
     if (!events.empty()) OfRank(next.since, rank.rank) = events.back().index;
   }

@@ -75,7 +75,6 @@ class CaseRecovery {
   bool AllMembers(const std::function<bool(const RankState&)>& test) const;
   void EndRank(int rank);
   double SecondsBetween(Ticks from, Ticks to) const;
-  std::vector<verdict::RankEvidence> Glance();
 
   coordinator::Coordinator& coordinator_;
   const CaseOptions& options_;

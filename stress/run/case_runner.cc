@@ -16,7 +16,6 @@
 namespace lockstep::stress::run {
 namespace {
 
-constexpr double kCollectSeconds = 5;
 // Peers of a process that is gone fail by themselves where the library hears of it: what they say
 // belongs to the evidence. One after the other: on a busy machine that takes a moment.
 constexpr double kSettleSeconds = 1;
@@ -97,8 +96,7 @@ void CaseRunner::OnOverdue() {
     return;
   }
   const std::vector<verdict::RankEvidence> evidence =
-      Judged(state_, options_.deadline_seconds,
-             coordinator_.Glance(Deadline::AfterSeconds(kCollectSeconds)));
+      Judged(state_, options_.deadline_seconds, coordinator_.Glance());
   for (const verdict::RankEvidence& rank : evidence) {
     if (rank.state != verdict::ProcessState::kRunning || rank.idle) continue;
     if (rank.seconds_silent < options_.deadline_seconds) return;
@@ -108,7 +106,7 @@ void CaseRunner::OnOverdue() {
       std::any_of(evidence.begin(), evidence.end(),
                   [](const verdict::RankEvidence& rank) { return !rank.sockets.empty(); });
   links::LinkDirector& links = faults_.links();
-  links.Look(told ? evidence : coordinator_.Collect(Deadline::AfterSeconds(kCollectSeconds)));
+  links.Look(told ? evidence : coordinator_.Collect());
   if (links.Moved(kStillSeconds)) {
     state_.look_again_at = Deadline::AfterSeconds(kStillSeconds / 2);
     return;
@@ -177,7 +175,7 @@ void CaseRunner::LookAt(const coordinator::Event& event, coordinator::Standstill
   if (state_.recovers()) {
     recovery_.OnEvent(event, watch);
     if (recovery_.watches()) {
-      recovery_.LookForResume(coordinator_.Journals(kHistoryEvents, Deadline::AfterSeconds(1)));
+      recovery_.LookForResume(coordinator_.Journals(kHistoryEvents));
     }
     return;
   }
@@ -236,10 +234,9 @@ cases::CaseFacts CaseRunner::Gather() {
                                 [this](const coordinator::Event& event) { Handle(event); });
   }
   // Told to end, there is no time for stacks.
-  const Deadline collect = Deadline::AfterSeconds(kCollectSeconds);
-  facts.evidence = terminated_ ? coordinator_.Glance(collect) : coordinator_.Collect(collect);
+  facts.evidence = terminated_ ? coordinator_.Glance() : coordinator_.Collect();
   facts.places = coordinator_.places();
-  facts.journals = coordinator_.Journals(kHistoryEvents, Deadline::AfterSeconds(kCollectSeconds));
+  facts.journals = coordinator_.Journals(kHistoryEvents);
   DrainEvents();
   facts.evidence = Judged(state_, options_.deadline_seconds, std::move(facts.evidence));
   for (const control::AgentInfo& agent : coordinator_.agents())
@@ -247,7 +244,7 @@ cases::CaseFacts CaseRunner::Gather() {
   if (recovery_.watches()) recovery_.LookForResume(facts.journals);
   facts.recoveries = recovery_.TakeRecoveries();
   facts.generation = state_.generation;
-  coordinator_.EndWorkers(Deadline::AfterSeconds(kEndSeconds));
+  coordinator_.EndWorkers();
   while (coordinator_.Next(Deadline::AfterNs(0)).kind != coordinator::EventKind::kTimeout) {
   }
   // Nobody can be started again.

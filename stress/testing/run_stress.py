@@ -68,3 +68,23 @@ def scenario(name, text):
     with open(path, "w", encoding="utf-8") as file:
         file.write(f'name = "{name}"\n{text}')
     return path
+
+
+def until_fired(launch, scenarios, deadline):
+    """The case of each of these scenarios, which have one case and one fault, once that has fired.
+
+    Who is silent for the deadline before the fault has waited for a processor: that proves nothing,
+    and the scenario is launched again with twice the deadline.
+    """
+    fired = {}
+    while left := [name for name in scenarios if name not in fired]:
+        outcome = launch(*(f"--scenario={name}" for name in left), "-T", str(deadline))
+        print(outcome.output)
+        assert len(outcome.cases) == len(left), outcome.output + outcome.errors
+        for name, case in zip(left, outcome.cases):
+            if case["faults_fired"] >= 1:
+                fired[name] = case
+            else:
+                assert not any(finding["certainty"] == "proved" for finding in case["findings"])
+        deadline *= 2
+    return fired

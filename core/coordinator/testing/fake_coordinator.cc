@@ -178,25 +178,25 @@ void FakeCoordinator::HearOfLosses() {
   }
 }
 
-std::vector<verdict::RankEvidence> FakeCoordinator::Glance(Deadline) {
+std::vector<verdict::RankEvidence> FakeCoordinator::Glance() {
   HearOfLosses();
   std::vector<verdict::RankEvidence> look = looks_.front();
   if (looks_.size() > 1) looks_.erase(looks_.begin());
   return look;
 }
 
-std::vector<verdict::RankEvidence> FakeCoordinator::Collect(Deadline deadline) {
+std::vector<verdict::RankEvidence> FakeCoordinator::Collect() {
   Note("collect");
-  return Glance(deadline);
+  return Glance();
 }
 
-std::vector<journal::Journal> FakeCoordinator::Journals(std::size_t, Deadline) {
+std::vector<journal::Journal> FakeCoordinator::Journals(std::size_t) {
   std::vector<journal::Journal> journals;
   for (const verdict::RankEvidence& rank : looks_.front()) journals.push_back(rank.journal);
   return journals;
 }
 
-std::vector<Event> FakeCoordinator::TakeData(Deadline) {
+std::vector<Event> FakeCoordinator::TakeData() {
   std::vector<Event> data;
   for (std::size_t i = next_; i < steps_.size(); ++i) {
     const ScriptStep::Kind kind = steps_[i].kind;
@@ -249,9 +249,9 @@ void FakeCoordinator::SendToPlugin(int rank, const std::string& order) {
   Note(fmt::format("plugin {} {}", rank, order));
 }
 
-void FakeCoordinator::EndWorkers(Deadline) { Note("end"); }
+void FakeCoordinator::EndWorkers() { Note("end"); }
 
-void FakeCoordinator::EndWorker(int rank, Deadline) { Note(fmt::format("end {}", rank)); }
+void FakeCoordinator::EndWorker(int rank) { Note(fmt::format("end {}", rank)); }
 
 bool FakeCoordinator::AwaitExits(Deadline deadline) {
   Note("await exits");

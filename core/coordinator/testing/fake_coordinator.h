@@ -89,17 +89,17 @@ class FakeCoordinator final : public Coordinator {
   void Send(int rank, const control::Message& message) override;
   void SendAll(const control::Message& message) override;
   Event Next(Deadline deadline) override;
-  std::vector<verdict::RankEvidence> Collect(Deadline deadline) override;
-  std::vector<verdict::RankEvidence> Glance(Deadline deadline) override;
+  std::vector<verdict::RankEvidence> Collect() override;
+  std::vector<verdict::RankEvidence> Glance() override;
   void Signal(int rank, int signal) override;
   void Inject(int rank, std::uint32_t fault, const control::AgentFault& order) override;
   void SendToPlugin(int rank, const std::string& order) override;
-  std::vector<journal::Journal> Journals(std::size_t most, Deadline deadline) override;
-  std::vector<journal::GpuSamples> ReadGpus(std::size_t, Deadline) override { return {}; }
+  std::vector<journal::Journal> Journals(std::size_t most) override;
+  std::vector<journal::GpuSamples> ReadGpus(std::size_t) override { return {}; }
   std::vector<journal::WorkerLog> TakeLogs() override { return {}; }
-  std::vector<Event> TakeData(Deadline deadline) override;
-  void EndWorkers(Deadline deadline) override;
-  void EndWorker(int rank, Deadline deadline) override;
+  std::vector<Event> TakeData() override;
+  void EndWorkers() override;
+  void EndWorker(int rank) override;
   Status StartWorker(int rank) override;
   bool AwaitExits(Deadline deadline) override;
   void Replicate(const std::string& record) override { Note("replicate " + record); }

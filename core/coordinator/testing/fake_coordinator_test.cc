@@ -47,9 +47,7 @@ TEST(FakeCoordinator, EachLookShowsWhatIsListedForIt) {
   FakeCoordinator coordinator(
       1, {Ranks({verdict::After49(0)}), Ranks({verdict::At50(0)}), Of(EventKind::kQuiet, 0)},
       NameOf);
-  const auto events = [&] {
-    return coordinator.Glance(Deadline::AfterNs(0)).at(0).journal.events.size();
-  };
+  const auto events = [&] { return coordinator.Glance().at(0).journal.events.size(); };
   EXPECT_EQ(events(), 0u);
   EXPECT_EQ(KindOf(coordinator, 1), EventKind::kQuiet);
   const std::size_t first = events();
@@ -60,7 +58,7 @@ TEST(FakeCoordinator, EachLookShowsWhatIsListedForIt) {
 TEST(FakeCoordinator, DataAndExitsAreTakenOutOfOrder) {
   FakeCoordinator coordinator(
       2, {Said(0, 1), Wrote(1, "bytes"), After(1), Exited(1, 0), Exited(0, 0)}, NameOf);
-  EXPECT_EQ(coordinator.TakeData(Deadline::AfterNs(0)).at(0).message.payload, "bytes");
+  EXPECT_EQ(coordinator.TakeData().at(0).message.payload, "bytes");
   EXPECT_EQ(coordinator.Next(Deadline::AfterNs(0)).message.type, 1u);
   EXPECT_FALSE(coordinator.AwaitExits(Deadline::AfterNs(0)));
   EXPECT_TRUE(coordinator.AwaitExits(Deadline::AfterSeconds(2)));

@@ -17,6 +17,7 @@ GROUPS = {
     "talk": [("talk", 2, 0, {}), ("talk", 4, 0, {}), ("large", 2, 0, {}), ("crashed", 2, 1, {})],
     "watch": [("stopped", 2, 0, {}), ("silent", 3, 0, {}), ("allocating", 1, 0, {}),
               ("stubborn", 2, 0, {})],
+    "late": [("agent_late", 3, 0, {"LOCKSTEP_LOST_SECONDS": "600"})],
     "kill": [("killed", 2, 0, {}), ("killed", 4, 0, {}), ("follower_killed", 3, 137, {}),
              ("coordinator_killed", 3, 137, {}),
              ("coordinator_stopped", 3, 1, {"LOCKSTEP_LOST_SECONDS": "2"}),

@@ -45,7 +45,7 @@ class ProbeConductor {
   int pid(int rank) const { return pids_[static_cast<std::size_t>(rank)]; }
   // Whole records, consecutive from 0; returns how many.
   std::size_t CheckData(int rank);
-  void End(double seconds = 10);
+  void End();
   static void Expect(bool condition, const std::string& what);
 
  private:

@@ -114,8 +114,8 @@ std::size_t ProbeConductor::CheckData(int rank) {
   return data.size() / kRecord;
 }
 
-void ProbeConductor::End(double seconds) {
-  coordinator_.EndWorkers(Deadline::AfterSeconds(seconds));
+void ProbeConductor::End() {
+  coordinator_.EndWorkers();
   while (true) {
     const Event event = Next(Deadline::AfterNs(0));
     if (event.kind == EventKind::kTimeout) return;

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <set>
+#include <thread>
 
 #include "core/coordinator/testing/probe.h"
 
@@ -18,7 +19,7 @@ using Kind = EventKind;
 void Expect(bool condition, const std::string& what) { ProbeConductor::Expect(condition, what); }
 
 verdict::RankEvidence EvidenceOf(ProbeConductor& c, int rank) {
-  return c.coordinator().Collect(Soon())[static_cast<std::size_t>(rank)];
+  return c.coordinator().Collect()[static_cast<std::size_t>(rank)];
 }
 
 // False also for what is dead and waits for init to reap it.
@@ -60,7 +61,7 @@ void TalkOnce(ProbeConductor& c, int lifetime) {
     const Event exited = c.Await(Kind::kExited, -1);
     Expect(exited.exit_code == 3 * exited.rank + lifetime, "the exit code");
   }
-  const std::vector<journal::Journal> journals = c.coordinator().Journals(100, Soon());
+  const std::vector<journal::Journal> journals = c.coordinator().Journals(100);
   for (const journal::Journal& journal : journals) {
     Expect(journal.events.size() == 101 && journal.events[99].kind == journal::EventKind::kExit &&
                journal.events[100].kind == journal::EventKind::kDeath,
@@ -94,7 +95,7 @@ int Killed(ProbeConductor& c) {
     c.ExpectQuiet(c.random().Uniform() * 0.1);
     kill(c.pid(victim), SIGKILL);
     Expect(c.Await(Kind::kSignalled, victim).signal == SIGKILL, "the signal");
-    const auto evidence = c.coordinator().Collect(Soon());
+    const auto evidence = c.coordinator().Collect();
     for (int rank = 0; rank < c.size(); ++rank) {
       const verdict::RankEvidence& e = evidence[static_cast<std::size_t>(rank)];
       Expect(e.rank == rank, "evidence is by rank");
@@ -155,7 +156,7 @@ int Silent(ProbeConductor& c) {
   c.Order(c.size() - 1, "sleep");
   c.Await(Kind::kOverdue, -1);
   c.Await(Kind::kOverdue, -1);
-  const auto all = c.coordinator().Collect(Soon());
+  const auto all = c.coordinator().Collect();
   const verdict::RankEvidence& waits = all.front();
   const verdict::RankEvidence& sleeps = all.back();
   fmt::print("{}\n{}\n", waits.system, sleeps.system);
@@ -194,7 +195,7 @@ int Crashed(ProbeConductor& c) {
   Expect(c.Await(Kind::kSignalled, c.size() - 1).signal == SIGABRT, "aborted");
   c.Order(0, "exit 9");
   Expect(c.Await(Kind::kExited, 0).exit_code == 9, "exit 9");
-  const auto evidence = c.coordinator().Collect(Soon());
+  const auto evidence = c.coordinator().Collect();
   Expect(
       evidence.front().state == verdict::ProcessState::kExited && evidence.front().exit_code == 9,
       "evidence of an exit");
@@ -204,6 +205,25 @@ int Crashed(ProbeConductor& c) {
   return 1;
 }
 
+// An agent that waits for a processor is late, not lost: its worker's evidence is awaited.
+int AgentLate(ProbeConductor& c) {
+  c.Start();
+  const int late = c.size() - 1;
+  const int agent = c.coordinator().agents()[static_cast<std::size_t>(late)].pid;
+  kill(agent, SIGSTOP);
+  std::thread other([agent] {
+    sleep(6);  // longer than a stack may take
+    kill(agent, SIGCONT);
+  });
+  const verdict::RankEvidence evidence = EvidenceOf(c, late);
+  other.join();
+  Expect(evidence.state == verdict::ProcessState::kRunning, "its worker runs: " + evidence.system);
+  for (const verdict::RankPlace& place : c.coordinator().places())
+    Expect(place.loss == verdict::Loss::kNone, "nobody is lost");
+  c.End();
+  return 0;
+}
+
 int FollowerKilled(ProbeConductor& c) {
   c.Start();
   c.OrderAll("stream 0");
@@ -211,7 +231,7 @@ int FollowerKilled(ProbeConductor& c) {
   const int victim = c.size() - 1;
   kill(c.coordinator().agents()[static_cast<std::size_t>(victim)].pid, SIGKILL);
   c.Await(Kind::kLost, victim);
-  const auto evidence = c.coordinator().Collect(Soon());
+  const auto evidence = c.coordinator().Collect();
   Expect(evidence[static_cast<std::size_t>(victim)].state == verdict::ProcessState::kLost,
          "is lost");
   Expect(evidence[0].state == verdict::ProcessState::kRunning, "rank 0 is not");
@@ -251,7 +271,7 @@ int Terminate(ProbeConductor& c) {
   for (std::set<int> told; told.size() < static_cast<std::size_t>(c.size());) {
     told.insert(c.AwaitAny({Kind::kTerminate, Kind::kLost}).rank);
   }
-  c.End(0.3);
+  c.End();
   for (int rank = 0; rank < c.size(); ++rank) {
     Expect(c.CheckData(rank) > 0, "data is kept");
   }
@@ -308,6 +328,7 @@ const std::map<std::string, ProbeScenario>& Scenarios() {
       {"allocating", {false, Allocating, 1}},
       {"stubborn", {false, Stubborn}},
       {"crashed", {false, Crashed}},
+      {"agent_late", {false, AgentLate}},
       {"follower_killed", {false, FollowerKilled}},
       {"coordinator_killed", {false, CoordinatorKilled}},
       {"coordinator_stopped", {false, CoordinatorStopped}},
