@@ -52,13 +52,21 @@ compute_us = 2000
 """
 
 
+def has_finding(path):
+    if not os.path.exists(path):
+        return False
+    with lockstep.open(path) as run:
+        return bool(run.findings)
+
+
 def result_file(trial):
-    """The survivors' file, or nothing yet. Half of a launch whose connections were reset
-    can't know that the other half is gone, so it writes a partial file."""
+    """The survivors' file, or nothing yet: a file without a finding is of the run so far. Half of a
+    launch whose connections were reset can't know that the other half is gone, so it writes a
+    partial file."""
     names = [trial["output"]]
     if trial["hosts"] == 2 and trial["host"] == 0:
         names.append(trial["output"].replace(".h5", f"-rank{trial['ranks']}-partial.h5"))
-    return next(filter(os.path.exists, names), None)
+    return next(filter(has_finding, names), None)
 
 
 # ---- inside: on the first host, which has mpirun and no ranks
@@ -222,7 +230,7 @@ def judge(trial, seen):
     if not seen["started"]:
         return "the program did not start", ""
     if seen["file_after_s"] is None:
-        return "no file", ""
+        return "no file with a finding", ""
     with lockstep.open(result_file(trial)) as run:
         # The launch's come first.
         finding = min(run.findings, key=lambda one: one.case, default=None)
