@@ -21,8 +21,8 @@ namespace lockstep::coordinator {
 namespace {
 
 constexpr double kConnectSeconds = 1;
-// A closed connection is noticed by all at once; silence by each in its turn.
-constexpr double kWelcomeSeconds = 3, kWelcomeAfterSilenceSeconds = 6;
+// Silence is noticed by each in its turn, and whoever has noticed a loss ends its worker first.
+constexpr double kLeastWelcomeSeconds = 6;
 constexpr double kGiveSeconds = 60;
 constexpr std::size_t kPieceBytes = std::size_t{8} << 20;
 
@@ -78,6 +78,11 @@ Deadline Failover::Within(double seconds) {
       seconds, static_cast<double>(std::max<std::int64_t>(hurried_->RemainingNs(), 0)) / 3e9));
 }
 
+// Its kernel took the connection: whether it lives, only silence beyond the bound tells.
+double Failover::WelcomeSeconds() const {
+  return std::max(kLeastWelcomeSeconds, roster_.lost_seconds);
+}
+
 verdict::Loss Failover::Try(const control::Contact& candidate,
                             std::optional<control::Channel>& channel) {
   bool refused = false;
@@ -89,8 +94,7 @@ verdict::Loss Failover::Try(const control::Contact& candidate,
                              : here    ? verdict::Loss::kClosed
                                        : verdict::Loss::kReset;
   if (!reached.ok()) return refused ? gone : verdict::Loss::kCutOff;
-  const double patience = IsSilence(loss_) ? kWelcomeAfterSilenceSeconds : kWelcomeSeconds;
-  const Deadline welcome = Within(patience);
+  const Deadline welcome = Within(WelcomeSeconds());
   Result<control::Channel> joined =
       control::rendezvous::Join({candidate.address, candidate.port, secret_},
                                 control::DescribeAgent(context_.rank), nullptr, welcome);
@@ -233,8 +237,8 @@ ExitCode Failover::Run(FailoverPart own,
       std::any_of(roster_.candidates.begin(), roster_.candidates.end(),
                   [&](const control::Contact& contact) { return contact.rank == context_.rank; });
   if (candidate && join_server_ != nullptr && Expected() > 0) {
-    const double patience = 1 + (IsSilence(loss_) ? kWelcomeAfterSilenceSeconds : kWelcomeSeconds);
-    requests = join_server_->GatherSome(signals_, Within(patience), Expected(), hurry_seconds_ / 3);
+    requests = join_server_->GatherSome(signals_, Within(1 + WelcomeSeconds()), Expected(),
+                                        hurry_seconds_ / 3);
   }
   const FailoverReport failover = Gather(std::move(own), requests);
   if (!on_failover) return ExitCode::kEnvironment;

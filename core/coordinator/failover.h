@@ -45,6 +45,7 @@ class Failover {
  private:
   // The first candidate before us that welcomes us. What is learned of the others is kept.
   std::optional<control::Channel> FindSuccessor();
+  double WelcomeSeconds() const;
   verdict::Loss Try(const control::Contact& candidate, std::optional<control::Channel>& channel);
   ExitCode Give(control::Channel& channel, const FailoverPart& own);
   FailoverReport Gather(FailoverPart own, std::vector<control::rendezvous::JoinRequest>& requests);

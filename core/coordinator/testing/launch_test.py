@@ -17,7 +17,7 @@ GROUPS = {
     "talk": [("talk", 2, 0, {}), ("talk", 4, 0, {}), ("large", 2, 0, {}), ("crashed", 2, 1, {})],
     "watch": [("stopped", 2, 0, {}), ("silent", 3, 0, {}), ("allocating", 1, 0, {}),
               ("stubborn", 2, 0, {})],
-    "late": [("agent_late", 3, 0, {"LOCKSTEP_LOST_SECONDS": "600"})],
+    "late": [("agent_late", 3, 0, {"LOCKSTEP_LOST_SECONDS": "600"}), ("successor_late", 3, 0, {})],
     "kill": [("killed", 2, 0, {}), ("killed", 4, 0, {}), ("follower_killed", 3, 137, {}),
              ("coordinator_killed", 3, 137, {}),
              ("coordinator_stopped", 3, 1, {"LOCKSTEP_LOST_SECONDS": "2"}),
@@ -98,13 +98,13 @@ def collect(process, scenario, value):
         sys.exit(f"{scenario} hangs; output: {process.communicate()[0]}")
 
 
-def start_agent(rank, ranks, seed, value):
+def start_agent(rank, ranks, value, *arguments):
     """As mpirun would. Agents take the time from its SIGTERM to its SIGKILL for theirs."""
     environment = dict(os.environ, LOCKSTEP_TEST_MARK=value, PMIX_NAMESPACE=value,
                        OMPI_COMM_WORLD_RANK=str(rank), OMPI_COMM_WORLD_LOCAL_RANK=str(rank),
                        OMPI_COMM_WORLD_SIZE=str(ranks), OMPI_COMM_WORLD_LOCAL_SIZE=str(ranks),
                        OMPI_MCA_odls_base_sigkill_timeout="60")
-    return subprocess.Popen([PROBE, "terminate", str(seed)], stdout=subprocess.PIPE,
+    return subprocess.Popen([PROBE, *arguments], stdout=subprocess.PIPE,
                             stderr=subprocess.STDOUT, text=True, env=environment)
 
 
@@ -112,7 +112,7 @@ def tell_to_end(ranks, number, seed):
     """Every agent hears the signal, in any order. An mpirun would kill those that save slowly."""
     chance = random.Random(seed)
     value = str(uuid.uuid4())
-    agents = [start_agent(rank, ranks, seed, value) for rank in range(ranks)]
+    agents = [start_agent(rank, ranks, value, "terminate", str(seed)) for rank in range(ranks)]
     outputs = ["".join(await_line(agents[0], "running"))] + [""] * (ranks - 1)
     time.sleep(chance.random() / 2)  # a moment that is drawn: any is right
     for agent in chance.sample(agents, ranks):
@@ -126,10 +126,29 @@ def tell_to_end(ranks, number, seed):
     await_none_left(value)
 
 
+def orphan_path(seed):
+    return os.path.join(os.environ.get("TEST_TMPDIR", "/tmp"), f"orphan-{os.getpid()}-{seed}")
+
+
+def successor_late(scenario, ranks, seed):
+    """The first candidate is stopped when the coordinator dies: it is waited for, not left out. An
+    mpirun would end them all before."""
+    value = str(uuid.uuid4())
+    orphan = orphan_path(seed)
+    agents = [start_agent(rank, ranks, value, scenario, str(seed), orphan) for rank in range(ranks)]
+    agents[0].wait()
+    time.sleep(5)
+    agents[1].send_signal(signal.SIGCONT)
+    for agent in agents:
+        print(collect(agent, scenario, value))
+    check_legacy(orphan, ranks)
+    await_none_left(value)
+
+
 def run(scenario, ranks, expected, variables, seed):
     value = str(uuid.uuid4())
     environment = dict(os.environ, LOCKSTEP_TEST_MARK=value, **variables)
-    orphan = os.path.join(os.environ.get("TEST_TMPDIR", "/tmp"), f"orphan-{os.getpid()}-{seed}")
+    orphan = orphan_path(seed)
     words = command(scenario, ranks, seed, orphan, variables.get("MANY_FILES"))
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                env=environment)
@@ -152,6 +171,8 @@ def main():
         for index, (scenario, ranks, expected, variables) in enumerate(GROUPS[group]):
             if scenario == "terminate":
                 tell_to_end(ranks, expected, seed + index)
+            elif scenario == "successor_late":
+                successor_late(scenario, ranks, seed + index)
             else:
                 run(scenario, ranks, expected, variables, seed + index)
 

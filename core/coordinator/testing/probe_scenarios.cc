@@ -248,6 +248,15 @@ int CoordinatorKilled(ProbeConductor& c) {
   return 0;
 }
 
+// The successor is stopped meanwhile, and goes on later.
+int SuccessorLate(ProbeConductor& c) {
+  c.Start();
+  c.OrderAll("stream 0");
+  c.ExpectQuiet(0.3);
+  kill(c.coordinator().agents()[1].pid, SIGSTOP);
+  return kill(getpid(), SIGKILL);
+}
+
 // The others take it for lost, and the launcher ends it.
 int CoordinatorStopped(ProbeConductor& c) {
   c.Start();
@@ -331,6 +340,7 @@ const std::map<std::string, ProbeScenario>& Scenarios() {
       {"agent_late", {false, AgentLate}},
       {"follower_killed", {false, FollowerKilled}},
       {"coordinator_killed", {false, CoordinatorKilled}},
+      {"successor_late", {false, SuccessorLate}},
       {"coordinator_stopped", {false, CoordinatorStopped}},
       {"terminate", {false, Terminate}},
       {"mpi", {true, Mpi}},
