@@ -121,6 +121,14 @@ class BadInputTest(unittest.TestCase):
         self.assertIn(launch.code, [2, 4], launch.err)
         self.assertEqual(len(our_lines(launch)), 1, launch.err)
 
+    def test_file_size_limit(self):
+        """Memory that is shared is a file to the kernel, and its signal would end us in silence."""
+        launch = Launch("bash", ["-c", 'ulimit -f 300; exec "$@"', "limited", BENCH,
+                                 "--backend=gloo", "-b", "8", "-e", "8", "-n", "5"]).finish()
+        lines = our_lines(launch)
+        self.assertEqual((launch.code, len(lines)), (4, 1), launch.err)
+        self.assertIn("raise the file size limit (ulimit -f)", lines[0])
+
     def test_show(self):
         folder = os.environ["TEST_TMPDIR"]
         text = os.path.join(folder, "text.h5")

@@ -106,6 +106,22 @@ class CellTest(unittest.TestCase):
         self.check([same], "unknown", "unknown 1.01-1.01x", "a.h5: damaged", ["a.h5: damaged"])
         self.check([], "unknown", "unknown", "(of 0 cases)")
 
+    def test_a_launch_without_a_result_is_not_ok(self):
+        end = {"exit": 0, "seconds": 1.0, "said": "it said nothing"}
+        self.assertEqual(("ok", ""), of_cells.cell_of(end, "run.h5"))
+        self.assertEqual(("unknown", "it wrote no result; it said nothing"),
+                         of_cells.cell_of(end, None))
+
+    def test_a_program_that_answers_something_else(self):
+        def ask(script):
+            return of_cells.ask(["sh", "-c", script], ("cases",), codes=(0, 3))
+        self.assertEqual(({"cases": [1]}, ""), ask('echo \'{"cases": [1], "more": 2}\'; exit 3'))
+        self.assertEqual((None, "no (exit code 4)"), ask("echo no >&2; echo so >&2; exit 4"))
+        for said in ("", "[]", "1", "{", '{"case": []}', "\\377"):
+            answer, why = ask("printf '%s'" % said)
+            self.assertIsNone(answer)
+            self.assertRegex(why, r"^it answered .*; do its version and this one differ\?$")
+
     def test_the_example_can_be_decided(self):
         with open("scripts/examples/matrix.toml", encoding="utf-8") as file:
             example = of_cells.Matrix("matrix.toml", tomllib.loads(file.read()))

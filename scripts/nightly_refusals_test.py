@@ -118,6 +118,26 @@ class NotInstalled(Folder):
         self.check('launcher = "mpirun-none -x"\n' + LATENCY % 1, os.getcwd(),
                    "mpirun-none: not found; install it")
 
+    def test_what_ends_well_and_writes_nothing_is_no_answer(self):
+        folder = os.path.join(self.folder, "mute")
+        os.makedirs(folder)
+        for name in ("launcher", "stress", "fuzz", "bench_allreduce"):
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                file.write("#!/bin/sh\nexit 0\n")
+            os.chmod(os.path.join(folder, name), 0o755)
+        path = self.plan('backends = ["gloo"]\nlauncher = "%s/launcher"\n' % folder + "".join(
+            '[[step]]\nname = "%s"\nkind = "%s"\nseconds = 1\n%s' % (kind, kind, more)
+            for kind, more in (("bench", 'program = "bench_allreduce"\n'), ("stress", ""),
+                               ("simulation", ""), ("fuzz", ""), ("soak", ""))))
+        done = subprocess.run(
+            ["scripts/nightly", path, "--output-folder=" + self.output, "--programs=" + folder,
+             "--format=json"], capture_output=True, text=True, check=False)
+        answer = json.loads(done.stdout)
+        self.assertEqual((3, "INCONCLUSIVE"), (done.returncode, answer["verdict"]))
+        for name in ("bench.gloo.0", "stress.gloo.0", "simulation.0", "fuzz.0", "soak.gloo.0"):
+            self.assertIn(name + ": it wrote no result; it said nothing (exit code 0)",
+                          answer["reasons"])
+
     def test_what_is_not_required_is_a_note(self):
         text = 'backends = ["gloo"]\n' + LATENCY % 1 + "".join(
             '[[step]]\nname = "%s"\nkind = "%s"\nseconds = 2\nrequired = false\n' % (kind, kind)

@@ -100,6 +100,22 @@ std::string Conclude(const coordinator::FailoverReport& failover) {
   return text;
 }
 
+TEST(SummaryLine, ACaseThatWasBegunHasSamples) {
+  results::store::Run run = measure::NewRun("bench", ThreeRanks());
+  run.verdict = verdict::Verdict::kUnknown;
+  for (const std::int64_t iterations : {4, 1, 0}) {
+    results::store::CaseRecord& record = run.cases.emplace_back();
+    record.summary.iterations = iterations;
+    record.judgement.verdict =
+        iterations == 4 ? verdict::Verdict::kPass : verdict::Verdict::kUnknown;
+  }
+  EXPECT_EQ(measure::SummaryLine(run, ThreeRanks()),
+            "1 of 3 cases measured and 1 in part before the run was ended; run it again");
+  run.cases.erase(run.cases.begin() + 1);
+  EXPECT_EQ(measure::SummaryLine(run, ThreeRanks()),
+            "1 of 2 cases measured before the run was ended; run it again");
+}
+
 TEST(Failover, TheCoordinatorsAgentIsGone) {
   EXPECT_EQ(Conclude(FailoverReportOf({Gone(0), In(1, 1), In(1, 2)},
                                       {"", Rows(0, 4) + Rows(1, 2), Rows(0, 4) + Rows(1, 1)})),

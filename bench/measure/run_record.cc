@@ -226,7 +226,12 @@ std::string SummaryLine(const results::store::Run& run, const plan::Plan& plan) 
   const bool too_short = std::any_of(run.cases.begin(), run.cases.end(), [](const auto& record) {
     return record.summary.iterations == 0 && record.summary.stopped_by == "time_budget";
   });
-  return fmt::format("{} of {} cases measured before the {}", measured, run.cases.size(),
+  // Of a case that was not done there are samples, and a row with its median.
+  const auto begun = std::ranges::count_if(run.cases, [](const auto& record) {
+    return record.judgement.verdict != verdict::Verdict::kPass && record.summary.iterations > 0;
+  });
+  return fmt::format("{} of {} cases measured{} before the {}", measured, run.cases.size(),
+                     begun > 0 ? fmt::format(" and {} in part", begun) : "",
                      too_short ? "time budget was spent; give more time with --time-budget"
                                : "run was ended; run it again");
 }

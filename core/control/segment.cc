@@ -62,10 +62,12 @@ Result<std::unique_ptr<Segment>> Segment::Create(std::size_t journal_capacity,
   if (!fd.valid() || ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0 ||
       fallocate(fd.get(), 0, 0, static_cast<off_t>(bytes)) != 0 ||
       fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+    // The file size limit counts for files in memory, too.
+    const char* const remedy =
+        errno == EFBIG ? "raise the file size limit (ulimit -f)" : "free memory or raise the limit";
     return EnvironmentError(
-        fmt::format("cannot make {} bytes of memory shared by agent and "
-                    "worker: {}; free memory or raise the limit",
-                    bytes, std::strerror(errno)));
+        fmt::format("cannot make {} bytes of memory shared by agent and worker: {}; {}", bytes,
+                    std::strerror(errno), remedy));
   }
   LOCKSTEP_ASSIGN_OR_RETURN(std::byte* const memory, MapShared(fd.get(), bytes));
   std::unique_ptr<Segment> segment(new Segment(std::move(fd), memory, bytes));

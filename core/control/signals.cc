@@ -15,7 +15,7 @@ namespace {
 sigset_t BlockAgentSignals(const sigset_t& ours) {
   sigset_t inherited;
   LOCKSTEP_CHECK(pthread_sigmask(SIG_BLOCK, &ours, &inherited) == 0, std::strerror(errno));
-  signal(SIGPIPE, SIG_IGN);
+  for (const int number : {SIGPIPE, SIGXFSZ}) signal(number, SIG_IGN);
   // If it was inherited as ignored, the kernel would reap our children itself.
   signal(SIGCHLD, SIG_DFL);
   return inherited;

@@ -10,8 +10,8 @@ namespace lockstep::control {
 
 // Blocks SIGCHLD, SIGTERM, SIGINT, SIGHUP and SIGCONT for the rest of the process's life (an agent
 // that has finished must not be ended by a late SIGTERM before its exit code is out). Ignores
-// SIGPIPE, and so do the workers, which inherit that, as every Python program does: a library that
-// writes to a rank that is gone gets an error.
+// SIGPIPE and SIGXFSZ, and so do the workers, which inherit that, as every Python program does: who
+// writes to a rank that is gone, or beyond the file size limit, gets an error that can be told.
 class Signals {
  public:
   Signals();

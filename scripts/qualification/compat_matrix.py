@@ -118,12 +118,10 @@ class Sweep:
         words = [self.programs["lockstep"], "doctor", "--format=json"]
         if configuration.nccl_library:
             words.append("--nccl-library=" + configuration.nccl_library)
-        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              timeout=60, env=dict(os.environ, **configuration.environment),
-                              check=False)
-        if done.returncode not in (0, 1):
-            return {}, [], done.stderr.strip()
-        answer = json.loads(done.stdout)
+        answer, why = cells.ask(words, ("facts", "ailments"), codes=(0, 1),
+                                environment=dict(os.environ, **configuration.environment))
+        if answer is None:
+            return {}, [], why
         facts, versions = answer["facts"], {}
         if configuration.nccl_library:
             for name, fact in VERSION_FACTS:
@@ -268,7 +266,7 @@ def main(arguments):
                         json.dumps(answer, indent=1) + "\n")
     except (PlanError, JournalError) as error:
         launches.fail("compat_matrix", 2, error)
-    except OSError as error:
+    except (OSError, subprocess.TimeoutExpired) as error:
         launches.fail("compat_matrix", 4, error)
     if options.format == "json":
         print(json.dumps(answer, indent=1))

@@ -15,6 +15,7 @@ _KEYS = {"name", "profile", "step", "skip", "ranks", "budget", "deadline", "base
 _CONFIGURATION_KEYS = {"name", "backend", "launcher", "environment", "nccl_library"}
 _PLAN_KEYS = ("profile", "skip", "ranks", "deadline", "step")
 # The worst of a cell's launches decides.
+ANSWER_SECONDS = 600  # only to end what hangs
 ORDER = ("ok", "slower", "ambiguous", "unknown", "missing", "fail", "crash", "hang", "wrong")
 _OF_OUTCOME = {"corrupt": "wrong", "hung": "hang", "stopped": "hang", "crashed": "crash",
                "killed": "crash", "failed": "fail"}
@@ -87,7 +88,7 @@ def cell_of(end, path):
     if end["exit"] is None:
         return "hang", "was not over after %.0f s" % end["seconds"]
     if end["exit"] == 0:
-        return "ok", ""
+        return ("ok", "") if path is not None else ("unknown", "it wrote no result; " + end["said"])
     if end["exit"] == 4:
         return "missing", end["said"]
     if end["exit"] == 1 and path is not None:  # without a file it is the launcher's
@@ -125,13 +126,28 @@ def compare(lockstep, min_effect, base, candidate):
     """(word, why, times or None): is a program slower with this configuration than with base?"""
     words = [lockstep, "compare", *base, "--", *candidate, "--across=backend", "--format=json",
              "--min-effect=" + min_effect]
-    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          timeout=600, check=False)
-    if done.returncode not in (0, 3, 5):
-        said = (done.stderr.strip().splitlines() or ["nothing"])[0]
-        return "unknown", "lockstep compare: %s" % said[:300], None
-    answer = json.loads(done.stdout)
+    answer, why = ask(words, ("cases", "not_read"), codes=(0, 3, 5))
+    if answer is None:
+        return "unknown", "lockstep compare: %s" % why, None
     return judge_cases(answer["cases"], answer["not_read"])
+
+
+def ask(words, keys, codes, environment=None):
+    """(answer, "") of a program that prints a JSON object with these keys, or (None, why not)."""
+    try:
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, errors="replace",
+                              timeout=ANSWER_SECONDS, env=environment, check=False)
+    except subprocess.TimeoutExpired:
+        return None, "no answer within %d s" % ANSWER_SECONDS
+    if done.returncode not in codes:
+        said = (done.stderr.strip().splitlines() or ["it said nothing"])[0]
+        return None, "%s (exit code %d)" % (said[:300], done.returncode)
+    try:
+        answer = json.loads(done.stdout)
+        return {key: answer[key] for key in keys}, ""
+    except (ValueError, LookupError, TypeError):
+        return None, "it answered %.100r; do its version and this one differ?" % done.stdout
 
 
 def _times(cases):

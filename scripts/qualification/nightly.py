@@ -19,6 +19,7 @@ import fcntl
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 
@@ -212,7 +213,7 @@ def main(arguments):
         answer = nightly.run()
     except (PlanError, JournalError) as error:
         fail(options, 2, error)
-    except OSError as error:
+    except (OSError, subprocess.TimeoutExpired) as error:
         fail(options, 4, error)
     except Stopped:
         fail(options, 3, "stopped; the same command goes on")

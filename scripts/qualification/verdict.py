@@ -32,12 +32,10 @@ def _hosts(environment):
 
 
 def answer_of(end):
-    """"ok", "failed" or "none", of an `end` in the state. Without a result file a 1 is the
-    launcher's: it started nothing. Random programs write none."""
-    if end["exit"] == 0:
-        return "ok"
-    told = end.get("file") or end["kind"] == "fuzz"
-    return "failed" if end["exit"] == 1 and told else "none"
+    """"ok", "failed" or "none", of an `end` in the state. Without a result file the exit code is
+    the launcher's: it started nothing. Random programs write none, but say their trials."""
+    told = end.get("file") or (end["kind"] == "fuzz" and (end["exit"] or "trials" in end["said"]))
+    return {0: "ok", 1: "failed"}.get(end["exit"], "none") if told else "none"
 
 
 def reason_for(launch, end):
@@ -45,7 +43,8 @@ def reason_for(launch, end):
         return "%s: not run: %s" % (launch, end["missing"])
     if end["exit"] is None:
         return "%s: was not over after %.0f s" % (launch, end["seconds"])
-    return "%s: %s (exit code %s)" % (launch, end["said"], end["exit"])
+    wrote = "" if end["exit"] or end.get("file") else "it wrote no result; "
+    return "%s: %s%s (exit code %s)" % (launch, wrote, end["said"], end["exit"])
 
 
 class Quarantine:

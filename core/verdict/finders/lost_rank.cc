@@ -55,8 +55,8 @@ std::string RemedyOf(Cause cause, const RankView& first) {
         rank);
   }
   return fmt::format(
-      "Read rank {}'s standard error just before the end; nothing of Lockstep's exits a worker in "
-      "this place, so look for exit() in the library, its plugins or a preloaded object.",
+      "Read rank {}'s standard error just before the end. Look for exit() in the program, the "
+      "library, its plugins or a preloaded object.",
       rank);
 }
 

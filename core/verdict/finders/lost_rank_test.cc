@@ -20,6 +20,8 @@ TEST(RankExited, InsideACollectiveIsProvedAtOnce) {
   ASSERT_EQ(judgement.findings.size(), 1u);
   const Finding& finding = judgement.findings[0];
   EXPECT_EQ(finding.cause, Cause::kRankExited);
+  // A scenario's own step may end a rank, and watched programs are not ours.
+  EXPECT_THAT(finding.remedy, HasSubstr("Look for exit() in the program, the library"));
   EXPECT_TRUE(finding.proved);
   EXPECT_THAT(finding.culprits, ElementsAre(1));
   EXPECT_THAT(finding.message,
