@@ -70,7 +70,10 @@ struct Taken {
 // From one member to another of a communicator, by their ranks in it.
 struct Channel {
   std::deque<Message> sent;  // and not received
-  std::deque<Taken> taken;   // received, while the sender's history is not read so far
+  // Received, in the order in which the receives were posted, while the sender's history is not
+  // read so far, or a receive of any source may have taken the message instead.
+  std::deque<Taken> taken;
+  bool unsettled = false;  // more than the newest half may find its other half
 };
 using ChannelKey = std::tuple<std::uint64_t, int, int>;
 
