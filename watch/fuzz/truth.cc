@@ -206,7 +206,9 @@ class Findings {
     for (const int source : program_.comms[receive.action.comm]) {
       const bool over =
           stuck.contains(source) || library_.finished(source) || library_.died(source);
-      if (receive.action.peer == kAny && source != receive.rank && !over) return false;
+      const bool meant =
+          receive.action.peer == kAny ? source != receive.rank : source == receive.action.peer;
+      if (meant && !over) return false;
     }
     return true;
   }
