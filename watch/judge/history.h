@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -73,7 +74,6 @@ struct Channel {
   // Received, in the order in which the receives were posted, while the sender's history is not
   // read so far, or a receive of any source may have taken the message instead.
   std::deque<Taken> taken;
-  bool unsettled = false;  // more than the newest half may find its other half
 };
 using ChannelKey = std::tuple<std::uint64_t, int, int>;
 
@@ -102,6 +102,7 @@ struct Rank {
   std::map<std::uint16_t, std::vector<Event>> parts;
   std::map<std::uint32_t, Request> requests;
   std::map<std::uint64_t, std::uint32_t> posted;  // active receives of these, by order
+  std::set<ChannelKey> unsettled;  // to it, where more than the newest half may find its other one
   std::map<std::uint32_t, Event> objects;
   std::map<std::uint16_t, bool> threads;
   bool begun = false;

@@ -245,6 +245,10 @@ void Judge::Done(int rank, const Event& event) {
       Received(rank, request.event, request.order, source, tag, blocked);
     }
   }
+  if (request.event.peer == events::kAnySource) {
+    // What later receives took may be certain now.
+    for (const ChannelKey& key : std::set(mine.unsettled)) Settle(key, request.event.tag);
+  }
   request.active = false;
   request.order = 0;
   if (!request.persistent) mine.requests.erase(found);

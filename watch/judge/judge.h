@@ -89,7 +89,9 @@ class Judge {
                 bool blocked);
   struct Receipt;
   std::vector<Receipt> ReceiptsOf(const ChannelKey& key, const Channel& channel) const;
-  void Settle(const ChannelKey& key, Channel& channel, int tag);
+  // Pairs what certainly belongs together, after something of this tag happened.
+  void Settle(const ChannelKey& key, int tag);
+  void SettleInOrder(const ChannelKey& key, Channel& channel);
   void SettleTag(Channel& channel, int tag);
   void PairOf(Channel& channel, std::deque<Message>::iterator sent,
               std::deque<Taken>::iterator taken);

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "watch/judge/judge.h"
 
@@ -32,7 +34,7 @@ std::uint64_t Judge::Send(int rank, const Event& event) {
   const std::uint64_t number = ++history_.last_message;
   channel.sent.push_back(
       {number, event, rank, history_.communicators[event.comm].passed[Index(me)]});
-  Settle(key, channel, event.tag);
+  Settle(key, event.tag);
   return number;
 }
 
@@ -48,11 +50,7 @@ void Judge::Received(int rank, const Event& receive, std::uint64_t order, int so
   const auto after = std::find_if(channel.taken.rbegin(), channel.taken.rend(),
                                   [&](const Taken& each) { return each.order <= order; });
   channel.taken.insert(after.base(), taken);
-  // What this one took is no longer open on the other channels either.
-  for (int from = wild ? 0 : source; from <= (wild ? comm.size - 1 : source); ++from) {
-    const auto found = history_.channels.find({receive.comm, from, me});
-    if (found != history_.channels.end()) Settle(found->first, found->second, tag);
-  }
+  Settle({receive.comm, source, me}, tag);
 }
 
 // All receives of this channel, in the order in which they were posted.
@@ -72,15 +70,22 @@ std::vector<Judge::Receipt> Judge::ReceiptsOf(const ChannelKey& key, const Chann
   return receipts;
 }
 
-// Pairs what certainly belongs together. A receive of any source that waits may have taken what
-// fits it: then nothing after it is certain before its rank is told.
-void Judge::Settle(const ChannelKey& key, Channel& channel, int tag) {
+void Judge::Settle(const ChannelKey& key, int tag) {
+  Channel& channel = history_.channels.at(key);
   if (channel.taken.empty() || channel.sent.empty()) return;
-  const auto& posted = history_.ranks[Index(channel.taken.front().rank)].posted;
-  const bool waits = !posted.empty() && posted.begin()->first < channel.taken.back().order;
-  if (!waits && !channel.unsettled) return SettleTag(channel, tag);
+  const Rank& receiver = history_.ranks[Index(channel.taken.front().rank)];
+  const bool waits =
+      !receiver.posted.empty() && receiver.posted.begin()->first < channel.taken.back().order;
+  if (waits || receiver.unsettled.contains(key)) return SettleInOrder(key, channel);
+  SettleTag(channel, tag);
+}
+
+// A receive of any source that waits may have taken the first message that fits it. Then nothing
+// is certain of this tag before its rank is told.
+void Judge::SettleInOrder(const ChannelKey& key, Channel& channel) {
   std::vector<const Message*> left;
   for (const Message& message : channel.sent) left.push_back(&message);
+  std::set<int> open;                                          // tags
   std::vector<std::pair<std::uint64_t, std::uint64_t>> pairs;  // number, order
   for (const Receipt& receipt : ReceiptsOf(key, channel)) {
     const auto first = std::find_if(left.begin(), left.end(), [&](const Message* each) {
@@ -88,10 +93,14 @@ void Judge::Settle(const ChannelKey& key, Channel& channel, int tag) {
                            : FitsTag(*receipt.waiting, each->sent);
     });
     if (first == left.end()) continue;
-    if (receipt.waiting && receipt.waiting->peer == events::kAnySource) break;
+    const int tag = (*first)->sent.tag;
+    if (open.contains(tag) && receipt.waiting && receipt.waiting->tag == events::kAnyTag) break;
+    if (receipt.waiting && receipt.waiting->peer == events::kAnySource) open.insert(tag);
+    if (open.contains(tag)) continue;
     if (receipt.taken) pairs.emplace_back((*first)->number, receipt.order);
     left.erase(first);
   }
+  std::set<ChannelKey>& unsettled = history_.ranks[Index(channel.taken.front().rank)].unsettled;
   for (const auto& [number, order] : pairs) {
     PairOf(
         channel,
@@ -100,7 +109,11 @@ void Judge::Settle(const ChannelKey& key, Channel& channel, int tag) {
         std::find_if(channel.taken.begin(), channel.taken.end(),
                      [&, wanted = order](const Taken& each) { return each.order == wanted; }));
   }
-  channel.unsettled = !channel.sent.empty() && !channel.taken.empty();
+  if (channel.sent.empty() || channel.taken.empty()) {
+    unsettled.erase(key);
+  } else {
+    unsettled.insert(key);
+  }
 }
 
 // No receive before these waits: each takes the first message of its tag.

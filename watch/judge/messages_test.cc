@@ -180,6 +180,22 @@ TEST(Messages, AWildcardThatWaitsLeavesOpenWhatLaterReceivesTook) {
   EXPECT_THAT(history.Causes(), IsEmpty());
 }
 
+TEST(Messages, AWildcardThatWaitsLeavesOpenWhatItMayHaveTakenAndNoMore) {
+  for (const int tag : {101, 5}) {
+    LiteralHistory history(3);
+    history.Posts(0, Literal::Receives(Call::kIrecv, 11, events::kAnySource, tag), 1);
+    history.Call_(1, Literal::Sends(Call::kSend, 1, 0, 101));
+    Event too_long = Literal::Sends(Call::kSend, 2, 0, 5);
+    too_long.count = 2;
+    history.Call_(1, too_long);
+    history.Got(0, Literal::Receives(Call::kRecv, 12, 1, 5), 1, 5);
+    EXPECT_EQ(history.Causes().size(), tag == 101 ? 1u : 0u);
+    history.Call_(2, Literal::Sends(Call::kSend, 3, 0, tag));
+    history.Waits(0, 13, 1, 2, tag);  // a message of rank 2
+    EXPECT_EQ(history.Causes().size(), tag == 101 ? 0u : 1u);
+  }
+}
+
 TEST(Messages, ARequestThatNobodyAwaitsReceivedItsMessage) {
   LiteralHistory history(2);
   history.Posts(1, Literal::Receives(Call::kIrecv, 2, 0), 1);
