@@ -247,7 +247,7 @@ void Judge::Done(int rank, const Event& event) {
   }
   if (request.event.peer == events::kAnySource) {
     // What later receives took may be certain now.
-    for (const ChannelKey& key : std::set(mine.unsettled)) Settle(key, request.event.tag);
+    for (const ChannelKey& key : std::set(mine.unsettled)) Settle(key, history_.channels.at(key));
   }
   request.active = false;
   request.order = 0;

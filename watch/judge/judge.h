@@ -14,6 +14,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "watch/judge/finding.h"
@@ -89,10 +90,10 @@ class Judge {
                 bool blocked);
   struct Receipt;
   std::vector<Receipt> ReceiptsOf(const ChannelKey& key, const Channel& channel) const;
-  // Pairs what certainly belongs together, after something of this tag happened.
-  void Settle(const ChannelKey& key, int tag);
-  void SettleInOrder(const ChannelKey& key, Channel& channel);
-  void SettleTag(Channel& channel, int tag);
+  bool IsOpen(const ChannelKey& key, const Taken& taken) const;
+  using Halves = std::pair<std::uint64_t, std::uint64_t>;
+  std::vector<Halves> PairsOf(const ChannelKey& key, const Channel& channel) const;
+  void Settle(const ChannelKey& key, Channel& channel);
   void PairOf(Channel& channel, std::deque<Message>::iterator sent,
               std::deque<Taken>::iterator taken);
   void Pair(const Message& message, const Taken& taken);

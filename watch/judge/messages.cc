@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 #include <vector>
@@ -34,8 +35,15 @@ std::uint64_t Judge::Send(int rank, const Event& event) {
   const std::uint64_t number = ++history_.last_message;
   channel.sent.push_back(
       {number, event, rank, history_.communicators[event.comm].passed[Index(me)]});
-  Settle(key, event.tag);
-  return number;
+  const auto taken = std::find_if(channel.taken.begin(), channel.taken.end(),
+                                  [&](const Taken& each) { return each.tag == event.tag; });
+  if (taken == channel.taken.end()) return number;
+  if (IsOpen(key, *taken)) {
+    Settle(key, channel);
+    return number;
+  }
+  PairOf(channel, std::prev(channel.sent.end()), taken);
+  return 0;
 }
 
 void Judge::Received(int rank, const Event& receive, std::uint64_t order, int source, int tag,
@@ -46,11 +54,36 @@ void Judge::Received(int rank, const Event& receive, std::uint64_t order, int so
   const bool wild = receive.peer == events::kAnySource;
   if (wild) CheckRace(rank, receive, source);
   const Taken taken{tag, receive, rank, blocked, comm.called[Index(me)], order};
-  Channel& channel = history_.channels[{receive.comm, source, me}];
+  const ChannelKey key = {receive.comm, source, me};
+  Channel& channel = history_.channels[key];
+  const bool open = IsOpen(key, taken);
+  const auto sent = std::find_if(channel.sent.begin(), channel.sent.end(),
+                                 [&](const Message& each) { return each.sent.tag == tag; });
+  if (!open && sent != channel.sent.end()) {
+    Pair(*sent, taken);
+    channel.sent.erase(sent);
+    return;
+  }
   const auto after = std::find_if(channel.taken.rbegin(), channel.taken.rend(),
                                   [&](const Taken& each) { return each.order <= order; });
   channel.taken.insert(after.base(), taken);
-  Settle({receive.comm, source, me}, tag);
+  if (open) Settle(key, channel);
+}
+
+// Whether a receive that waits may have taken what this one seems to have taken. Else the first
+// receive of a tag took the first message of this tag.
+bool Judge::IsOpen(const ChannelKey& key, const Taken& taken) const {
+  const Rank& receiver = history_.ranks[Index(taken.rank)];
+  if (receiver.unsettled.contains(key)) return true;
+  const auto& [comm, from, to] = key;
+  for (const auto& [order, number] : receiver.posted) {
+    if (order >= taken.order) break;
+    const Event& receive = receiver.requests.at(number).event;
+    const bool here = receive.peer == from || receive.peer == events::kAnySource;
+    const bool fits = receive.tag == taken.tag || receive.tag == events::kAnyTag;
+    if (receive.comm == comm && here && fits) return true;
+  }
+  return false;
 }
 
 // All receives of this channel, in the order in which they were posted.
@@ -70,23 +103,14 @@ std::vector<Judge::Receipt> Judge::ReceiptsOf(const ChannelKey& key, const Chann
   return receipts;
 }
 
-void Judge::Settle(const ChannelKey& key, int tag) {
-  Channel& channel = history_.channels.at(key);
-  if (channel.taken.empty() || channel.sent.empty()) return;
-  const Rank& receiver = history_.ranks[Index(channel.taken.front().rank)];
-  const bool waits =
-      !receiver.posted.empty() && receiver.posted.begin()->first < channel.taken.back().order;
-  if (waits || receiver.unsettled.contains(key)) return SettleInOrder(key, channel);
-  SettleTag(channel, tag);
-}
-
-// A receive of any source that waits may have taken the first message that fits it. Then nothing
-// is certain of this tag before its rank is told.
-void Judge::SettleInOrder(const ChannelKey& key, Channel& channel) {
+// Numbers of messages and orders of their receives, as far as they certainly belong together. A
+// receive of any source that waits may have taken the first message that fits it. Then nothing is
+// certain of this tag before its rank is told.
+std::vector<Judge::Halves> Judge::PairsOf(const ChannelKey& key, const Channel& channel) const {
   std::vector<const Message*> left;
   for (const Message& message : channel.sent) left.push_back(&message);
-  std::set<int> open;                                          // tags
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> pairs;  // number, order
+  std::set<int> open;  // tags
+  std::vector<Halves> pairs;
   for (const Receipt& receipt : ReceiptsOf(key, channel)) {
     const auto first = std::find_if(left.begin(), left.end(), [&](const Message* each) {
       return receipt.taken ? receipt.taken->tag == each->sent.tag
@@ -100,6 +124,12 @@ void Judge::SettleInOrder(const ChannelKey& key, Channel& channel) {
     if (receipt.taken) pairs.emplace_back((*first)->number, receipt.order);
     left.erase(first);
   }
+  return pairs;
+}
+
+void Judge::Settle(const ChannelKey& key, Channel& channel) {
+  if (channel.taken.empty() || channel.sent.empty()) return;
+  const auto pairs = PairsOf(key, channel);
   std::set<ChannelKey>& unsettled = history_.ranks[Index(channel.taken.front().rank)].unsettled;
   for (const auto& [number, order] : pairs) {
     PairOf(
@@ -113,18 +143,6 @@ void Judge::SettleInOrder(const ChannelKey& key, Channel& channel) {
     unsettled.erase(key);
   } else {
     unsettled.insert(key);
-  }
-}
-
-// No receive before these waits: each takes the first message of its tag.
-void Judge::SettleTag(Channel& channel, int tag) {
-  for (;;) {
-    const auto sent = std::find_if(channel.sent.begin(), channel.sent.end(),
-                                   [&](const Message& each) { return each.sent.tag == tag; });
-    const auto taken = std::find_if(channel.taken.begin(), channel.taken.end(),
-                                    [&](const Taken& each) { return each.tag == tag; });
-    if (sent == channel.sent.end() || taken == channel.taken.end()) return;
-    PairOf(channel, sent, taken);
   }
 }
 
