@@ -102,6 +102,35 @@ TEST(WatchFuzz, AProgramWithoutAnErrorNeverHangsAndIsNeverNews) {
   }
 }
 
+// Rank 0 waits in vain for rank 1, and for a message that rank 2 may still send when its test of
+// another one ends.
+TEST(WatchFuzz, NoMessageIsNearThatMayStillCome) {
+  Program program;
+  program.ranks = 3;
+  program.comms = {{0, 1, 2}, {0, 1, 2}};
+  for (const int number : {0, 1}) {
+    Step& step = program.steps.emplace_back();
+    step.number = static_cast<std::uint64_t>(number);
+    step.from = {2};
+    step.tag = number;
+    step.send = Call::kIsend;
+    step.receive = Call::kIrecv;
+  }
+  program.completions = 8;
+  program.error = Error::kWrongPeer;
+  program.other = 1;
+  int polled = 0;
+  for (program.seed = 0; program.seed < 3000; ++program.seed) {
+    const std::vector<Action> actions = ActionsOf(program, 2);
+    const bool polls = actions[1].call == Call::kTest || actions[1].call == Call::kTestall;
+    if (!polls || ActionsOf(program, 0)[2].requests.size() != 2) continue;
+    const Assessment assessment = Assess(program);
+    EXPECT_EQ(assessment.wrong, "") << Describe(program);
+    polled += assessment.hangs ? 1 : 0;
+  }
+  EXPECT_GT(polled, 0);
+}
+
 TEST(WatchFuzz, ASmallerProgramKeepsWhatMatters) {
   Program program = DrawProgram(1);
   for (std::uint64_t seed = 1;

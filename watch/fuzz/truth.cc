@@ -162,10 +162,29 @@ class Findings {
     if (finding.cause == Cause::kCommunicatorMismatch) near = near || CollectivesDiffer(finding);
     if (!deadlock) return near ? "" : "untrue: no message is there";
     if (near && !library_.HidesMatches()) return "missed: a message came with another tag";
+    if (IsTooMany(finding, stuck)) return "innocent: nobody of them waits for one of its ranks";
     const int first = finding.culprits.front();
     if (!stuck.contains(first)) return {};
     const Action& action = *library_.ActionAt(first);
     return Says(finding, action.line) ? "" : fmt::format("place: rank {} waits elsewhere", first);
+  }
+
+  // Of ranks that wait for each other, each is waited for; of others, one waits for one that is
+  // over.
+  bool IsTooMany(const Finding& finding, const std::set<int>& stuck) const {
+    std::set<int> needed;
+    const auto blocked = library_.FindBlocked();
+    bool circle = true;
+    for (const int rank : finding.culprits) {
+      circle = circle && stuck.contains(rank);
+      if (!stuck.contains(rank)) continue;
+      for (const RankNeed& need : blocked.at(rank).needs) {
+        needed.insert(need.any_of.begin(), need.any_of.end());
+      }
+    }
+    if (!circle) return finding.culprits.size() > 2;
+    return !std::all_of(finding.culprits.begin(), finding.culprits.end(),
+                        [&](int rank) { return needed.contains(rank); });
   }
 
   // Two of its ranks wait in the same collective on two communicators.
@@ -187,7 +206,9 @@ class Findings {
     for (const int source : program_.comms[receive.action.comm]) {
       const bool over =
           stuck.contains(source) || library_.finished(source) || library_.died(source);
-      if (receive.action.peer == kAny && source != receive.rank && !over) return false;
+      const bool meant =
+          receive.action.peer == kAny ? source != receive.rank : source == receive.action.peer;
+      if (meant && !over) return false;
     }
     return true;
   }

@@ -33,6 +33,13 @@ bool AnyChannel(const History& history, int rank, const Event& receive, See see)
 }  // namespace
 
 Claims::Claims(const History& history) : history_(history) {
+  for (const auto& [key, channel] : history.channels) {
+    for (const auto& taken : channel.taken) {
+      for (const Message& message : channel.sent) {
+        if (message.sent.tag == taken.tag) wanted_.insert(message.number);
+      }
+    }
+  }
   for (int rank = 0; rank < history.size; ++rank) {
     std::vector<std::pair<std::uint64_t, const Event*>> receives;
     const Rank& mine = history.ranks[static_cast<std::size_t>(rank)];

@@ -41,6 +41,18 @@ TEST(Collectives, AnotherKind) {
                                               "where rank 0 calls MPI_Bcast at line 3"));
 }
 
+TEST(Collectives, BehindCallsThatDifferNobodyIsStuck) {
+  LiteralHistory history(3);
+  Event broadcast = LiteralHistory::Asks(Call::kBcast, 2);
+  broadcast.peer = 2;
+  for (const int rank : {1, 2}) history.Posts(rank, LiteralHistory::Asks(Call::kIbarrier, 1), 1);
+  history.Open(1, broadcast);
+  history.Open(0, LiteralHistory::Asks(Call::kBarrier, 1));
+  history.Call_(2, broadcast);
+  history.Open(2, LiteralHistory::Receives(Call::kRecv, 3, 1));
+  EXPECT_TRUE(history.Stuck().empty());  // rank 1 has its data
+}
+
 TEST(Collectives, ABlockingOneDoesNotMatchAPostedOne) {
   LiteralHistory history(2);
   history.Open(0, Collective(Call::kBarrier, 3));

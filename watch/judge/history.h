@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -70,7 +71,9 @@ struct Taken {
 // From one member to another of a communicator, by their ranks in it.
 struct Channel {
   std::deque<Message> sent;  // and not received
-  std::deque<Taken> taken;   // received, while the sender's history is not read so far
+  // Received, in the order in which the receives were posted, while the sender's history is not
+  // read so far, or a receive of any source may have taken the message instead.
+  std::deque<Taken> taken;
 };
 using ChannelKey = std::tuple<std::uint64_t, int, int>;
 
@@ -99,6 +102,7 @@ struct Rank {
   std::map<std::uint16_t, std::vector<Event>> parts;
   std::map<std::uint32_t, Request> requests;
   std::map<std::uint64_t, std::uint32_t> posted;  // active receives of these, by order
+  std::set<ChannelKey> unsettled;  // to it, where more than the newest half may find its other one
   std::map<std::uint32_t, Event> objects;
   std::map<std::uint16_t, bool> threads;
   bool begun = false;

@@ -216,22 +216,27 @@ void Judge::Start(int rank, std::uint32_t number) {
   }
 }
 
-void Judge::Done(int rank, const Event& event) {
+// A receive without a request got its message.
+void Judge::Got(int rank, const Event& event) {
   Rank& mine = history_.ranks[Index(rank)];
   const auto open = mine.open.find(event.thread);
   const bool known = (event.flags & (events::kNoMessage | events::kCancelled)) == 0;
-  if (event.request == 0) {
-    if (open != mine.open.end() && known && event.peer >= 0) {
-      const bool blocked = FactsOf(event.call).call_class != Class::kTest;
-      Received(rank, open->second.event, open->second.order, event.peer, event.tag, blocked);
-      open->second.order = 0;
-    }
-    return;
-  }
+  if (open == mine.open.end() || !known || event.peer < 0) return;
+  const bool blocked = FactsOf(event.call).call_class != Class::kTest;
+  if (open->second.order == 0) open->second.order = ++history_.last_order;
+  Received(rank, open->second.event, open->second.order, event.peer, event.tag, blocked);
+  open->second.order = 0;
+}
+
+void Judge::Done(int rank, const Event& event) {
+  if (event.request == 0) return Got(rank, event);
+  Rank& mine = history_.ranks[Index(rank)];
+  const bool known = (event.flags & (events::kNoMessage | events::kCancelled)) == 0;
   const auto found = mine.requests.find(event.request);
   if (found == mine.requests.end()) return;
   Request& request = found->second;
   request.waited = true;
+  mine.posted.erase(request.order);
   if (request.active && request.order != 0 && (event.flags & events::kCancelled) == 0) {
     const int source = known ? event.peer : request.event.peer;
     const int tag = known && event.tag >= 0 ? event.tag : request.event.tag;
@@ -240,7 +245,10 @@ void Judge::Done(int rank, const Event& event) {
       Received(rank, request.event, request.order, source, tag, blocked);
     }
   }
-  mine.posted.erase(request.order);
+  if (request.event.peer == events::kAnySource) {
+    // What later receives took may be certain now.
+    for (const ChannelKey& key : std::set(mine.unsettled)) Settle(key, history_.channels.at(key));
+  }
   request.active = false;
   request.order = 0;
   if (!request.persistent) mine.requests.erase(found);

@@ -9,10 +9,12 @@
 #define LOCKSTEP_WATCH_JUDGE_JUDGE_H_
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "watch/judge/finding.h"
@@ -60,6 +62,7 @@ class Judge {
   void Follow(int rank, OpenCall& open);
   void Leave(int rank, const Event& event);
   void Done(int rank, const Event& event);
+  void Got(int rank, const Event& event);
   void MadeObject(int rank, const Event& event);
   void Start(int rank, std::uint32_t request);
   void Release(int rank, std::uint32_t request, Call call);
@@ -85,8 +88,14 @@ class Judge {
   std::uint64_t Send(int rank, const Event& event);
   void Received(int rank, const Event& receive, std::uint64_t order, int source, int tag,
                 bool blocked);
-  std::vector<const Event*> StillWaiting(const ChannelKey& key, std::uint64_t order,
-                                         std::vector<const Message*>* left) const;
+  struct Receipt;
+  std::vector<Receipt> ReceiptsOf(const ChannelKey& key, const Channel& channel) const;
+  bool IsOpen(const ChannelKey& key, const Taken& taken) const;
+  using Halves = std::pair<std::uint64_t, std::uint64_t>;
+  std::vector<Halves> PairsOf(const ChannelKey& key, const Channel& channel) const;
+  void Settle(const ChannelKey& key, Channel& channel);
+  void PairOf(Channel& channel, std::deque<Message>::iterator sent,
+              std::deque<Taken>::iterator taken);
   void Pair(const Message& message, const Taken& taken);
   void CheckRace(int rank, const Event& receive, int source);
   std::string Describe(int rank, const Event* subject) const;

@@ -1,10 +1,13 @@
 // Which receive took which message, and whether the two fit. Between two ranks, each receive takes
 // the first message that fits and that no receive before it takes. The events of either rank may be
-// read first.
+// read first. What is not certain yet is left open.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "watch/judge/judge.h"
 
@@ -17,92 +20,137 @@ bool FitsTag(const Event& receive, const Event& sent) {
 
 }  // namespace
 
-// Receives of `to` before the one of this `order` that still wait for a message of `from`, less
-// those that the messages which are there will serve. Takes these messages out of `left`.
-std::vector<const Event*> Judge::StillWaiting(const ChannelKey& key, std::uint64_t order,
-                                              std::vector<const Message*>* left) const {
-  const auto& [comm, from, to] = key;
-  std::vector<const Event*> waiting;
-  const int world = history_.WorldRank(comm, to);
-  if (world < 0) return waiting;
-  const Rank& receiver = history_.ranks[Index(world)];
-  for (const auto& [earlier, number] : receiver.posted) {
-    if (earlier >= order) break;
-    const Event& receive = receiver.requests.at(number).event;
-    // Of one that takes any source nobody knows yet what it took.
-    if (receive.comm != comm || receive.peer != from) continue;
-    const auto served = std::find_if(left->begin(), left->end(), [&](const Message* each) {
-      return FitsTag(receive, each->sent);
-    });
-    if (served == left->end()) {
-      waiting.push_back(&receive);
-    } else {
-      left->erase(served);
-    }
-  }
-  return waiting;
-}
+// A receive between two ranks: one that is over (its tag is known), or one that waits.
+struct Judge::Receipt {
+  std::uint64_t order = 0;
+  const Taken* taken = nullptr;
+  const Event* waiting = nullptr;
+};
 
 std::uint64_t Judge::Send(int rank, const Event& event) {
   const int me = history_.RankIn(rank, event.comm);
   if (me < 0 || event.peer < 0 || history_.communicators[event.comm].inter) return 0;
   const ChannelKey key = {event.comm, me, event.peer};
   Channel& channel = history_.channels[key];
-  Message message{++history_.last_message, event, rank,
-                  history_.communicators[event.comm].passed[Index(me)]};
-  auto taken = channel.taken.end();
-  for (auto each = channel.taken.begin(); each != channel.taken.end(); ++each) {
-    if (each->tag != event.tag) continue;
-    if (taken == channel.taken.end() || each->order < taken->order) taken = each;
+  const std::uint64_t number = ++history_.last_message;
+  channel.sent.push_back(
+      {number, event, rank, history_.communicators[event.comm].passed[Index(me)]});
+  const auto taken = std::find_if(channel.taken.begin(), channel.taken.end(),
+                                  [&](const Taken& each) { return each.tag == event.tag; });
+  if (taken == channel.taken.end()) return number;
+  if (IsOpen(key, *taken)) {
+    Settle(key, channel);
+    return number;
   }
-  if (taken != channel.taken.end()) {
-    std::vector<const Message*> left;
-    for (const Message& each : channel.sent) left.push_back(&each);
-    const std::vector<const Event*> waiting = StillWaiting(key, taken->order, &left);
-    const bool other = std::any_of(waiting.begin(), waiting.end(),
-                                   [&](const Event* receive) { return FitsTag(*receive, event); });
-    if (other) taken = channel.taken.end();
-  }
-  if (taken == channel.taken.end()) {
-    channel.sent.push_back(message);
-    return message.number;
-  }
-  Pair(message, *taken);
-  channel.taken.erase(taken);
+  PairOf(channel, std::prev(channel.sent.end()), taken);
   return 0;
 }
 
 void Judge::Received(int rank, const Event& receive, std::uint64_t order, int source, int tag,
                      bool blocked) {
   const int me = history_.RankIn(rank, receive.comm);
-  if (me < 0 || history_.communicators[receive.comm].inter) return;
-  if (receive.peer == events::kAnySource) CheckRace(rank, receive, source);
-  const Taken taken{
-      tag, receive, rank, blocked, history_.communicators[receive.comm].called[Index(me)], order};
+  Communicator& comm = history_.communicators[receive.comm];
+  if (me < 0 || comm.inter) return;
+  const bool wild = receive.peer == events::kAnySource;
+  if (wild) CheckRace(rank, receive, source);
+  const Taken taken{tag, receive, rank, blocked, comm.called[Index(me)], order};
   const ChannelKey key = {receive.comm, source, me};
   Channel& channel = history_.channels[key];
-  const auto& posted = history_.ranks[Index(rank)].posted;
-  std::uint64_t number = 0;
-  if (posted.empty() || posted.begin()->first >= order) {  // as a rule
-    const auto sent = std::find_if(channel.sent.begin(), channel.sent.end(),
-                                   [&](const Message& each) { return each.sent.tag == tag; });
-    if (sent != channel.sent.end()) number = sent->number;
-  } else {
-    std::vector<const Message*> left;
-    for (const Message& each : channel.sent) left.push_back(&each);
-    StillWaiting(key, order, &left);
-    const auto sent = std::find_if(left.begin(), left.end(),
-                                   [&](const Message* each) { return each->sent.tag == tag; });
-    if (sent != left.end()) number = (*sent)->number;
-  }
+  const bool open = IsOpen(key, taken);
   const auto sent = std::find_if(channel.sent.begin(), channel.sent.end(),
-                                 [&](const Message& each) { return each.number == number; });
-  if (sent == channel.sent.end()) {
-    channel.taken.push_back(taken);
+                                 [&](const Message& each) { return each.sent.tag == tag; });
+  if (!open && sent != channel.sent.end()) {
+    Pair(*sent, taken);
+    channel.sent.erase(sent);
     return;
   }
-  Pair(*sent, taken);
+  const auto after = std::find_if(channel.taken.rbegin(), channel.taken.rend(),
+                                  [&](const Taken& each) { return each.order <= order; });
+  channel.taken.insert(after.base(), taken);
+  if (open) Settle(key, channel);
+}
+
+// Whether a receive that waits may have taken what this one seems to have taken. Else the first
+// receive of a tag took the first message of this tag.
+bool Judge::IsOpen(const ChannelKey& key, const Taken& taken) const {
+  const Rank& receiver = history_.ranks[Index(taken.rank)];
+  if (receiver.unsettled.contains(key)) return true;
+  const auto& [comm, from, to] = key;
+  for (const auto& [order, number] : receiver.posted) {
+    if (order >= taken.order) break;
+    const Event& receive = receiver.requests.at(number).event;
+    const bool here = receive.peer == from || receive.peer == events::kAnySource;
+    const bool fits = receive.tag == taken.tag || receive.tag == events::kAnyTag;
+    if (receive.comm == comm && here && fits) return true;
+  }
+  return false;
+}
+
+// All receives of this channel, in the order in which they were posted.
+std::vector<Judge::Receipt> Judge::ReceiptsOf(const ChannelKey& key, const Channel& channel) const {
+  const auto& [comm, from, to] = key;
+  std::vector<Receipt> receipts;
+  for (const Taken& taken : channel.taken) receipts.push_back({taken.order, &taken, nullptr});
+  const Rank& receiver = history_.ranks[Index(channel.taken.front().rank)];
+  for (const auto& [order, number] : receiver.posted) {
+    if (order > channel.taken.back().order) break;
+    const Event& receive = receiver.requests.at(number).event;
+    const bool here = receive.peer == from || receive.peer == events::kAnySource;
+    if (receive.comm == comm && here) receipts.push_back({order, nullptr, &receive});
+  }
+  std::sort(receipts.begin(), receipts.end(),
+            [](const Receipt& a, const Receipt& b) { return a.order < b.order; });
+  return receipts;
+}
+
+// Numbers of messages and orders of their receives, as far as they certainly belong together. A
+// receive of any source that waits may have taken the first message that fits it. Then nothing is
+// certain of this tag before its rank is told.
+std::vector<Judge::Halves> Judge::PairsOf(const ChannelKey& key, const Channel& channel) const {
+  std::vector<const Message*> left;
+  for (const Message& message : channel.sent) left.push_back(&message);
+  std::set<int> open;  // tags
+  std::vector<Halves> pairs;
+  for (const Receipt& receipt : ReceiptsOf(key, channel)) {
+    const auto first = std::find_if(left.begin(), left.end(), [&](const Message* each) {
+      return receipt.taken ? receipt.taken->tag == each->sent.tag
+                           : FitsTag(*receipt.waiting, each->sent);
+    });
+    if (first == left.end()) continue;
+    const int tag = (*first)->sent.tag;
+    if (open.contains(tag) && receipt.waiting && receipt.waiting->tag == events::kAnyTag) break;
+    if (receipt.waiting && receipt.waiting->peer == events::kAnySource) open.insert(tag);
+    if (open.contains(tag)) continue;
+    if (receipt.taken) pairs.emplace_back((*first)->number, receipt.order);
+    left.erase(first);
+  }
+  return pairs;
+}
+
+void Judge::Settle(const ChannelKey& key, Channel& channel) {
+  if (channel.taken.empty() || channel.sent.empty()) return;
+  const auto pairs = PairsOf(key, channel);
+  std::set<ChannelKey>& unsettled = history_.ranks[Index(channel.taken.front().rank)].unsettled;
+  for (const auto& [number, order] : pairs) {
+    PairOf(
+        channel,
+        std::find_if(channel.sent.begin(), channel.sent.end(),
+                     [&, wanted = number](const Message& each) { return each.number == wanted; }),
+        std::find_if(channel.taken.begin(), channel.taken.end(),
+                     [&, wanted = order](const Taken& each) { return each.order == wanted; }));
+  }
+  if (channel.sent.empty() || channel.taken.empty()) {
+    unsettled.erase(key);
+  } else {
+    unsettled.insert(key);
+  }
+}
+
+void Judge::PairOf(Channel& channel, std::deque<Message>::iterator sent,
+                   std::deque<Taken>::iterator taken) {
+  Pair(*sent, *taken);
   channel.sent.erase(sent);
+  channel.taken.erase(taken);
 }
 
 void Judge::Pair(const Message& message, const Taken& taken) {

@@ -162,6 +162,40 @@ TEST(Messages, AReceivePostedEarlierTookTheFirstOne) {
   }
 }
 
+// Until it is known what the first receive took, nobody knows what those after it took.
+TEST(Messages, AWildcardThatWaitsLeavesOpenWhatLaterReceivesTook) {
+  LiteralHistory history(2);
+  history.Posts(0, Literal::Receives(Call::kIrecv, 11, events::kAnySource, 101), 1);
+  history.Posts(0, Literal::Receives(Call::kIrecv, 12, 1, events::kAnyTag), 2);
+  history.Posts(0, Literal::Receives(Call::kIrecv, 13, 1, 104), 3);
+  history.Got(0, Literal::Receives(Call::kRecv, 14, 1, 1), 1, 1);
+  history.Waits(0, 15, 3, 1, 104);
+  history.Call_(1, Literal::Sends(Call::kSend, 1, 0, 101));
+  history.Call_(1, Literal::Sends(Call::kSend, 2, 0, 1));
+  history.Waits(0, 16, 1, 1, 101);
+  history.Call_(1, Literal::Sends(Call::kSend, 3, 0, 104));
+  history.Call_(1, Literal::Sends(Call::kSend, 4, 0, 1));
+  history.Waits(0, 17, 2, 1, 1);
+  FinalizeAll(history, 2);
+  EXPECT_THAT(history.Causes(), IsEmpty());
+}
+
+TEST(Messages, AWildcardThatWaitsLeavesOpenWhatItMayHaveTakenAndNoMore) {
+  for (const int tag : {101, 5}) {
+    LiteralHistory history(3);
+    history.Posts(0, Literal::Receives(Call::kIrecv, 11, events::kAnySource, tag), 1);
+    history.Call_(1, Literal::Sends(Call::kSend, 1, 0, 101));
+    Event too_long = Literal::Sends(Call::kSend, 2, 0, 5);
+    too_long.count = 2;
+    history.Call_(1, too_long);
+    history.Got(0, Literal::Receives(Call::kRecv, 12, 1, 5), 1, 5);
+    EXPECT_EQ(history.Causes().size(), tag == 101 ? 1u : 0u);
+    history.Call_(2, Literal::Sends(Call::kSend, 3, 0, tag));
+    history.Waits(0, 13, 1, 2, tag);  // a message of rank 2
+    EXPECT_EQ(history.Causes().size(), tag == 101 ? 0u : 1u);
+  }
+}
+
 TEST(Messages, ARequestThatNobodyAwaitsReceivedItsMessage) {
   LiteralHistory history(2);
   history.Posts(1, Literal::Receives(Call::kIrecv, 2, 0), 1);

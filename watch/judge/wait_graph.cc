@@ -106,6 +106,9 @@ std::vector<Need> Graph::NeedsOfCollective(int rank, const Event& event,
   if (found == history_.communicators.end()) return {};
   const Communicator& comm = found->second;
   if (comm.enqueued) return {};
+  // Behind calls that differ, nobody is counted any more.
+  const bool counted = events::OrderOf(event) != 0 || position <= comm.broken_at + 1;
+  if (comm.broken && !counted) return {};
   const Position* const there = PositionOf(comm, position);
   if (there == nullptr) return {};
   const int me = history_.RankIn(rank, event.comm);
