@@ -3,6 +3,9 @@
 Most of a compilation is the headers and templates that the sources of a room share. One unit takes
 a third to a fifth of the processor time. So names in anonymous namespaces are unique in a target.
 `--config=separate` compiles each source by itself, which proves that it includes what it needs.
+
+What most of them include of others is precompiled (pch.bzl), except where a target has flags of
+its own. `--config=separate` does without it.
 """
 
 def _translation_unit(ctx):
@@ -47,8 +50,26 @@ def _unit(name, sources):
         "//conditions:default": [":%s_unit" % name],
     })
 
-def cc_library(name, srcs = [], copts = [], textual_hdrs = [], **kwargs):
+def _precompiled(srcs, copts, deps):
+    """The flags and the dependency that give `srcs` a precompiled header."""
+    if type(srcs) == "list" and (not srcs or [name for name in srcs if name.endswith(".c")]):
+        return [], []
+    if copts or type(deps) == "select":
+        return [], []
+    tests = [name for name in deps if name.startswith("//third_party:gtest")]
+    header = "test" if tests else "common"
+    label = "//scripts/bazel:" + header
+    flags = ["-include", "$(GENDIR)/scripts/bazel/%s.h" % header, "-Winvalid-pch"]
+    return [
+        select({"//scripts/bazel:separately": [], "//conditions:default": chosen})
+        for chosen in (flags, [label])
+    ]
+
+def cc_library(name, srcs = [], copts = [], deps = [], textual_hdrs = [], **kwargs):
     kwargs["linkstatic"] = True  # nothing is linked to a shared object of it, so none is made
+    flags, precompiled = _precompiled(srcs, copts, deps)
+    copts = copts + flags
+    deps = deps + precompiled
     sources = _sources(srcs)
     if len(sources) < 2:
         native.cc_library(
@@ -56,6 +77,7 @@ def cc_library(name, srcs = [], copts = [], textual_hdrs = [], **kwargs):
             srcs = srcs,
             copts = copts,
             textual_hdrs = textual_hdrs,
+            deps = deps,
             **kwargs
         )
         return
@@ -64,10 +86,14 @@ def cc_library(name, srcs = [], copts = [], textual_hdrs = [], **kwargs):
         srcs = _headers_and_libraries(srcs) + _unit(name, sources),
         copts = copts + _COPTS,
         textual_hdrs = textual_hdrs + sources,
+        deps = deps,
         **kwargs
     )
 
 def _program(rule, name, srcs, copts, deps, testonly, **kwargs):
+    flags, precompiled = _precompiled(srcs, copts, deps)
+    copts = copts + flags
+    deps = deps + precompiled
     sources = _sources(srcs)
     if len(sources) < 2:
         rule(
