@@ -2,6 +2,7 @@
 // properties, such as printable lines, are tested on changed runs.
 #include "results/report/report.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -255,10 +256,11 @@ TEST(Table, AnInterruptedRunSaysSoOnce) {
 TEST(Table, TheCommonBeginningOfLongNamesIsPrintedOnce) {
   auto run = PassingRun();
   run.cases.resize(2);
+  const std::string folder(60, 'x');
   for (store::CaseRecord& record : run.cases)
-    record.name = std::string(60, 'x') + "/" + record.name;
+    record.name = fmt::format("{}/{}", folder, record.name);
   const auto lines = Lines(FormatTable(run));
-  EXPECT_EQ(lines[3], "All names begin with " + std::string(60, 'x') + "/all_reduce/");
+  EXPECT_EQ(lines[3], fmt::format("All names begin with {}/all_reduce/", folder));
   EXPECT_THAT(lines[6], StartsWith("8B "));
   EXPECT_THAT(lines[7], StartsWith("64MiB "));
 }
