@@ -59,6 +59,7 @@ class AgentsCoordinator final : public Coordinator {
   std::vector<verdict::RankEvidence> Glance() override {
     return evidence_.Collect(/*system=*/false);
   }
+  double SecondsAwake() const override { return members_.SecondsAwake(); }
   void Signal(int rank, int signal) override { workers_.Signal(rank, signal); }
   void Inject(int rank, std::uint32_t fault, const control::AgentFault& order) override {
     members_.Order(rank, control::FaultOrder{fault, order});

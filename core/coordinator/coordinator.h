@@ -122,6 +122,9 @@ class Coordinator {
   virtual std::vector<verdict::RankEvidence> Collect() = 0;
   // The same without what the operating system says: takes a millisecond and disturbs no worker.
   virtual std::vector<verdict::RankEvidence> Glance() = 0;
+  // Since an agent was late for a Glance by half a second, or this process for what it waited for:
+  // whoever waits for one of them is silent because of that. Infinity: never.
+  virtual double SecondsAwake() const = 0;
   // Sends a signal to a rank's worker process, if it runs: a fault from outside.
   virtual void Signal(int rank, int signal) = 0;
   // Has a rank's agent do something to its worker; what comes of it, and its end, are events

@@ -56,8 +56,10 @@ void EvidenceCollector::OnLog(const std::string& payload) {
 
 std::vector<verdict::RankEvidence> EvidenceCollector::Collect(bool system) {
   const std::uint64_t request = members_.NewRequest();
+  const std::int64_t asked_ns = MonotonicNs();
   members_.OrderAll(control::CollectOrder{request, kStackNs, system});
   members_.AwaitAnswers(request);
+  if (!system) members_.NoteWait(MonotonicNs() - asked_ns);
   std::vector<verdict::RankEvidence> all;
   for (int rank = 0; rank < members_.size(); ++rank) {
     verdict::RankEvidence evidence;

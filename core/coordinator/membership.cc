@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <utility>
 
 #include "core/control/machine.h"
@@ -18,6 +19,7 @@ namespace {
 
 constexpr double kHurrySeconds = 0.3;
 constexpr double kDismissSeconds = 2;
+constexpr std::int64_t kLateNs = 500'000'000;
 
 }  // namespace
 
@@ -153,7 +155,12 @@ void Membership::PollOnce(Deadline deadline) {
   }
   const int most_ms = std::min(deadline.RemainingMs(), heartbeats_->wake_ms());
   const int wake_ms = agent_.wake_ms();
-  poll(items.data(), items.size(), wake_ms < 0 ? most_ms : std::min(wake_ms, most_ms));
+  const int longest_ms = wake_ms < 0 ? most_ms : std::min(wake_ms, most_ms);
+  const std::int64_t began_ns = MonotonicNs();
+  if (polled_ns_ != 0) NoteWait(began_ns - polled_ns_);
+  poll(items.data(), items.size(), longest_ms);
+  polled_ns_ = MonotonicNs();
+  NoteWait(polled_ns_ - began_ns - std::int64_t{longest_ms} * 1'000'000);
   const control::Signals::Arrived arrived = signals_.Take();
   if (arrived.end != 0) {
     terminating_ = true;
@@ -195,6 +202,15 @@ void Membership::AwaitAnswers(std::uint64_t request, std::optional<int> only) {
   };
   // Each is lost before, or answers; a bound of the wait all the same.
   Await(Deadline::AfterSeconds(3 * heartbeats_->lost_seconds()), answered);
+}
+
+void Membership::NoteWait(std::int64_t ns) {
+  if (ns > kLateNs) late_ns_ = MonotonicNs();
+}
+
+double Membership::SecondsAwake() const {
+  if (!late_ns_) return std::numeric_limits<double>::infinity();
+  return static_cast<double>(MonotonicNs() - *late_ns_) * 1e-9;
 }
 
 void Membership::Suspect(int rank) {

@@ -89,6 +89,9 @@ class Membership {
   void AwaitAnswers(std::uint64_t request, std::optional<int> only = {});
 
   void PollOnce(Deadline deadline);
+  // For what takes a millisecond as a rule.
+  void NoteWait(std::int64_t ns);
+  double SecondsAwake() const;  // Coordinator's
   // It did not answer a question before the end, nor heartbeats before that.
   void Suspect(int rank);
   void LoseSilent(int rank);
@@ -134,6 +137,8 @@ class Membership {
   std::vector<int> candidates_;  // for our place, ascending
   std::uint64_t request_ = 0;
   bool terminating_ = false;
+  std::int64_t polled_ns_ = 0;                // when the newest poll was over; 0: none was
+  std::optional<std::int64_t> late_ns_ = {};  // when somebody was late
 };
 
 }  // namespace lockstep::coordinator

@@ -101,6 +101,12 @@ void CaseRunner::OnOverdue() {
     if (rank.state != verdict::ProcessState::kRunning || rank.idle) continue;
     if (rank.seconds_silent < options_.deadline_seconds) return;
   }
+  // They meet through agents, whose relays are links: silence counts while those are awake.
+  const double awake = coordinator_.SecondsAwake();
+  if (awake < options_.deadline_seconds) {
+    state_.look_again_at = Deadline::AfterSeconds(options_.deadline_seconds - awake);
+    return;
+  }
   // Nor is anyone silent whose bytes still move. A glance tells of them only if links are watched.
   const bool told =
       std::any_of(evidence.begin(), evidence.end(),

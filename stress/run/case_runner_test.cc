@@ -211,6 +211,23 @@ TEST(CaseRunner, AllAreSilentForTooLong) {
       "rank_busy of 1, suspected\n");
 }
 
+// Ranks meet through agents, and links lead through their relays.
+TEST(CaseRunner, NobodyIsSilentWhoWaitsForALateAgent) {
+  EXPECT_EQ(
+      Conduct({}, {coordinator::Ranks({verdict::At50(0).Silent(6), verdict::At50(1).Silent(6)}),
+                   coordinator::After(6), coordinator::Late(), Overdue(0), BothDone(), Finished(0),
+                   Finished(1), coordinator::Exited(0, 0), coordinator::Exited(1, 0)}),
+      "pass: finished,finished\n");
+}
+
+TEST(CaseRunner, SilenceCountsFromWhenAgentsWereAwake) {
+  EXPECT_EQ(
+      Conduct({}, {coordinator::Ranks({verdict::At50(0).Silent(6), verdict::After49(1).Silent(6)}),
+                   coordinator::After(6), coordinator::Late(), Overdue(0)}),
+      "fail: hung,hung after 11.001 s\n"
+      "rank_busy of 1, suspected\n");
+}
+
 TEST(CaseRunner, NobodyIsSilentWhoseBytesMove) {
   EXPECT_EQ(Conduct({}, {coordinator::After(6),
                          coordinator::Ranks({Received(verdict::At50(0).Silent(6), 10),

@@ -52,6 +52,12 @@ ScriptStep Refused(Status status) {
   return step;
 }
 
+ScriptStep Late() {
+  ScriptStep step;
+  step.kind = ScriptStep::Kind::kLate;
+  return step;
+}
+
 ScriptStep Exited(int rank, int code) {
   ScriptStep step = EventOf(EventKind::kExited, rank);
   step.event.exit_code = code;
@@ -144,6 +150,7 @@ ScriptStep* FakeCoordinator::Reach(Deadline deadline) {
     if (step.kind == ScriptStep::Kind::kRefused) break;
     if (step.kind == ScriptStep::Kind::kWhen && !WasCommanded(step.command)) break;
     if (step.kind == ScriptStep::Kind::kRanks) Show(step.ranks);
+    if (step.kind == ScriptStep::Kind::kLate) late_ns_ = now_ns_;
     if (step.kind == ScriptStep::Kind::kAfter) {
       if (!std::exchange(waits_, true)) until_ = Deadline::AfterSeconds(step.seconds);
       if (until_.RemainingNs() > deadline.RemainingNs()) break;

@@ -25,6 +25,7 @@ struct ScriptStep {
     kAfter,    // what follows comes so much later
     kWhen,     // what follows waits for a command that begins like this
     kRefused,  // the next order to start fails
+    kLate,     // until now an agent was late
   };
   Kind kind = Kind::kEvent;
   Event event = {};
@@ -40,6 +41,7 @@ ScriptStep Ranks(std::vector<verdict::RankEvidence> ranks);
 ScriptStep After(double seconds);
 ScriptStep When(std::string command);
 ScriptStep Refused(Status status);
+ScriptStep Late();
 ScriptStep Exited(int rank, int code);
 ScriptStep Signalled(int rank, int signal);
 ScriptStep Stopped(int rank, int signal);
@@ -91,6 +93,7 @@ class FakeCoordinator final : public Coordinator {
   Event Next(Deadline deadline) override;
   std::vector<verdict::RankEvidence> Collect() override;
   std::vector<verdict::RankEvidence> Glance() override;
+  double SecondsAwake() const override { return static_cast<double>(now_ns_ - late_ns_) * 1e-9; }
   void Signal(int rank, int signal) override;
   void Inject(int rank, std::uint32_t fault, const control::AgentFault& order) override;
   void SendToPlugin(int rank, const std::string& order) override;
@@ -116,6 +119,7 @@ class FakeCoordinator final : public Coordinator {
   Status Start(std::string command);
 
   std::int64_t now_ns_ = kBeginNs;
+  std::int64_t late_ns_ = 0;  // long ago
   VirtualTime time_{&now_ns_};
   Script steps_;
   std::size_t next_ = 0;
