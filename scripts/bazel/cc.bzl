@@ -59,7 +59,8 @@ def _precompiled(srcs, copts, deps):
     tests = [name for name in deps if name.startswith("//third_party:gtest")]
     header = "test" if tests else "common"
     label = "//scripts/bazel:" + header
-    flags = ["-include", "$(GENDIR)/scripts/bazel/%s.h" % header, "-Winvalid-pch", "-Wno-error=invalid-pch"]
+    flags = ["-include", "$(GENDIR)/scripts/bazel/%s.h" % header]
+    flags += ["-Winvalid-pch", "-Wno-error=invalid-pch"]  # of another GCC: slower, but right
     return [
         select({"//scripts/bazel:separately": [], "//conditions:default": chosen})
         for chosen in (flags, [label])

@@ -223,14 +223,28 @@ void CaseRunner::Watch() {
   }
 }
 
-void CaseRunner::DrainEvents() {
+bool CaseRunner::DrainEvents() {
+  bool told = false;
   for (coordinator::Event event = coordinator_.Next(Deadline::AfterNs(0));
        event.kind != coordinator::EventKind::kTimeout;
        event = coordinator_.Next(Deadline::AfterNs(0))) {
+    told = told || event.kind == coordinator::EventKind::kMessage;
     if (event.kind == coordinator::EventKind::kMessage) OnMessage(event);
     if (event.kind == coordinator::EventKind::kFault) faults_.OnFault(event);
     if (event.kind == coordinator::EventKind::kTerminate) Handle(event);
   }
+  return told;
+}
+
+// What a rank tells while others answer is newer than its own answer: then all are asked again.
+std::vector<verdict::RankEvidence> CaseRunner::GatherEvidence() {
+  DrainEvents();
+  while (!terminated_) {
+    std::vector<verdict::RankEvidence> evidence = coordinator_.Collect();
+    if (!DrainEvents()) return evidence;
+  }
+  // Told to end, there is no time for stacks.
+  return coordinator_.Glance();
 }
 
 cases::CaseFacts CaseRunner::Gather() {
@@ -239,12 +253,9 @@ cases::CaseFacts CaseRunner::Gather() {
     coordinator::AwaitLostHosts(coordinator_,
                                 [this](const coordinator::Event& event) { Handle(event); });
   }
-  // Told to end, there is no time for stacks.
-  facts.evidence = terminated_ ? coordinator_.Glance() : coordinator_.Collect();
+  facts.evidence = Judged(state_, options_.deadline_seconds, GatherEvidence());
   facts.places = coordinator_.places();
   facts.journals = coordinator_.Journals(kHistoryEvents);
-  DrainEvents();
-  facts.evidence = Judged(state_, options_.deadline_seconds, std::move(facts.evidence));
   for (const control::AgentInfo& agent : coordinator_.agents())
     facts.hosts.push_back({agent.host, agent.boot_id});
   if (recovery_.watches()) recovery_.LookForResume(facts.journals);

@@ -48,8 +48,9 @@ class CaseRunner {
   Deadline NextWake() const;
   bool TakeEventsUntil(const std::function<bool()>& done, Deadline deadline);
   cases::CaseFacts Gather();
-  // What ranks told before this moment belongs to the evidence.
-  void DrainEvents();
+  // Takes what ranks told before this moment; whether there was any.
+  bool DrainEvents();
+  std::vector<verdict::RankEvidence> GatherEvidence();
 
   coordinator::Coordinator& coordinator_;
   const CaseOptions& options_;

@@ -114,6 +114,14 @@ TEST(CaseRunner, AReportThatIsTakenWhenAllIsGathered) {
       "rank_failed of 1, proved\n");
 }
 
+// All are asked again then: what was known of them is older.
+TEST(CaseRunner, RanksThatFinishWhileAllIsGathered) {
+  EXPECT_EQ(
+      Conduct({}, {coordinator::Ranks({verdict::At50(0).Silent(6), verdict::At50(1).Silent(6)}),
+                   coordinator::After(6), Overdue(0), BothDone(), Finished(0), Finished(1)}),
+      "pass: finished,finished after 6.001 s\n");
+}
+
 // Nothing tells whether who stopped it will continue it: a debugger, a snapshot, a suspended job.
 TEST(CaseRunner, AStopOfUnknownEndIsAMatterOfSilence) {
   EXPECT_EQ(
