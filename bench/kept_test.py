@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """No result is lost: to Ctrl-C, to a place that breaks, to another run of the same name."""
+import contextlib
 import glob
 import os
 import signal
@@ -92,7 +93,8 @@ class KeptTest(unittest.TestCase):
         while iterations_in(self.path) == 0 and time.monotonic() < deadline:
             time.sleep(0.01)
         for pid in launch.processes():
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it may have ended with its launcher
+                os.kill(pid, signal.SIGKILL)
         launch.finish()
         self.assertGreater(iterations_in(self.path), 0)
         with h5py.File(self.path) as run:
