@@ -6,7 +6,8 @@ SUBSTITUTIONS = [
     # Names that stand for a file of the reader's.
     (r"results/runs/FILE\.h5|\bFILE\.h5|\bRUN\.h5", "run.h5", "a run of bench_allreduce"),
     (r"lockstep score run\.h5", "lockstep score stress.h5", "a run of stress"),
-    (r"--flight-recorder (DIR/lifetime_1|DIR|/shared/dumps)", "--flight-recorder dumps", "exported from run.h5"),
+    (r"--flight-recorder (DIR/lifetime_1|DIR|/shared/dumps)", "--flight-recorder dumps",
+     "exported from run.h5"),
     (r"flight-recorder --output-folder=DIR",
      "flight-recorder --output-folder=dumps_again", "a new folder"),
     (r"--output-folder=DIR\b", "--output-folder=of_a_budget", "a new folder"),
