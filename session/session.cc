@@ -22,7 +22,6 @@ namespace {
 
 // Of each GPU: half a day.
 constexpr std::size_t kMostGpuSamples = 43'200;
-constexpr double kReadSeconds = 2;
 
 // One line on stderr, from the coordinator only: every agent finds the same mistake.
 int Fail(const Suite& suite, int rank, const Status& status) {

@@ -14,8 +14,8 @@ _KEYS = {"name", "profile", "step", "skip", "ranks", "budget", "deadline", "base
          "min_effect", "configuration"}
 _CONFIGURATION_KEYS = {"name", "backend", "launcher", "environment", "nccl_library"}
 _PLAN_KEYS = ("profile", "skip", "ranks", "deadline", "step")
-# The worst of a cell's launches decides.
 ANSWER_SECONDS = 600  # only to end what hangs
+# The worst of a cell's launches decides.
 ORDER = ("ok", "slower", "ambiguous", "unknown", "missing", "fail", "crash", "hang", "wrong")
 _OF_OUTCOME = {"corrupt": "wrong", "hung": "hang", "stopped": "hang", "crashed": "crash",
                "killed": "crash", "failed": "fail"}

@@ -7,6 +7,7 @@ import itertools
 import os
 import random
 import sys
+from functools import partial
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "testing"))
 import run_stress  # noqa: E402
@@ -40,9 +41,7 @@ def named_links(case):
 
 
 def until_fired(scenarios, deadline):
-    def launch(*arguments):
-        return run_stress.run(4, *arguments, f"--seed={SEED}")
-    return run_stress.until_fired(launch, scenarios, deadline)
+    return run_stress.until_fired(partial(run_stress.run, 4, f"--seed={SEED}"), scenarios, deadline)
 
 
 def catalogue():

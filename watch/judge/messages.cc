@@ -14,8 +14,14 @@
 namespace lockstep::watch::judge {
 namespace {
 
-bool FitsTag(const Event& receive, const Event& sent) {
-  return receive.tag == events::kAnyTag || receive.tag == sent.tag;
+bool FitsTag(const Event& receive, int tag) {
+  return receive.tag == events::kAnyTag || receive.tag == tag;
+}
+
+// Whether it may take a message of this channel, but for its tag.
+bool IsOf(const ChannelKey& key, const Event& receive) {
+  const auto& [comm, from, to] = key;
+  return receive.comm == comm && (receive.peer == from || receive.peer == events::kAnySource);
 }
 
 }  // namespace
@@ -75,28 +81,23 @@ void Judge::Received(int rank, const Event& receive, std::uint64_t order, int so
 bool Judge::IsOpen(const ChannelKey& key, const Taken& taken) const {
   const Rank& receiver = history_.ranks[Index(taken.rank)];
   if (receiver.unsettled.contains(key)) return true;
-  const auto& [comm, from, to] = key;
   for (const auto& [order, number] : receiver.posted) {
     if (order >= taken.order) break;
     const Event& receive = receiver.requests.at(number).event;
-    const bool here = receive.peer == from || receive.peer == events::kAnySource;
-    const bool fits = receive.tag == taken.tag || receive.tag == events::kAnyTag;
-    if (receive.comm == comm && here && fits) return true;
+    if (IsOf(key, receive) && FitsTag(receive, taken.tag)) return true;
   }
   return false;
 }
 
 // All receives of this channel, in the order in which they were posted.
 std::vector<Judge::Receipt> Judge::ReceiptsOf(const ChannelKey& key, const Channel& channel) const {
-  const auto& [comm, from, to] = key;
   std::vector<Receipt> receipts;
   for (const Taken& taken : channel.taken) receipts.push_back({taken.order, &taken, nullptr});
   const Rank& receiver = history_.ranks[Index(channel.taken.front().rank)];
   for (const auto& [order, number] : receiver.posted) {
     if (order > channel.taken.back().order) break;
     const Event& receive = receiver.requests.at(number).event;
-    const bool here = receive.peer == from || receive.peer == events::kAnySource;
-    if (receive.comm == comm && here) receipts.push_back({order, nullptr, &receive});
+    if (IsOf(key, receive)) receipts.push_back({order, nullptr, &receive});
   }
   std::sort(receipts.begin(), receipts.end(),
             [](const Receipt& a, const Receipt& b) { return a.order < b.order; });
@@ -114,7 +115,7 @@ std::vector<Judge::Halves> Judge::PairsOf(const ChannelKey& key, const Channel& 
   for (const Receipt& receipt : ReceiptsOf(key, channel)) {
     const auto first = std::find_if(left.begin(), left.end(), [&](const Message* each) {
       return receipt.taken ? receipt.taken->tag == each->sent.tag
-                           : FitsTag(*receipt.waiting, each->sent);
+                           : FitsTag(*receipt.waiting, each->sent.tag);
     });
     if (first == left.end()) continue;
     const int tag = (*first)->sent.tag;
