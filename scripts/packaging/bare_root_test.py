@@ -1,7 +1,10 @@
 #!/usr/bin/python3
 """The packages in a bare system: a root of Debian's essential packages is made from this machine's
-own sources of apt, the package is put in, and the first things that people type are run there."""
+own sources of apt, the package is put in, and the first things that people type are run there.
+The same for the two recipes of containers."""
+import glob
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -69,6 +72,19 @@ def impossible():
     return None if probe.returncode == 0 else "no namespaces are permitted here"
 
 
+def mmdebstrap(*words):
+    """Debian's essential packages, from this machine's sources; skips without a network."""
+    release, lines = sources()
+    done = subprocess.run(
+        ["timeout", "-k", "20", str(SECONDS), "mmdebstrap", "--mode=root", *words[:-1], release,
+         words[-1], "-"], input=lines, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        said = [line for line in done.stderr.splitlines() if line.startswith(("E:", "W:"))]
+        if any("Failed to fetch" in line or "Could not resolve" in line for line in said):
+            raise unittest.SkipTest("no network: " + said[0])
+        raise AssertionError("mmdebstrap: " + "\n".join(said or [done.stderr[-800:]]))
+
+
 class BareRoot:
     """A folder that is a system, with these packages; a package may be a path."""
 
@@ -76,23 +92,17 @@ class BareRoot:
         self.folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
         os.chmod(self.folder, 0o755)
         self.path = os.path.join(self.folder, "root")
-        release, lines = sources()
         files = [path for path in packages if path.startswith("/")]
         words = ["/tmp/" + os.path.basename(one) if one in files else one for one in packages]
         hooks = ["--customize-hook=upload %s /tmp/%s" % (path, os.path.basename(path))
                  for path in files]
         hooks += ["--customize-hook=chroot \"$1\" apt-get install --yes --no-install-recommends " +
                   " ".join(words)]
-        done = subprocess.run(
-            ["timeout", "-k", "20", str(SECONDS), "mmdebstrap", "--mode=root", "--variant=apt",
-             *hooks, release, self.path, "-"],
-            input=lines, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            said = [line for line in done.stderr.splitlines() if line.startswith(("E:", "W:"))]
+        try:
+            mmdebstrap("--variant=apt", *hooks, self.path)
+        except BaseException:
             self.remove()
-            if any("Failed to fetch" in line or "Could not resolve" in line for line in said):
-                raise unittest.SkipTest("no network: " + said[0])
-            raise AssertionError("mmdebstrap: " + "\n".join(said or [done.stderr[-800:]]))
+            raise
 
     def run(self, command):
         done = subprocess.run(_UNSHARE + ["sh", "-c", _INSIDE, self.path, command],
@@ -176,6 +186,50 @@ class BareRootTest(unittest.TestCase):
         self.must(root, "apt-get update && "
                   f"apt-get install --yes --no-install-recommends {_MPI_PACKAGE}")
         self.use(root, before='PATH="/srv/some where/bin:$PATH"; ')
+
+    @unittest.skipIf(_PACKAGE != "lockstep", "the recipes are for Open MPI")
+    def test_apptainer_definition(self):
+        """Its sections, in the order in which Apptainer runs them; Debian 12 lacks Apptainer."""
+        with open(os.path.join(TREE, "scripts/packaging/lockstep.def"), encoding="utf-8") as file:
+            parts = re.split(r"(?m)^%(\w+)\n", file.read())
+        sections = dict(zip(parts[1::2], parts[2::2]))
+        self.assertEqual(["files", "post", "test", "runscript"], list(sections))
+        root = self.root([])
+        (pattern, target), = (line.split() for line in sections["files"].strip().splitlines())
+        package, = glob.glob(os.path.join(os.path.dirname(packaged("deb", self.folder)), pattern))
+        shutil.copy(package, root.path + target)
+        shutil.copy("/etc/resolv.conf", root.path + "/etc/resolv.conf")
+        self.must(root, "set -e\n" + sections["post"])
+        self.must(root, "! ls " + os.path.join(target, pattern))
+        self.must(root, sections["test"], says="lockstep [0-9]")
+        self.must(root, "set -- show --help\n" + sections["runscript"], says="Usage: lockstep show")
+
+    @unittest.skipIf(_PACKAGE != "lockstep", "the recipes are for Open MPI")
+    @unittest.skipIf(shutil.which("buildah") is None, "no buildah: apt-get install buildah")
+    def test_dockerfile(self):
+        packaged("deb", self.folder)
+        mmdebstrap("--variant=minbase", self.folder + "/debian.tar")
+        recipe = os.path.join(TREE, "scripts/packaging/Dockerfile")
+        with open(recipe, encoding="utf-8") as file:
+            command, = re.findall("(?m)^#   docker run .* lockstep (mpirun .*)$", file.read())
+
+        def buildah(*words, says="(?s).*"):
+            done = subprocess.run(
+                ["timeout", "-k", "20", str(SECONDS), "buildah", "--root", self.folder + "/store",
+                 "--runroot", self.folder + "/run", *words],
+                stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+            self.assertEqual(0, done.returncode, done.stdout[-1500:] + done.stderr[-1500:])
+            self.assertRegex(done.stdout, says)
+            return done.stdout.strip()
+
+        empty = buildah("from", "scratch")
+        buildah("add", empty, self.folder + "/debian.tar", "/")
+        buildah("commit", "--rm", empty, "docker.io/library/debian:12-slim")
+        buildah("bud", "--pull-never", "--isolation=chroot", "-f", recipe, "-t", "lockstep",
+                self.folder)
+        image = buildah("from", "--pull-never", "localhost/lockstep")
+        self.addCleanup(buildah, "rm", "--all")
+        buildah("run", "--isolation=chroot", image, "--", *command.split(), says="(?m)^PASS: ")
 
 
 if __name__ == "__main__":
