@@ -5,14 +5,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <utility>
 
 #include "core/base/units.h"
 #include "core/base/version.h"
 #include "core/base/wrap.h"
 #include "core/stats/stats.h"
+#include "results/report/grid.h"
 
 namespace lockstep::results::score {
 namespace {
@@ -20,15 +21,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kShownTrials = 30;
-constexpr std::array kHead = {"backend", "cause",    "certainty",  "trials",        "found",
-                              "ranks",   "cause ok", "culprit ok", "collective ok", "alarms",
-                              "unknown", "p50",      "p99",        "max",           "late"};
-using Cells = std::array<std::string, kHead.size()>;
-
-std::string Of(const Tally& tally) {
-  return tally.marked == 0 ? "-" : fmt::format("{}/{}", tally.right, tally.marked);
-}
-
 std::optional<double> Percentile(const ScoreRow& row, double p) {
   if (row.seconds.empty() || !stats::QuantileIsSupported(row.seconds.size(), p))
     return std::nullopt;
@@ -44,43 +36,26 @@ std::string Time(const std::optional<double>& seconds) {
   return seconds ? FormatDuration(*seconds * 1e9) : "-";
 }
 
-Cells CellsOf(const ScoreRow& row) {
-  return {row.backend,
-          row.cause,
-          row.certainty,
-          fmt::format("{}", row.trials),
-          row.faulty == 0 ? "-" : fmt::format("{}/{}", row.found, row.faulty),
-          Of(row.outcomes),
-          Of(row.cause_tally),
-          Of(row.culprits),
-          Of(row.collective),
-          row.healthy == 0 ? "-" : fmt::format("{}/{}", row.false_alarms, row.healthy),
-          fmt::format("{}", row.unknown),
-          Time(Percentile(row, 0.5)),
-          Time(Percentile(row, 0.99)),
-          Time(Longest(row)),
-          fmt::format("{}", row.late)};
-}
-
-std::string Grid(const std::vector<Cells>& rows) {
-  std::array<std::size_t, kHead.size()> widths{};
-  for (std::size_t i = 0; i < kHead.size(); ++i) {
-    widths[i] = std::string(kHead[i]).size();
-    for (const Cells& row : rows) widths[i] = std::max(widths[i], row[i].size());
+// Tallies of culprits and the like are in the JSON: what was wrong is told below the table.
+std::string TableOf(const Scoreboard& board) {
+  using report::Grid;
+  Grid grid;
+  for (const char* title : {"cause", "certainty"}) grid.AddColumn(title, Grid::Align::kLeft);
+  for (const char* title : {"trials", "wrong", "p50", "max", "late"}) {
+    grid.AddColumn(title, Grid::Align::kRight);
   }
-  std::string text;
-  const auto add = [&](const auto& cells) {
-    std::string line;
-    for (std::size_t i = 0; i < kHead.size(); ++i) {
-      line += i < 3 ? fmt::format("{:<{}}  ", cells[i], widths[i])
-                    : fmt::format("{:>{}}  ", cells[i], widths[i]);
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
-  };
-  add(kHead);
-  for (const Cells& row : rows) add(row);
-  return text;
+  std::string_view backend;
+  for (const ScoreRow& row : board.rows) {
+    if (row.backend != backend) grid.AddHeading(row.backend);
+    backend = row.backend;
+    grid.AddRow({row.cause, row.certainty, std::to_string(row.trials), std::to_string(row.wrong),
+                 Time(Percentile(row, 0.5)), Time(Longest(row)), std::to_string(row.late)});
+  }
+  // Proofs, suspicions and virtual time have no common distribution.
+  grid.AddHeading("all");
+  grid.AddRow({"", "", std::to_string(board.total.trials), std::to_string(board.total.wrong), "-",
+               "-", std::to_string(board.total.late)});
+  return grid.Format(kTerminalColumns);
 }
 
 std::string WhatIsWrong(const TrialScore& trial) {
@@ -135,6 +110,7 @@ Json JsonOf(const ScoreRow& row) {
           {"collective_right", JsonOf(row.collective)},
           {"healthy", row.healthy},
           {"false_alarms", row.false_alarms},
+          {"wrong", row.wrong},
           {"unknown", row.unknown},
           {"timed", row.seconds.size()},
           {"seconds_p50", JsonOf(Percentile(row, 0.5))},
@@ -182,14 +158,7 @@ std::string HeadlineOf(const Scoreboard& board) {
 }
 
 std::string FormatScoreTable(const Scoreboard& board) {
-  std::vector<Cells> rows;
-  for (const ScoreRow& row : board.rows) rows.push_back(CellsOf(row));
-  Cells total = CellsOf(board.total);
-  total[0] = "all";
-  // Proofs, suspicions and virtual time have no common distribution.
-  total[11] = total[12] = total[13] = "-";
-  rows.push_back(total);
-  std::string text = HeadlineOf(board) + "\n" + FurtherOf(board) + "\n" + Grid(rows);
+  std::string text = HeadlineOf(board) + "\n" + FurtherOf(board) + "\n" + TableOf(board);
   if (!board.wrong.empty()) text += "\nwrong:\n" + ListOf(board.wrong, true);
   if (!board.unknown.empty()) text += "\nunknown:\n" + ListOf(board.unknown, false);
   if (board.not_run > 0) text += fmt::format("\nplanned, not run: {}\n", board.not_run);

@@ -145,6 +145,7 @@ void Tally::Add(Mark mark) {
 
 void ScoreRow::Add(const TrialScore& trial) {
   ++trials;
+  wrong += trial.wrong();
   if (!trial.known) {
     ++unknown;
     return;

@@ -59,6 +59,7 @@ struct ScoreRow {
   // "proved", "proved at deadline", "suspected", "missed", "unknown"; "-" of healthy trials.
   std::string certainty;
   std::int64_t trials = 0;
+  std::int64_t wrong = 0;    // missed, a false alarm, or a mark that is wrong
   std::int64_t unknown = 0;
   std::int64_t faulty = 0;  // known ones in which something was to be found
   std::int64_t found = 0;   // of them

@@ -121,6 +121,7 @@ TEST(Score, WhatIsWrongIsMarkedAlone) {
     const auto json = nlohmann::json::parse(FormatScoreJson(board));
     ASSERT_EQ(json["wrong"].size(), 1u) << what;
     EXPECT_EQ(json["wrong"][0]["what"], what);
+    EXPECT_EQ(board.rows[0].wrong, 1) << what;
     EXPECT_NE(FormatScoreTable(board).find(what), std::string::npos) << what;
   }
   EXPECT_EQ(Score(missed, history).rows[0].certainty, "missed");
