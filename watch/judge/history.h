@@ -74,6 +74,8 @@ struct Channel {
   // Received, in the order in which the receives were posted, while the sender's history is not
   // read so far, or a receive of any source may have taken the message instead.
   std::deque<Taken> taken;
+  // Of receives posted before this one nobody knows any more which message they took.
+  std::uint64_t compared_from = 0;
 };
 using ChannelKey = std::tuple<std::uint64_t, int, int>;
 

@@ -94,6 +94,7 @@ class Judge {
   using Halves = std::pair<std::uint64_t, std::uint64_t>;
   std::vector<Halves> PairsOf(const ChannelKey& key, const Channel& channel) const;
   void Settle(const ChannelKey& key, Channel& channel);
+  static void GiveUpOldest(Channel& channel);
   void PairOf(Channel& channel, std::deque<Message>::iterator sent,
               std::deque<Taken>::iterator taken);
   void Pair(const Message& message, const Taken& taken);

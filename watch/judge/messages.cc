@@ -24,6 +24,9 @@ bool IsOf(const ChannelKey& key, const Event& receive) {
   return receive.comm == comm && (receive.peer == from || receive.peer == events::kAnySource);
 }
 
+// So many of both halves stay open in a channel: each event there looks at all of them.
+constexpr std::size_t kMostOpen = 64;
+
 }  // namespace
 
 // A receive between two ranks: one that is over (its tag is known), or one that waits.
@@ -66,7 +69,7 @@ void Judge::Received(int rank, const Event& receive, std::uint64_t order, int so
   const auto sent = std::find_if(channel.sent.begin(), channel.sent.end(),
                                  [&](const Message& each) { return each.sent.tag == tag; });
   if (!open && sent != channel.sent.end()) {
-    Pair(*sent, taken);
+    if (order >= channel.compared_from) Pair(*sent, taken);
     channel.sent.erase(sent);
     return;
   }
@@ -128,8 +131,24 @@ std::vector<Judge::Halves> Judge::PairsOf(const ChannelKey& key, const Channel& 
   return pairs;
 }
 
+// Messages of a tag are received in their order. So one of each half goes, though they may not
+// belong together, and what is left is as many messages as nobody received.
+void Judge::GiveUpOldest(Channel& channel) {
+  for (auto taken = channel.taken.begin(); taken != channel.taken.end(); ++taken) {
+    const auto sent =
+        std::find_if(channel.sent.begin(), channel.sent.end(),
+                     [&](const Message& each) { return each.sent.tag == taken->tag; });
+    if (sent == channel.sent.end()) continue;
+    channel.compared_from = std::max(channel.compared_from, taken->order + 1);
+    channel.sent.erase(sent);
+    channel.taken.erase(taken);
+    return;
+  }
+}
+
 void Judge::Settle(const ChannelKey& key, Channel& channel) {
   if (channel.taken.empty() || channel.sent.empty()) return;
+  if (std::min(channel.sent.size(), channel.taken.size()) > kMostOpen) return GiveUpOldest(channel);
   const auto pairs = PairsOf(key, channel);
   std::set<ChannelKey>& unsettled = history_.ranks[Index(channel.taken.front().rank)].unsettled;
   for (const auto& [number, order] : pairs) {
@@ -149,7 +168,7 @@ void Judge::Settle(const ChannelKey& key, Channel& channel) {
 
 void Judge::PairOf(Channel& channel, std::deque<Message>::iterator sent,
                    std::deque<Taken>::iterator taken) {
-  Pair(*sent, *taken);
+  if (taken->order >= channel.compared_from) Pair(*sent, *taken);
   channel.sent.erase(sent);
   channel.taken.erase(taken);
 }

@@ -196,6 +196,34 @@ TEST(Messages, AWildcardThatWaitsLeavesOpenWhatItMayHaveTakenAndNoMore) {
   }
 }
 
+// Rank 0 posts a receive of any source first, and asks for it last. It takes the first message.
+TEST(Messages, AWildcardThatNobodyAsksForKeepsLittleOpen) {
+  constexpr int kMessages = 1000;
+  for (const bool late_error : {false, true}) {
+    LiteralHistory history(2);
+    Event wildcard = Literal::Receives(Call::kIrecv, 11, events::kAnySource, 5);
+    wildcard.type = kFloat;
+    history.Posts(0, wildcard, 1);
+    Event first = Literal::Sends(Call::kSend, 1, 0, 5);
+    first.type = kFloat;
+    history.Call_(1, first);
+    for (int message = 0; message < kMessages; ++message) {
+      Event sent = Literal::Sends(Call::kSend, 2, 0, 5);
+      if (late_error && message == kMessages - 1) sent.type = kFloat;
+      history.Call_(1, sent);
+      history.Got(0, Literal::Receives(Call::kRecv, 12, 1, 5), 1, 5);
+    }
+    const Channel& channel = history.judge().history().channels.at({events::kWorldComm, 1, 0});
+    EXPECT_LT(channel.sent.size() + channel.taken.size(), 200u);
+    EXPECT_THAT(history.Causes(), IsEmpty());
+    history.Waits(0, 13, 1, 1, 5);
+    EXPECT_TRUE(channel.sent.empty() && channel.taken.empty());
+    FinalizeAll(history, 2);
+    EXPECT_EQ(history.Causes(), late_error ? std::vector<std::string>{"datatype_mismatch"}
+                                           : std::vector<std::string>{});
+  }
+}
+
 TEST(Messages, ARequestThatNobodyAwaitsReceivedItsMessage) {
   LiteralHistory history(2);
   history.Posts(1, Literal::Receives(Call::kIrecv, 2, 0), 1);

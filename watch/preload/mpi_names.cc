@@ -327,9 +327,10 @@ RequestFacts RequestOf(Handle request) {
   return {known.number, static_cast<std::uint8_t>(known.code)};
 }
 
-void ForgetRequest(Handle request) {
+std::uint32_t ForgetRequest(Handle request) {
   Known known;
   requests.Remove(request.Bits(), &known);
+  return known.number;
 }
 
 }  // namespace lockstep::watch::preload

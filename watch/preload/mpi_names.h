@@ -54,7 +54,7 @@ struct RequestFacts {
   std::uint8_t flags = 0;
 };
 RequestFacts RequestOf(Handle request);
-void ForgetRequest(Handle request);
+std::uint32_t ForgetRequest(Handle request);  // its number, 0: not known
 
 }  // namespace lockstep::watch::preload
 

@@ -129,8 +129,10 @@ void Watched::Requests(int count, Handles requests, RequestFacts* facts) {
 
 void Watched::Over(Handle handle, const RequestFacts& facts, Statuses status) {
   if (facts.number == 0) return;
-  if ((facts.flags & events::kPersistent) == 0) ForgetRequest(handle);
-  Done(facts.number, status);
+  const bool persistent = (facts.flags & events::kPersistent) != 0;
+  // A handle may stand for several requests that are over: the next of these.
+  const std::uint32_t number = persistent ? facts.number : ForgetRequest(handle);
+  if (number != 0) Done(number, status);
 }
 
 }  // namespace lockstep::watch::preload

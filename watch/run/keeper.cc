@@ -67,6 +67,7 @@ std::optional<int> Keeper::Fork(int rank, const Folder& folder, control::Signals
     setpgid(0, 0);
     return std::nullopt;
   }
+  setpgid(child_, child_);  // before the child itself had a processor
   while (!Reap()) {
     pollfd item = {signals.fd(), POLLIN, 0};
     poll(&item, 1, -1);

@@ -54,6 +54,9 @@ class RightPrograms(unittest.TestCase):
         self.right("master")
         self.right("objects")
 
+    def test_many_requests_at_once(self):
+        self.right("window")
+
     def test_a_rank_that_is_slow_or_polls_is_not_hung(self):
         self.right("slow")
         self.right("poll")

@@ -53,6 +53,22 @@ static void objects(void) {
   MPI_Comm_free(&half);
 }
 
+// Open MPI gives all sends that are over at once the same handle.
+static void window(void) {
+  enum { kWindow = 64 };
+  MPI_Request requests[2 * kWindow];
+  for (int round = 0; round < 20; ++round) {
+    for (int each = 0; each < kWindow; ++each) {
+      MPI_Irecv(&value, 1, MPI_INT, (rank + size - 1) % size, 0, MPI_COMM_WORLD, requests + each);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int each = 0; each < kWindow; ++each) {
+      MPI_Isend(&rank, 1, MPI_INT, (rank + 1) % size, 0, MPI_COMM_WORLD, requests + kWindow + each);
+    }
+    MPI_Waitall(2 * kWindow, requests, MPI_STATUSES_IGNORE);
+  }
+}
+
 static void poll(void) {
   MPI_Request request;
   int over = 0;
@@ -145,6 +161,7 @@ static const struct {
     {"slow", slow},       {"receives", receives}, {"tag", tag},         {"mismatch", mismatch},
     {"invalid", invalid}, {"leak", leak},         {"leaves", leaves},   {"killed", killed},
     {"stopped", stopped}, {"many", many},         {"late", late},       {"edge", edge},
+    {"window", window},
 };
 
 int main(int count, char** words) {
