@@ -207,7 +207,8 @@ def parse(arguments):
 def main():
     options = parse(sys.argv[1:])
     if not os.path.isdir(options.folder):
-        print("mbi_score: %s is no folder; name the one that holds its programs" % options.folder, file=sys.stderr)
+        print("mbi_score: %s is no folder; name the one of its programs" % options.folder,
+              file=sys.stderr)
         return 2
     compiler, launcher = MPIS[options.mpi]
     for program in (compiler, launcher[0], options.lockstep):
