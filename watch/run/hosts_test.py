@@ -62,6 +62,16 @@ for look in $(seq 300); do [ -e $LOCKSTEP_WATCH_FOLDER ] && sleep 0.1; done
 kill -CONT $PPID
 sleep 100
 """
+# Rank 1 is killed, and rank 0 outlives SIGTERM. Is the file there while rank 0 is?
+KEEPS_FILE = f"""
+if [ $OMPI_COMM_WORLD_RANK = 0 ]; then
+  trap '' TERM
+  setsid sh -c 'while [ -e /proc/$1/exe ]; do
+    [ -s "$2" ] && echo there; [ -s "$2" ] && kill -KILL $1; sleep 0.02
+  done' sh $$ "$1" 2> /dev/null &
+fi
+exec {CASES} killed
+"""
 HAS_TORCH = run([PYTHON, "-c", "import torch"]).returncode == 0
 PROBE = run([HOSTS, "1", "--shell", "--", "true"])
 
@@ -112,6 +122,15 @@ class OneHost(unittest.TestCase):
     def test_a_watcher_that_cannot_clear_away_leaves_nothing(self):
         ended = one_host(*watch("--", "sh", "-c", ENDS_WITHOUT_WATCHER), ranks=2)
         self.assertEqual(ended.stdout, "nothing is left\n", ended.stderr)
+
+    def test_the_report_is_written_before_the_launcher_kills(self):
+        file = os.path.join(FOLDER, "early.h5")
+        ended = run(["mpirun", "-np", "2", *OPTIONS, "--mca", "odls_base_sigkill_timeout", "5",
+                     *watch(f"--report={file}", "--", "sh", "-c", KEEPS_FILE, "sh", file)])
+        self.assertTrue(ended.stdout.startswith("there\n"), ended.stdout + ended.stderr)
+        shown = run([LOCKSTEP, "show", file])
+        self.assertEqual(shown.returncode, 0, shown.stderr)
+        self.assertIn("rank 1 died without MPI_Finalize", shown.stdout)
 
     def test_some_ranks_are_not_watched(self):
         # Rank 0's watcher is missing: the program runs, and what is not watched is said.

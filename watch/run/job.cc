@@ -273,7 +273,7 @@ void Job::CountWaits() {
 results::store::Watched Job::Waited(const report::Scale& scale) {
   std::vector<report::RankProcess> processes(static_cast<std::size_t>(size_));
   for (const auto& [rank, process] : processes_) {
-    const bool complete = !process->Look(true).cut_off;
+    const bool complete = !process->Look(false).cut_off;
     processes[static_cast<std::size_t>(rank)] = {process->pid(), complete};
   }
   return report::Record(*waits_, scale, processes,

@@ -74,7 +74,7 @@ report::Scale Reporter::ScaleNow() const {
   return {began_ticks_, ticks == 0 ? 1 : static_cast<double>(ns) / static_cast<double>(ticks)};
 }
 
-Status Reporter::Store(store::Watched watched, int exit_code) {
+Status Reporter::Store(int job, store::Watched watched, int exit_code, bool at_end) {
   store::Run run = run_;
   run.watched = std::move(watched);
   run.duration_seconds = static_cast<double>(MonotonicNs() - began_ns_) * 1e-9;
@@ -87,10 +87,10 @@ Status Reporter::Store(store::Watched watched, int exit_code) {
                            ? fmt::format("{} ranks, no finding", run.watched->ranks.size())
                            : fmt::format("exit code {}, no finding", exit_code);
   }
-  fmt::print(stderr, "{}", results::report::FormatWaits(run));
-  const std::string path = ++stored_ == 1 ? path_ : Beside(path_, stored_);
+  if (at_end) fmt::print(stderr, "{}", results::report::FormatWaits(run));
+  const std::string path = job == 1 ? path_ : Beside(path_, job);
   LOCKSTEP_RETURN_IF_ERROR(store::WriteRun(run, path));
-  fmt::print(stderr, "lockstep watch: lockstep show {}\n", path);
+  if (at_end) fmt::print(stderr, "lockstep watch: lockstep show {}\n", path);
   return OkStatus();
 }
 

@@ -23,15 +23,15 @@ class Reporter {
   void Found(const judge::Finding& finding);
   // Ticks of events into nanoseconds since watching began: exact over the whole launch.
   report::Scale ScaleNow() const;
-  // Prints the tables of one job to stderr and writes its file; of a second job one beside it.
-  Status Store(results::store::Watched watched, int exit_code);
+  // Writes the file of one job, over what was there; of the second job one beside it. At the end
+  // prints its tables to stderr, too.
+  Status Store(int job, results::store::Watched watched, int exit_code, bool at_end);
 
  private:
   results::store::Run run_;
   std::string path_;
   std::uint64_t began_ticks_;
   std::int64_t began_ns_;
-  int stored_ = 0;
 };
 
 }  // namespace lockstep::watch::run

@@ -63,7 +63,9 @@ class Watcher {
   void DismissFailed();
   bool EndedWell(int rank) const;
   void Summarize() const;
-  int Report(int code);
+  // Once before the end, too, where the launcher ends the launch: SIGKILL may follow.
+  void Report(int code, bool at_end);
+  void Hurry();
 
   const WatchOptions& options_;
   Folder& folder_;
@@ -76,6 +78,7 @@ class Watcher {
   std::map<int, int> looks_since_end_;  // by the rank of a watcher
   int findings_ = 0;
   bool killed_ = false;
+  bool hurried_ = false;
   int kill_looks_ = 0;
 };
 
@@ -216,14 +219,20 @@ void Watcher::Summarize() const {
 }
 
 // What fails here does not change the program's exit code.
-int Watcher::Report(int code) {
-  if (!reporter_) return code;
+void Watcher::Report(int code, bool at_end) {
+  if (!reporter_) return;
   const report::Scale scale = reporter_->ScaleNow();
+  int number = 0;
   for (const auto& [name, job] : jobs_) {
-    const Status stored = reporter_->Store(job->Waited(scale), code);
-    if (!stored.ok()) fmt::print(stderr, "lockstep watch: {}\n", stored.message());
+    const Status stored = reporter_->Store(++number, job->Waited(scale), code, at_end);
+    if (at_end && !stored.ok()) fmt::print(stderr, "lockstep watch: {}\n", stored.message());
   }
-  return code;
+}
+
+void Watcher::Hurry() {
+  folder_.Remove();
+  if (std::exchange(hurried_, true)) return;
+  Report(128 + SIGTERM, false);
 }
 
 int Watcher::Run() {
@@ -231,8 +240,8 @@ int Watcher::Run() {
     std::vector<pollfd> items;
     if (followers_) followers_->AddTo(items);
     if (command_.Await(kLookMs, std::move(items), signals_)) break;
-    if (command_.told_to_end()) folder_.Remove();
     Look();
+    if (command_.told_to_end()) Hurry();
     if (followers_) DismissFailed();
   }
   if (command_.told_to_end()) folder_.Remove();  // SIGKILL may follow
@@ -241,11 +250,10 @@ int Watcher::Run() {
   LookAtEnd();
   Summarize();
   if (followers_) followers_->DismissAll();
-  if (killed_) {
-    KillRanks();  // a launcher that is no mpirun may leave them
-    return Report(1);
-  }
-  return Report(command_.ExitCode());
+  if (killed_) KillRanks();  // a launcher that is no mpirun may leave them
+  const int code = killed_ ? 1 : command_.ExitCode();
+  Report(code, true);
+  return code;
 }
 
 // The rank keeps the processors that its launcher gave it to itself.

@@ -17,7 +17,7 @@ struct WatchOptions {
   std::string findings;  // a file, one line a finding; empty: none
   bool races = false;
   double silence_s = 300;  // after which a call of NCCL's that members miss is suspected; 0: never
-  std::string report;  // the result file, or a folder for a new one; empty: none
+  std::string report;      // the result file, or a folder for a new one; empty: none
 };
 
 // The command's own exit code (128 and the signal where one ended it); with on_hang "kill", 1
