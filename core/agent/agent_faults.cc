@@ -10,13 +10,12 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <string_view>
 #include <utility>
 
 #include "core/agent/cpu_faults.h"
 #include "core/agent/limit_faults.h"
+#include "core/base/file_text.h"
 
 namespace lockstep::agent {
 namespace {
@@ -30,9 +29,7 @@ Status NoMemoryFile() {
 }
 
 bool HasMapped(pid_t worker, std::string_view name) {
-  std::ifstream maps(fmt::format("/proc/{}/maps", worker));
-  const std::string text((std::istreambuf_iterator<char>(maps)), std::istreambuf_iterator<char>());
-  return text.find(name) != std::string::npos;
+  return TextOf(fmt::format("/proc/{}/maps", worker)).find(name) != std::string::npos;
 }
 
 class ClockJump final : public Injection {

@@ -17,13 +17,12 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <map>
-#include <sstream>
 #include <utility>
 #include <vector>
 
 #include "core/base/fd.h"
+#include "core/base/process_stat.h"
 
 namespace lockstep::agent {
 namespace {
@@ -60,20 +59,6 @@ void EndHelper(pid_t pid) {
   waitpid(pid, nullptr, 0);
 }
 
-// Field 39 of proc(5)'s stat: where its main thread ran last.
-int LastProcessor(pid_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::stringstream text;
-  text << file.rdbuf();
-  const std::string stat = text.str();
-  const auto close = stat.rfind(')');
-  if (close == std::string::npos) return -1;
-  std::istringstream fields(stat.substr(close + 1));
-  std::string field;
-  for (int number = 3; number <= 39; ++number) fields >> field;
-  return std::atoi(field.c_str());
-}
-
 std::vector<pid_t> ThreadsOf(pid_t pid) {
   std::vector<pid_t> threads;
   DIR* const directory = opendir(fmt::format("/proc/{}/task", pid).c_str());
@@ -101,7 +86,7 @@ class Hog final : public Injection {
 
   Status Start(pid_t worker, int processes) {
     worker_ = worker;
-    processor_ = LastProcessor(worker);
+    processor_ = StatOf(worker).value_or(ProcessStat()).processor;
     if (processor_ < 0 || processor_ >= CPU_SETSIZE) {
       return EnvironmentError("the worker's processor is not known; is it still there?");
     }

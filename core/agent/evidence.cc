@@ -10,12 +10,13 @@
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
-#include <fstream>
 #include <iterator>
-#include <sstream>
+#include <optional>
 #include <string_view>
 
 #include "core/agent/stack.h"
+#include "core/base/file_text.h"
+#include "core/base/process_stat.h"
 
 namespace lockstep::agent {
 namespace {
@@ -73,10 +74,7 @@ const NamedCall* FindCall(long number) {
 }
 
 std::string ReadProc(pid_t pid, const char* name) {
-  std::ifstream file(fmt::format("/proc/{}/{}", pid, name));
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
+  return TextOf(fmt::format("/proc/{}/{}", pid, name));
 }
 
 // One look at the main thread.
@@ -89,10 +87,7 @@ struct Look {
 
 Look LookOnce(pid_t pid) {
   Look look;
-  const std::string stat = ReadProc(pid, "stat");
-  if (const auto close = stat.rfind(')'); close != std::string::npos && close + 2 < stat.size()) {
-    look.state = stat[close + 2];
-  }
+  if (const std::optional<ProcessStat> stat = StatOf(pid)) look.state = stat->state;
   look.call = ReadProc(pid, "syscall");
   clockid_t clock;
   timespec time;
@@ -167,18 +162,9 @@ std::string SystemCallName(long number) {
 }
 
 bool IsEnding(pid_t pid) {
-  constexpr unsigned long kExiting = 0x4;  // include/linux/sched.h
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string line;
-  std::getline(file, line);
-  const std::size_t name_end = line.rfind(')');
-  if (name_end == std::string::npos) return false;
-  std::istringstream rest(line.substr(name_end + 1));
-  std::string skipped;
-  for (int i = 0; i < 6; ++i)
-    rest >> skipped;  // state, parent, group, session, terminal, its group
-  unsigned long flags = 0;
-  return rest >> flags && (flags & kExiting) != 0;
+  constexpr unsigned kExiting = 0x4;  // include/linux/sched.h
+  const std::optional<ProcessStat> stat = StatOf(pid);
+  return stat && (stat->flags & kExiting) != 0;
 }
 
 SystemEvidence LookAt(pid_t pid, Deadline deadline, const std::string& earlier_call) {

@@ -3,17 +3,18 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <system_error>
 
+#include "core/base/process_stat.h"
+
 namespace lockstep::agent {
 
 void ProgressProbe::Look(pid_t pid, Ticks since) {
-  const std::int64_t faults = PageFaultsOf(pid);
+  const std::uint64_t faults = StatOf(pid).value_or(ProcessStat()).page_faults;
   if (faults > page_faults_) newest_page_fault_ = NowTicks();
   page_faults_ = faults;
   Delays delays = DelaysOf(pid);
@@ -28,19 +29,6 @@ void ProgressProbe::Look(pid_t pid, Ticks since) {
     if (first == at_first_.end()) continue;
     run_delay_ns_ = std::max(run_delay_ns_, static_cast<double>(delay - first->second));
   }
-}
-
-std::int64_t ProgressProbe::PageFaultsOf(pid_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string stat;
-  std::getline(file, stat);
-  const auto close = stat.rfind(')');  // the name before it may hold anything
-  if (close == std::string::npos) return 0;
-  long long minor = 0, major = 0;
-  const char* const fields = stat.c_str() + close + 1;
-  const int read =
-      std::sscanf(fields, " %*c %*d %*d %*d %*d %*d %*u %lld %*u %lld", &minor, &major);
-  return read == 2 ? minor + major : 0;
 }
 
 ProgressProbe::Delays ProgressProbe::DelaysOf(pid_t pid) {

@@ -28,12 +28,11 @@ class ProgressProbe {
  private:
   using Delays = std::map<pid_t, std::int64_t>;  // of threads, ns
 
-  static std::int64_t PageFaultsOf(pid_t pid);
   static Delays DelaysOf(pid_t pid);
 
   Ticks since_ = 0;  // of the silence
   Ticks newest_page_fault_ = 0;
-  std::int64_t page_faults_ = 0;
+  std::uint64_t page_faults_ = 0;
   Delays at_first_;  // look in the silence
   double run_delay_ns_ = 0;
 };

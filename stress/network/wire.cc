@@ -12,8 +12,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
-#include <fstream>
-#include <iterator>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -22,6 +20,7 @@
 #include "core/agent/sockets.h"
 #include "core/base/clock.h"
 #include "core/base/fd.h"
+#include "core/base/process_stat.h"
 #include "stress/network/wire_device.h"
 #include "stress/network/wire_queue.h"
 
@@ -35,22 +34,12 @@ constexpr int kMostAncestors = 64;
 
 using Spared = std::set<std::pair<std::uint32_t, std::uint16_t>>;
 
-int ParentOf(int pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  const std::string stat((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  const auto close = stat.rfind(')');
-  int parent = 0;
-  char state = 0;
-  if (close == std::string::npos) return 0;
-  return std::sscanf(stat.c_str() + close + 1, " %c %d", &state, &parent) == 2 ? parent : 0;
-}
-
 // The local ends of all TCP sockets of these processes and of those that started them.
 Spared EndsOf(const std::vector<int>& processes) {
   std::set<int> all;
   for (int pid : processes) {
     for (int i = 0; i < kMostAncestors && pid > 1 && all.insert(pid).second; ++i) {
-      pid = ParentOf(pid);
+      pid = StatOf(pid).value_or(ProcessStat()).parent;
     }
   }
   Spared ends;

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <fstream>
-#include <sstream>
+#include <optional>
 #include <system_error>
 #include <utility>
 
+#include "core/base/process_stat.h"
 #include "core/control/machine.h"
 
 namespace lockstep::watch::run {
@@ -19,18 +19,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The letter of /proc/PID/stat; 0: there is no such process.
-char LetterOf(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string text;
-  std::getline(file, text);
-  const std::size_t end = text.rfind(')');
-  return end == std::string::npos || end + 2 >= text.size() ? 0 : text[end + 2];
-}
-
 ProcessState StateOf(pid_t pid) {
-  switch (LetterOf(pid)) {
-    case 0:
+  const std::optional<ProcessStat> stat = StatOf(pid);
+  switch (stat ? stat->state : 'X') {
     case 'Z':
     case 'X':
       return ProcessState::kGone;
@@ -80,13 +71,7 @@ ProcessFacts LocalProcess::Look(bool over) {
 
 std::string LocalProcess::Line(std::uint64_t site) {
   if (site == 0) return Python().line;
-  std::string where = lines_.At(reader_->header().maps, site);
-  if (where.compare(0, 2, "0x") != 0) return where;
-  // In a library that was loaded later.
-  std::ifstream maps("/proc/" + std::to_string(reader_->pid()) + "/maps");
-  std::stringstream text;
-  text << maps.rdbuf();
-  return lines_.At(text.str(), site);
+  return LineOf(lines_, reader_->header().maps, reader_->pid(), site);
 }
 
 PythonStack LocalProcess::Python() { return LookAtPython(reader_->pid()); }

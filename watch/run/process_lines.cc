@@ -1,6 +1,4 @@
-#include <fstream>
-#include <sstream>
-
+#include "core/base/file_text.h"
 #include "watch/run/source_lines.h"
 
 namespace lockstep::watch::run {
@@ -9,10 +7,7 @@ std::string LineOf(SourceLines& lines, const std::string& maps, pid_t pid, std::
   std::string where = lines.At(maps, site);
   if (where.compare(0, 2, "0x") != 0) return where;
   // In a library that was loaded later.
-  std::ifstream now("/proc/" + std::to_string(pid) + "/maps");
-  std::stringstream text;
-  text << now.rdbuf();
-  return lines.At(text.str(), site);
+  return lines.At(TextOf("/proc/" + std::to_string(pid) + "/maps"), site);
 }
 
 }  // namespace lockstep::watch::run

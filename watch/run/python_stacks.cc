@@ -15,7 +15,7 @@
 #include <optional>
 #include <sstream>
 
-#include "watch/run/process_stat.h"
+#include "core/base/process_stat.h"
 
 extern char** environ;
 

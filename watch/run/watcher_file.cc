@@ -12,7 +12,7 @@
 #include <optional>
 #include <system_error>
 
-#include "watch/run/process_stat.h"
+#include "core/base/process_stat.h"
 
 namespace lockstep::watch::run {
 namespace {

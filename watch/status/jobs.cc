@@ -20,9 +20,9 @@
 #include <utility>
 
 #include "core/base/clock.h"
+#include "core/base/process_stat.h"
 #include "watch/events/segment.h"
 #include "watch/events/ticks.h"
-#include "watch/run/process_stat.h"
 #include "watch/run/source_lines.h"
 #include "watch/run/watcher_file.h"
 
@@ -81,7 +81,7 @@ class Segment {
 };
 
 std::string StateOf(const Header& header) {
-  const std::optional<run::ProcessStat> stat = run::StatOf(header.pid);
+  const std::optional<ProcessStat> stat = StatOf(header.pid);
   const bool same = stat && (header.started == 0 || stat->started == header.started);
   if (!same || stat->state == 'Z' || stat->state == 'X') return "ended";
   if (stat->state == 'T' || stat->state == 't') return "stopped";

@@ -1,6 +1,6 @@
 // What /proc/PID/stat says of a process of this host.
-#ifndef LOCKSTEP_WATCH_RUN_PROCESS_STAT_H_
-#define LOCKSTEP_WATCH_RUN_PROCESS_STAT_H_
+#ifndef LOCKSTEP_CORE_BASE_PROCESS_STAT_H_
+#define LOCKSTEP_CORE_BASE_PROCESS_STAT_H_
 
 #include <sys/types.h>
 
@@ -8,11 +8,15 @@
 #include <optional>
 #include <string>
 
-namespace lockstep::watch::run {
+namespace lockstep {
 
 struct ProcessStat {
-  char state = 0;             // its letter: R, S, D, T, t, Z …
+  char state = 0;  // its letter: R, S, D, T, t, Z …
+  pid_t parent = 0;
+  unsigned flags = 0;             // of the kernel: include/linux/sched.h
+  std::uint64_t page_faults = 0;  // minor and major
   std::uint64_t started = 0;  // clock ticks since boot: with the pid it names a process for ever
+  int processor = -1;         // where its main thread ran last
 };
 
 // None: there is no such process, or it is not for us to see.
@@ -21,6 +25,6 @@ std::optional<ProcessStat> StatOf(pid_t pid);
 // Of the file's text, "12 (na me) S 1 …".
 std::optional<ProcessStat> ReadStat(const std::string& text);
 
-}  // namespace lockstep::watch::run
+}  // namespace lockstep
 
-#endif  // LOCKSTEP_WATCH_RUN_PROCESS_STAT_H_
+#endif  // LOCKSTEP_CORE_BASE_PROCESS_STAT_H_

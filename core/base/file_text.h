@@ -1,0 +1,27 @@
+// Whole files as text.
+#ifndef LOCKSTEP_CORE_BASE_FILE_TEXT_H_
+#define LOCKSTEP_CORE_BASE_FILE_TEXT_H_
+
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <string>
+
+namespace lockstep {
+
+// None: the file cannot be read.
+inline std::optional<std::string> ReadText(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file || text.bad()) return std::nullopt;
+  return std::move(text).str();
+}
+
+// "" of one that cannot be read, as /proc has them when a process is gone.
+inline std::string TextOf(const std::filesystem::path& path) { return ReadText(path).value_or(""); }
+
+}  // namespace lockstep
+
+#endif  // LOCKSTEP_CORE_BASE_FILE_TEXT_H_

@@ -1,0 +1,32 @@
+#include "core/base/process_stat.h"
+
+#include <cstdio>
+
+#include "core/base/file_text.h"
+
+namespace lockstep {
+
+std::optional<ProcessStat> ReadStat(const std::string& text) {
+  const std::size_t end = text.rfind(')');  // a name may hold anything
+  if (end == std::string::npos) return std::nullopt;
+  ProcessStat stat;
+  unsigned long minor = 0, major = 0, started = 0;
+  // From field 3 of proc(5) to field 39, a line for every ten.
+  const int read = std::sscanf(text.c_str() + end + 1,
+                               " %c %d %*s %*s %*s %*s %u %lu"
+                               " %*s %lu %*s %*s %*s %*s %*s %*s %*s %*s"
+                               " %*s %lu %*s %*s %*s %*s %*s %*s %*s %*s"
+                               " %*s %*s %*s %*s %*s %*s %*s %*s %d",
+                               &stat.state, &stat.parent, &stat.flags, &minor, &major, &started,
+                               &stat.processor);
+  if (read < 7) return std::nullopt;
+  stat.page_faults = minor + major;
+  stat.started = started;
+  return stat;
+}
+
+std::optional<ProcessStat> StatOf(pid_t pid) {
+  return ReadStat(TextOf("/proc/" + std::to_string(pid) + "/stat"));
+}
+
+}  // namespace lockstep
