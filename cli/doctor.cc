@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -13,6 +13,7 @@
 
 #include "cli/subcommand.h"
 #include "core/base/clock.h"
+#include "core/base/file_text.h"
 #include "core/base/run_id.h"
 #include "core/base/utc.h"
 #include "core/base/version.h"
@@ -68,13 +69,12 @@ environment::Facts Examine(const DoctorArguments& options) {
 
 Result<std::vector<environment::Rule>> RulesOf(const DoctorArguments& options) {
   if (options.rules.empty()) return environment::BuiltInRules();
-  std::ifstream file(options.rules, std::ios::binary);
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (!file) {
+  const std::optional<std::string> text = ReadText(options.rules);
+  if (!text) {
     return InvalidInput(
         fmt::format("--rules-file: '{}' can't be read; name a TOML file of rules", options.rules));
   }
-  return environment::ParseRules(text, options.rules);
+  return environment::ParseRules(*text, options.rules);
 }
 
 std::size_t Count(const environment::Checkup& checkup, environment::Level level) {

@@ -18,6 +18,8 @@
 
 #include "cli/launch.h"
 #include "cli/subcommand.h"
+#include "core/base/file_text.h"
+#include "core/base/temporary_folder.h"
 #include "core/base/version.h"
 #include "core/base/wrap.h"
 #include "core/comm/backends.h"
@@ -46,29 +48,6 @@ struct StressArguments {
   std::vector<std::string> rest;  // the options of stress
 };
 
-// Files of the launches; gone at the end.
-class Folder {
- public:
-  static Result<std::unique_ptr<Folder>> Make() {
-    std::string name = (fs::temp_directory_path() / "lockstep-stress-XXXXXX").string();
-    if (mkdtemp(name.data()) != nullptr) return std::unique_ptr<Folder>(new Folder(name));
-    return EnvironmentError(
-        fmt::format("no directory could be made in '{}'; set TMPDIR to a writable one",
-                    fs::temp_directory_path().string()));
-  }
-  ~Folder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  std::string File(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  explicit Folder(fs::path path) : path_(std::move(path)) {}
-  fs::path path_;
-};
-
 // The `stress` that belongs to this program: installed beside it, in the build tree, or in PATH.
 std::string FindStress() {
   std::error_code error;
@@ -83,7 +62,7 @@ std::string FindStress() {
 std::vector<std::string> WordsOf(const StressArguments& options,
                                  const stress::harness::StressOptions& stress,
                                  const stress::cases::StressCase& stress_case,
-                                 const Folder& folder) {
+                                 const TemporaryFolder& folder) {
   std::vector<std::string> words;
   std::istringstream launcher(options.launcher);
   for (std::string word; launcher >> word;) words.push_back(word);
@@ -96,11 +75,6 @@ std::vector<std::string> WordsOf(const StressArguments& options,
     words.push_back(word);
   }
   return words;
-}
-
-std::string TextOf(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
 // What stress itself said at the end, without its name; empty: nothing.
@@ -190,7 +164,12 @@ bool IsUnmet(const LaunchEnd& end, const std::string& log) {
 
 Status RunAll(const StressArguments& options, const stress::harness::StressOptions& stress,
               const stress::cases::Selection& selection, Collected& all) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Folder> folder, Folder::Make());
+  const TemporaryFolder folder(fs::temp_directory_path(), "lockstep-stress");
+  if (folder.path().empty()) {
+    return EnvironmentError(
+        fmt::format("no directory could be made in '{}'; set TMPDIR to a writable one",
+                    fs::temp_directory_path().string()));
+  }
   session::ProgressLine progress(stress.progress);
   for (const stress::cases::StressCase& stress_case : selection.cases) {
     const std::size_t done = all.run.cases.size() + all.unmet.size();
@@ -201,20 +180,20 @@ Status RunAll(const StressArguments& options, const stress::harness::StressOptio
       progress.Show(line);
     }
     std::error_code ignored;
-    for (const char* name : {"run.h5", "run.json"}) fs::remove(folder->File(name), ignored);
-    const LaunchOrder order{WordsOf(options, stress, stress_case, *folder), folder->File("log"),
-                            folder->File("run.h5"), stress.limit_seconds + kLaunchSeconds};
+    for (const char* name : {"run.h5", "run.json"}) fs::remove(folder.File(name), ignored);
+    const LaunchOrder order{WordsOf(options, stress, stress_case, folder), folder.File("log"),
+                            folder.File("run.h5"), stress.limit_seconds + kLaunchSeconds};
     LOCKSTEP_ASSIGN_OR_RETURN(const LaunchEnd end, RunLaunch(order));
-    Result<results::store::Run> launch = results::store::ReadRun(folder->File("run.h5"));
-    const Json json = Json::parse(TextOf(folder->File("run.json")), nullptr, false);
+    Result<results::store::Run> launch = results::store::ReadRun(folder.File("run.h5"));
+    const Json json = Json::parse(TextOf(folder.File("run.json")), nullptr, false);
     if (launch.ok() && launch->cases.size() == 1) {
       Add(*std::move(launch), stress_case, all);
       if (json.is_object()) all.cases.push_back(json["cases"][0]);
-    } else if (IsUnmet(end, TextOf(folder->File("log")))) {
-      all.unmet.push_back(Unmet(stress_case.label, ErrorIn(TextOf(folder->File("log")))));
+    } else if (IsUnmet(end, TextOf(folder.File("log")))) {
+      all.unmet.push_back(Unmet(stress_case.label, ErrorIn(TextOf(folder.File("log")))));
     } else if (!end.interrupted) {
       all.run.cases.push_back(
-          LostCase(stress_case, stress, end.exit_code, TextOf(folder->File("log"))));
+          LostCase(stress_case, stress, end.exit_code, TextOf(folder.File("log"))));
       all.traces += results::report::FormatTrialDetails(all.run.cases.back());
       all.cases.push_back({{"name", stress_case.scenario.name},
                            {"backend", stress.backend},

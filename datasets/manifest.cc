@@ -6,13 +6,14 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/base/file_text.h"
 #include "datasets/manifest_search.h"
 
 namespace lockstep::datasets {
@@ -231,13 +232,12 @@ Result<std::string> ReadFile(const std::string& path) {
     return InvalidInput(
         fmt::format("manifest '{}' is larger than 64 MiB; is it a manifest?", path));
   }
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file.is_open() || file.bad()) {
+  std::optional<std::string> text = ReadText(path);
+  if (!text) {
     return EnvironmentError(
         fmt::format("manifest '{}' cannot be read; check its permissions", path));
   }
-  return text;
+  return *std::move(text);
 }
 
 }  // namespace

@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
 
 #include "core/base/random.h"
+#include "core/base/temporary_folder.h"
 #include "results/store/store.h"
 
 namespace lockstep::bench::self {
@@ -41,35 +41,17 @@ results::store::Run RunOf(std::int64_t iterations, int ranks) {
   return run;
 }
 
-// A directory for this process, removed with all in it.
-class Folder {
- public:
-  explicit Folder(const std::string& parent) : path_(parent + "/lockstep-self-XXXXXX") {
-    if (mkdtemp(path_.data()) == nullptr) path_.clear();
-  }
-  ~Folder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 // Real time: most of it is the system's. In memory (/dev/shm) the library alone; in the temporary
 // directory with the disk and its fsync.
 void StoreWrite(benchmark::State& state, const std::string& parent) {
-  const Folder folder(parent);
+  const TemporaryFolder folder(parent, "lockstep-self");
   if (folder.path().empty()) {
     state.SkipWithError("cannot make a directory there");
     return;
   }
   const results::store::Run run = RunOf(state.range(0), 2);
   for (auto _ : state) {
-    const Status written = results::store::WriteRun(run, folder.path() + "/run.h5");
+    const Status written = results::store::WriteRun(run, folder.File("run.h5"));
     if (!written.ok()) {
       state.SkipWithError(written.message().c_str());
       return;
@@ -93,8 +75,8 @@ const bool kStoreRegistered = [] {
 }();
 
 void StoreRead(benchmark::State& state) {
-  const Folder folder("/dev/shm");
-  const std::string path = folder.path() + "/run.h5";
+  const TemporaryFolder folder("/dev/shm", "lockstep-self");
+  const std::string path = folder.File("run.h5");
   if (const Status written = results::store::WriteRun(RunOf(state.range(0), 2), path);
       !written.ok()) {
     state.SkipWithError(written.message().c_str());

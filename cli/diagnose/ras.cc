@@ -7,13 +7,13 @@
 
 #include <cmath>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "cli/diagnose/print.h"
+#include "core/base/file_text.h"
 #include "core/base/version.h"
 #include "core/ras/ask.h"
 #include "core/ras/witness.h"
@@ -34,10 +34,9 @@ Result<ras::JobStatus> Look(const std::string& name) {
     LOCKSTEP_ASSIGN_OR_RETURN(const std::string answer, ras::Ask(name));
     return ras::ParseStatus(answer, name);
   }
-  std::ifstream file(name, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file) return EnvironmentError(fmt::format("--ras {}: cannot be read; check its mode", name));
-  return ras::ParseStatus(text, name);
+  const std::optional<std::string> text = ReadText(name);
+  if (!text) return EnvironmentError(fmt::format("--ras {}: cannot be read; check its mode", name));
+  return ras::ParseStatus(*text, name);
 }
 
 Status Check(const RasOptions& options) {

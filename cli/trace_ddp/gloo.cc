@@ -20,6 +20,7 @@
 #include <type_traits>
 
 #include "cli/trace_ddp/rank_processes.h"
+#include "core/base/temporary_folder.h"
 #include "core/comm/folder_meeting.h"
 #include "core/comm/gloo/gloo_communicator.h"
 #include "core/control/codec.h"
@@ -197,29 +198,6 @@ bool IsTimeout(const Status& status) {
          status.message().find("Timed out") != std::string::npos;
 }
 
-// A folder of its own that goes with its owner.
-class TemporaryFolder {
- public:
-  TemporaryFolder() = default;
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  Status Make() {
-    std::error_code error;
-    std::string name = (std::filesystem::temp_directory_path(error) / "lockstep_XXXXXX").string();
-    if (!error && mkdtemp(name.data()) != nullptr) return path_ = name, OkStatus();
-    return EnvironmentError("no folder for the ranks to meet in; set TMPDIR to one that exists");
-  }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
 }  // namespace
 
 Result<TracedRanks> TraceWithGloo(const ddp::TrainingProgram& program, int ranks,
@@ -229,8 +207,11 @@ Result<TracedRanks> TraceWithGloo(const ddp::TrainingProgram& program, int ranks
   world.traced.program.deadline_seconds = 2 * timeout_seconds;  // gloo's own limit is told first
   world.ranks = ranks;
   world.options.timeout_seconds = timeout_seconds;
-  TemporaryFolder folder;
-  LOCKSTEP_RETURN_IF_ERROR(folder.Make());
+  std::error_code none;
+  const TemporaryFolder folder(std::filesystem::temp_directory_path(none), "lockstep");
+  if (folder.path().empty()) {
+    return EnvironmentError("no folder for the ranks to meet in; set TMPDIR to one that exists");
+  }
   world.folder = folder.path();
   LOCKSTEP_ASSIGN_OR_RETURN(
       const std::vector<EndedRank> ended,

@@ -7,9 +7,10 @@
 #include <toml++/toml.h>
 
 #include <charconv>
-#include <fstream>
-#include <sstream>
+#include <optional>
 #include <utility>
+
+#include "core/base/file_text.h"
 
 namespace lockstep::results::compare {
 namespace {
@@ -59,15 +60,13 @@ Status MinEffects::Add(std::string_view rule) {
 }
 
 Status MinEffects::AddFile(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  if (!file) {
+  const std::optional<std::string> text = ReadText(path);
+  if (!text) {
     return InvalidInput(fmt::format("{}: cannot be read; name a TOML file with min_effect", path));
   }
   toml::table table;
   try {
-    table = toml::parse(text.str(), path);
+    table = toml::parse(*text, path);
   } catch (const toml::parse_error& error) {
     return FileError(path, error.source().begin.line, error.description());
   }

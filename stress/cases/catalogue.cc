@@ -8,13 +8,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <optional>
 #include <string_view>
 #include <utility>
 #include <variant>
 
+#include "core/base/file_text.h"
 #include "core/base/nearest.h"
 #include "core/base/wrap.h"
 #include "stress/cases/plan_faults.h"
@@ -118,13 +118,6 @@ bool IsFor(const scenario::Scenario& scenario, int ranks) {
   return allowed.empty() || std::find(allowed.begin(), allowed.end(), ranks) != allowed.end();
 }
 
-Result<std::string> ReadText(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (!file) return EnvironmentError(fmt::format("'{}' can't be read; check its rights", path));
-  return text;
-}
-
 Status AddCases(const std::string& path, std::optional<int> ranks, std::uint64_t seed,
                 std::int64_t repeat, Selection& selection) {
   // First as it stands: how many ranks it is for.
@@ -133,12 +126,13 @@ Status AddCases(const std::string& path, std::optional<int> ranks, std::uint64_t
     selection.skipped.push_back(as_written.name);
     return OkStatus();
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::string text, ReadText(path));
+  const std::optional<std::string> text = ReadText(path);
+  if (!text) return EnvironmentError(fmt::format("'{}' can't be read; check its rights", path));
   LOCKSTEP_ASSIGN_OR_RETURN(const scenario::Scenario scenario,
-                            scenario::ParseScenario(text, path, {.ranks = ranks}));
+                            scenario::ParseScenario(*text, path, {.ranks = ranks}));
   for (std::int64_t i = 0; i < repeat; ++i) {
     const std::uint64_t own_seed = seed + static_cast<std::uint64_t>(i);
-    StressCase made{scenario, text, own_seed, PlanFaults(scenario, own_seed), scenario.name};
+    StressCase made{scenario, *text, own_seed, PlanFaults(scenario, own_seed), scenario.name};
     if (repeat > 1) made.label += fmt::format(" seed {}", own_seed);
     selection.cases.push_back(std::move(made));
   }

@@ -6,11 +6,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
+#include <optional>
 #include <span>
 #include <system_error>
 
+#include "core/base/file_text.h"
 #include "core/base/toml_fields.h"
 #include "stress/faults/fault_registry.h"
 #include "stress/scenario/scenario_fault.h"
@@ -195,10 +196,9 @@ Result<std::string> ReadFile(const std::string& path) {
   if (std::filesystem::file_size(path, error) > kMaxBytes) {
     return InvalidInput(fmt::format("'{}' is larger than 1 MiB, which no scenario is", path));
   }
-  std::ifstream file(path, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (!file) return EnvironmentError(fmt::format("'{}' can't be read; check its rights", path));
-  return text;
+  std::optional<std::string> text = ReadText(path);
+  if (!text) return EnvironmentError(fmt::format("'{}' can't be read; check its rights", path));
+  return *std::move(text);
 }
 
 Scenario ReadScenario(const toml::table& root, const ScenarioOptions& options,

@@ -6,7 +6,6 @@
 #include <fmt/core.h>
 #include <poll.h>
 
-#include <fstream>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "core/base/deadline.h"
+#include "core/base/file_text.h"
 #include "core/control/channel.h"
 #include "core/control/machine.h"
 #include "core/control/rendezvous/endpoint.h"
@@ -88,9 +88,8 @@ std::optional<control::rendezvous::Endpoint> Follower::FindEndpoint() {
         control::rendezvous::FindEndpoint(launch_.context, signals_, Deadline::AfterSeconds(0));
     return found.ok() ? std::optional(*found) : std::nullopt;
   }
-  std::ifstream file(folder_.path() / events::kEndpointFile, std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  return control::Decode<control::rendezvous::Endpoint>(bytes);
+  return control::Decode<control::rendezvous::Endpoint>(
+      TextOf(folder_.path() / events::kEndpointFile));
 }
 
 void Follower::Meet() {
