@@ -1,7 +1,6 @@
 // `lockstep show RUN.h5 …`: prints runs; of a directory, one line a run.
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "cli/subcommand.h"
+#include "results/compare/load.h"
 #include "results/report/report.h"
 #include "results/store/store.h"
 
@@ -52,30 +52,11 @@ Status ShowFile(const std::string& path, const ShowArguments& options) {
   return OkStatus();
 }
 
-Result<std::vector<std::string>> RunFilesIn(const std::string& directory) {
-  std::vector<std::string> paths;
-  std::error_code error;
-  fs::directory_iterator entries(directory, error);
-  for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
-    const fs::path& path = entries->path();
-    const bool hidden = path.filename().string().starts_with('.');  // being written
-    if (path.extension() == ".h5" && !hidden) paths.push_back(path);
-  }
-  if (error) {
-    return InvalidInput(fmt::format("{}: cannot be listed ({}); name a directory with run files",
-                                    directory, error.message()));
-  }
-  if (paths.empty()) {
-    return InvalidInput(
-        fmt::format("{}: no .h5 file in it; name a directory with run files", directory));
-  }
-  std::sort(paths.begin(), paths.end());
-  return paths;
-}
-
 // Files that cannot be read are named and passed over: one of them hides no other.
 Status ShowDirectory(const std::string& directory) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<std::string> paths, RunFilesIn(directory));
+  using results::compare::Depth;
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<std::string> paths,
+                            results::compare::RunFilesIn(directory, Depth::kDirectory));
   for (const std::string& path : paths) {
     const Result<results::store::Run> run = results::store::ReadRun(path);
     if (run.ok())

@@ -18,7 +18,8 @@ namespace {
 namespace fs = std::filesystem;
 
 template <typename Iterator>
-Status AddRunFilesIn(const std::string& directory, std::vector<std::string>& paths) {
+Result<std::vector<std::string>> SortedRunFiles(const std::string& directory) {
+  std::vector<std::string> paths;
   std::error_code error;
   Iterator entries(directory, error);
   for (; !error && entries != Iterator(); entries.increment(error)) {
@@ -26,9 +27,16 @@ Status AddRunFilesIn(const std::string& directory, std::vector<std::string>& pat
     const bool hidden = path.filename().string().starts_with('.');  // being written
     if (path.extension() == ".h5" && !hidden) paths.push_back(path);
   }
-  if (!error) return OkStatus();
-  return InvalidInput(fmt::format("{}: cannot be listed ({}); name a directory with run files",
-                                  directory, error.message()));
+  if (error) {
+    return InvalidInput(fmt::format("{}: cannot be listed ({}); name a directory with run files",
+                                    directory, error.message()));
+  }
+  if (paths.empty()) {
+    return InvalidInput(
+        fmt::format("{}: no .h5 file in it; name a directory with run files", directory));
+  }
+  std::ranges::sort(paths);
+  return paths;
 }
 
 std::vector<std::string> Matches(const std::string& pattern) {
@@ -44,14 +52,9 @@ std::vector<std::string> Matches(const std::string& pattern) {
 Status AddFiles(const std::string& name, Depth depth, std::vector<std::string>& paths) {
   std::error_code ignored;
   if (fs::is_directory(name, ignored)) {
-    const std::size_t before = paths.size();
-    LOCKSTEP_RETURN_IF_ERROR(depth == Depth::kBelow
-                                 ? AddRunFilesIn<fs::recursive_directory_iterator>(name, paths)
-                                 : AddRunFilesIn<fs::directory_iterator>(name, paths));
-    std::sort(paths.begin() + static_cast<std::ptrdiff_t>(before), paths.end());
-    if (paths.size() > before) return OkStatus();
-    return InvalidInput(
-        fmt::format("{}: no .h5 file in it; name a directory with run files", name));
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<std::string> found, RunFilesIn(name, depth));
+    paths.insert(paths.end(), found.begin(), found.end());
+    return OkStatus();
   }
   if (fs::exists(name, ignored)) {
     paths.push_back(name);
@@ -69,6 +72,11 @@ Status AddFiles(const std::string& name, Depth depth, std::vector<std::string>& 
 }
 
 }  // namespace
+
+Result<std::vector<std::string>> RunFilesIn(const std::string& directory, Depth depth) {
+  return depth == Depth::kBelow ? SortedRunFiles<fs::recursive_directory_iterator>(directory)
+                                : SortedRunFiles<fs::directory_iterator>(directory);
+}
 
 Result<Loaded> LoadLaunches(const std::vector<std::string>& names, Depth depth) {
   std::vector<std::string> paths;

@@ -17,6 +17,10 @@ struct Loaded {
 
 enum class Depth { kDirectory, kBelow };  // the .h5 files in a directory, or also those below it
 
+// Run files, by name; hidden ones are being written and are left out. kInvalidInput: the directory
+// cannot be listed, or has none.
+Result<std::vector<std::string>> RunFilesIn(const std::string& directory, Depth depth);
+
 // Runs are read one after the other and only their figures are kept. What one rank saved when its
 // coordinator was lost (*-partial.h5) and a run that was read already are passed over and named in
 // `skipped`; hidden files are not looked at. Errors: a name that is no file, no directory and
