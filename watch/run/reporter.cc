@@ -11,6 +11,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/random.h"
+#include "core/base/run_id.h"
 #include "core/base/utc.h"
 #include "core/base/version.h"
 #include "results/report/waits.h"
@@ -31,12 +32,6 @@ std::string Joined(const std::vector<std::string>& words) {
   return text;
 }
 
-std::string NewId() {
-  const std::uint64_t unique = Mix64(static_cast<std::uint64_t>(MonotonicNs())) ^
-                               (static_cast<std::uint64_t>(getpid()) << 32);
-  return fmt::format("{:08x}", static_cast<std::uint32_t>(Mix64(unique)));
-}
-
 // "a.h5" -> "a-2.h5"
 std::string Beside(const std::string& path, int number) {
   return fmt::format("{}-{}{}", path.substr(0, path.size() - kEnding.size()), number, kEnding);
@@ -49,7 +44,7 @@ Reporter::Reporter(const std::vector<std::string>& command, const std::string& a
   run_.lockstep = ThisVersion();
   run_.name = "watch";
   run_.started_at = UtcNow();
-  run_.id = NewId();
+  run_.id = NewRunId();
   run_.command_line = Joined(command);
   run_.plan_text = "{}";
   run_.plan_hash = "0000000000000000";
