@@ -120,22 +120,14 @@ Json ToJson(const std::string& path, const Diagnosis& diagnosis) {
                {"verdict", verdict::NameOf(diagnosis.judgement.verdict)},
                {"judged_again", diagnosis.again},
                {"whole_evidence", diagnosis.of.whole},
-               {"outcomes", Json::array()},
-               {"findings", Json::array()},
-               {"notes", Json::array()}};
+               {"outcomes", diagnose::ToJson(diagnosis.judgement.outcomes)},
+               {"findings", diagnose::ToJson(diagnosis.judgement.findings)},
+               {"notes", diagnose::ToJson(diagnosis.notes)}};
   if (const results::store::CaseRecord* record = diagnosis.of.record) {
     json["case"] = record->name;
     json["run_verdict"] = verdict::NameOf(record->judgement.verdict);
     if (record->trial) json["why"] = record->trial->why;
   }
-  for (const verdict::RankOutcome& rank : diagnosis.judgement.outcomes) {
-    json["outcomes"].push_back(diagnose::ToJson(rank));
-  }
-  for (const verdict::Finding& finding : diagnosis.judgement.findings) {
-    json["findings"].push_back(diagnose::ToJson(finding));
-  }
-  for (const verdict::Finding& note : diagnosis.notes)
-    json["notes"].push_back(diagnose::ToJson(note));
   json["trace"] = diagnose::ToJson(diagnosis.trace);
   return json;
 }

@@ -69,16 +69,10 @@ Json ToJson(const std::string& directory, const flight::FlightFiles& files,
                {"backend", diagnosis.backend},
                {"verdict", verdict::NameOf(diagnosis.judgement.verdict)},
                {"seconds_silent", diagnosis.seconds},
-               {"outcomes", Json::array()},
-               {"findings", Json::array()},
+               {"outcomes", diagnose::ToJson(diagnosis.judgement.outcomes)},
+               {"findings", diagnose::ToJson(diagnosis.judgement.findings)},
                {"notes", diagnosis.notes}};
   for (const flight::FlightHost& host : files.hosts) json["hosts"][host.name] = host.ranks;
-  for (const verdict::RankOutcome& outcome : diagnosis.judgement.outcomes) {
-    json["outcomes"].push_back(diagnose::ToJson(outcome));
-  }
-  for (const verdict::Finding& finding : diagnosis.judgement.findings) {
-    json["findings"].push_back(diagnose::ToJson(finding));
-  }
   json["trace"] = diagnose::ToJson(diagnosis.trace);
   return json;
 }

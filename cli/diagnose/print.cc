@@ -75,8 +75,7 @@ Json ToJson(const verdict::Finding& finding) {
     json["communicator"] = finding.operation->communicator;
     json["sequence"] = finding.operation->sequence;
   }
-  for (const verdict::Finding& general : finding.evidence)
-    json["evidence"].push_back(ToJson(general));
+  if (!finding.evidence.empty()) json["evidence"] = ToJson(finding.evidence);
   return json;
 }
 

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "core/verdict/judge.h"
 #include "core/verdict/trace.h"
@@ -23,6 +24,12 @@ verdict::Verdict Worse(verdict::Verdict a, verdict::Verdict b);
 nlohmann::ordered_json ToJson(const verdict::Finding& finding);
 nlohmann::ordered_json ToJson(const verdict::RankOutcome& outcome);
 nlohmann::ordered_json ToJson(const verdict::Trace& trace);
+template <typename T>
+nlohmann::ordered_json ToJson(const std::vector<T>& all) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const T& one : all) json.push_back(ToJson(one));
+  return json;
+}
 
 }  // namespace lockstep::cli::diagnose
 

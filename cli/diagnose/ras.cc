@@ -75,15 +75,11 @@ std::string FormatText(const RasWitness& witness) {
 }  // namespace
 
 Json ToJson(const RasWitness& witness) {
-  Json json = {{"lockstep", ThisVersionText()},
-               {"nccl_version", witness.status.version},
-               {"verdict", verdict::NameOf(witness.testimony.verdict)},
-               {"why", witness.testimony.sentence},
-               {"findings", Json::array()}};
-  for (const verdict::Finding& finding : witness.testimony.findings) {
-    json["findings"].push_back(ToJson(finding));
-  }
-  return json;
+  return {{"lockstep", ThisVersionText()},
+          {"nccl_version", witness.status.version},
+          {"verdict", verdict::NameOf(witness.testimony.verdict)},
+          {"why", witness.testimony.sentence},
+          {"findings", ToJson(witness.testimony.findings)}};
 }
 
 Result<RasWitness> HearRas(const RasOptions& options) {
