@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/hdf5/handle.h"
 #include "core/hdf5/memory_file.h"
@@ -12,7 +15,6 @@
 #include "results/store/attributes.h"
 #include "results/store/datasets.h"
 #include "results/store/events.h"
-#include "results/store/fact_path.h"
 #include "results/store/links.h"
 #include "results/store/samples.h"
 #include "results/store/schema.h"
@@ -23,6 +25,28 @@
 
 namespace lockstep::results::store {
 namespace {
+
+// Where a fact of the environment stands: "host/0/cpu_model" -> groups host, 0 and attribute
+// cpu_model.
+struct FactPath {
+  std::vector<std::string> groups;
+  std::string name;
+};
+
+// Empty components and ".", which HDF5 passes over, are dropped; a fact without a name is "value".
+FactPath SplitFact(std::string_view fact) {
+  FactPath path;
+  const std::size_t slash = fact.rfind('/');
+  const std::string_view name = slash == std::string_view::npos ? fact : fact.substr(slash + 1);
+  path.name = name.empty() ? "value" : name;
+  std::string_view rest = slash == std::string_view::npos ? "" : fact.substr(0, slash);
+  while (!rest.empty()) {
+    const std::string_view group = rest.substr(0, rest.find('/'));
+    if (!group.empty() && group != ".") path.groups.emplace_back(group);
+    rest.remove_prefix(group.size() == rest.size() ? rest.size() : group.size() + 1);
+  }
+  return path;
+}
 
 SummaryRow SummaryRowOf(const CaseRecord& record) {
   SummaryRow row;
