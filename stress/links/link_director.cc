@@ -21,11 +21,6 @@
 namespace lockstep::stress::links {
 namespace {
 
-double AmountOf(const faults::PlannedFault& fault, const char* key) {
-  const auto found = fault.amounts.find(key);
-  return found == fault.amounts.end() ? 0 : found->second;
-}
-
 // As the relay of `rank` sees it; none when its connections are not concerned.
 std::optional<LinkRule> RuleFor(const faults::PlannedFault& fault, int rank) {
   LinkRule rule;

@@ -9,11 +9,6 @@
 namespace lockstep::stress::links {
 namespace {
 
-double AmountOf(const faults::PlannedFault& fault, const char* key) {
-  const auto found = fault.amounts.find(key);
-  return found == fault.amounts.end() ? 0 : found->second;
-}
-
 network::NetworkRule RuleOf(const faults::PlannedFault& fault) {
   network::NetworkRule rule;
   rule.down = fault.kind == faults::FaultKind::kNetworkDown;
@@ -31,6 +26,11 @@ network::NetworkRule RuleOf(const faults::PlannedFault& fault) {
 }
 
 }  // namespace
+
+double AmountOf(const faults::PlannedFault& fault, const char* key) {
+  const auto found = fault.amounts.find(key);
+  return found == fault.amounts.end() ? 0 : found->second;
+}
 
 Result<std::vector<HostRule>> PlanNetworkFault(
     const faults::PlannedFault& fault, const std::vector<control::AgentInfo>& agents,

@@ -18,6 +18,9 @@ struct HostRule {
   network::NetworkRule rule;
 };
 
+// What the user gave for `key`; 0 where it was not given.
+double AmountOf(const faults::PlannedFault& fault, const char* key);
+
 // `addresses`: by rank, those of its host. kEnvironment in one line when the fault cannot be there:
 // its ranks are on one host, or a host has no address.
 Result<std::vector<HostRule>> PlanNetworkFault(

@@ -4,6 +4,8 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -14,10 +16,29 @@
 #include "core/agent/sockets.h"
 #include "core/base/clock.h"
 #include "stress/links/link_hello.h"
-#include "stress/links/socket_options.h"
 
 namespace lockstep::stress::links {
 namespace {
+
+void SetNoDelay(int fd) {
+  const int on = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+// The kernel tells the other end of a reset when this descriptor is closed.
+void ResetOnClose(int fd) {
+  const linger now{1, 0};
+  setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+}
+
+using NameFunction = int (*)(int, sockaddr*, socklen_t*);
+// getsockname or getpeername.
+sockaddr_storage AddressOf(int fd, NameFunction name) {
+  sockaddr_storage address{};
+  socklen_t length = sizeof address;
+  name(fd, reinterpret_cast<sockaddr*>(&address), &length);
+  return address;
+}
 
 // Whose a connection is gets answered within milliseconds, or never.
 constexpr std::int64_t kAnswerNs = 5'000'000'000;
