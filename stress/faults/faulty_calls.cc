@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/base/check.h"
 #include "stress/faults/faulty_communicator.h"
 
 namespace lockstep::stress::faults {
@@ -24,28 +25,14 @@ namespace {
 
 // Another type of the same size, so that the buffers fit.
 collective::DataType OtherType(collective::DataType type) {
-  switch (type) {
-    case collective::DataType::kF16:
-      return collective::DataType::kBf16;
-    case collective::DataType::kBf16:
-      return collective::DataType::kF16;
-    case collective::DataType::kF32:
-      return collective::DataType::kI32;
-    case collective::DataType::kI32:
-      return collective::DataType::kF32;
-    case collective::DataType::kF64:
-      return collective::DataType::kI64;
-    case collective::DataType::kI64:
-      return collective::DataType::kF64;
-    case collective::DataType::kI8:
-      return collective::DataType::kU8;
-    case collective::DataType::kU8:
-      return collective::DataType::kI8;
-    case collective::DataType::kF8E4M3:
-      return collective::DataType::kF8E5M2;
-    case collective::DataType::kF8E5M2:
-      return collective::DataType::kF8E4M3;
+  using enum collective::DataType;
+  static constexpr std::pair<collective::DataType, collective::DataType> kAlike[] = {
+      {kF16, kBf16}, {kF32, kI32}, {kF64, kI64}, {kI8, kU8}, {kF8E4M3, kF8E5M2}};
+  for (const auto& [one, other] : kAlike) {
+    if (type == one) return other;
+    if (type == other) return one;
   }
+  LOCKSTEP_CHECK(false, "a DataType that is not in the table");
   return type;
 }
 
