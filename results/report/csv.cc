@@ -133,12 +133,8 @@ void AddSettingsAndParts(const store::Run& run, Cells<Record>& cells) {
     for (const store::Part& part : record.parts) add(part.name, parts);
   }
   for (const std::string& wanted : settings) {
-    cells.emplace_back("setting:" + wanted, [wanted](const Record& r) -> std::string {
-      for (const auto& [name, value] : r.settings) {
-        if (name == wanted) return value;
-      }
-      return "";
-    });
+    cells.emplace_back("setting:" + wanted,
+                       [wanted](const Record& r) { return ValueOf(r.settings, wanted); });
   }
   for (const std::string& wanted : parts) {
     cells.emplace_back("part:" + wanted, [wanted](const Record& r) -> std::string {

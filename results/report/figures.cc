@@ -81,6 +81,12 @@ std::string OneLine(std::string text) {
   return text;
 }
 
+std::string ValueOf(const std::vector<std::pair<std::string, std::string>>& values,
+                    std::string_view name) {
+  const auto found = std::ranges::find(values, name, &std::pair<std::string, std::string>::first);
+  return found == values.end() ? "" : found->second;
+}
+
 std::string RanksText(const std::vector<int>& ranks) {
   if (ranks.empty()) return "no rank";
   return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "));

@@ -3,6 +3,8 @@
 #define LOCKSTEP_RESULTS_REPORT_FIGURES_H_
 
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "results/store/run.h"
@@ -31,6 +33,9 @@ std::string WrongText(const store::Summary& summary);
 std::string TypeText(const store::CaseRecord& record);
 // One line: control characters become spaces.
 std::string OneLine(std::string text);
+// Of a fact of the environment or a setting of a case; "" when there is none of that name.
+std::string ValueOf(const std::vector<std::pair<std::string, std::string>>& values,
+                    std::string_view name);
 // "rank 1", "ranks 0, 3", "no rank".
 std::string RanksText(const std::vector<int>& ranks);
 

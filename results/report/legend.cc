@@ -2,7 +2,7 @@
 // measured has its reason here: the figures of the host, and where its ranks ran, are in the run.
 #include "results/report/legend.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -41,9 +41,7 @@ std::string BusFactors(const store::Run& run) {
       }
     }
   }
-  std::string text;
-  for (const std::string& factor : factors) text += (text.empty() ? "" : ", ") + factor;
-  return text;
+  return fmt::format("{}", fmt::join(factors, ", "));
 }
 
 double FloorFigure(const store::Run& run, std::string_view name) {
@@ -53,24 +51,17 @@ double FloorFigure(const store::Run& run, std::string_view name) {
   return std::numeric_limits<double>::quiet_NaN();
 }
 
-std::string FactOf(const store::Run& run, const std::string& name) {
-  for (const auto& [fact, value] : run.environment) {
-    if (fact == name) return value;
-  }
-  return "";
-}
-
 // "4 ranks on 2 processors" of the first rank's host, when some share one; else "".
 std::string Crowd(const store::Run& run) {
-  const std::string host = FactOf(run, "ranks/0/boot_id");
+  const std::string host = ValueOf(run.environment, "ranks/0/boot_id");
   std::set<std::string> processors;
   std::size_t ranks = 0;
   for (int rank = 0;; ++rank) {
-    const std::string boot = FactOf(run, fmt::format("ranks/{}/boot_id", rank));
+    const std::string boot = ValueOf(run.environment, fmt::format("ranks/{}/boot_id", rank));
     if (boot.empty()) break;
     if (boot != host) continue;
     ++ranks;
-    const std::string cpus = FactOf(run, fmt::format("ranks/{}/cpus", rank)) + ",";
+    const std::string cpus = ValueOf(run.environment, fmt::format("ranks/{}/cpus", rank)) + ",";
     for (std::size_t begin = 0, end; (end = cpus.find(',', begin)) != std::string::npos;
          begin = end + 1) {
       if (end > begin) processors.insert(cpus.substr(begin, end - begin));

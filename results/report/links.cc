@@ -33,11 +33,8 @@ std::vector<int> RanksOf(const store::LinkMatrix& links) {
 
 // "0 node1"; the number alone where the run does not say the host.
 std::string NameOf(const store::Run& run, int rank) {
-  const std::string fact = fmt::format("ranks/{}/host", rank);
-  for (const auto& [name, value] : run.environment) {
-    if (name == fact) return fmt::format("{} {}", rank, OneLine(value));
-  }
-  return std::to_string(rank);
+  const std::string host = ValueOf(run.environment, fmt::format("ranks/{}/host", rank));
+  return host.empty() ? std::to_string(rank) : fmt::format("{} {}", rank, OneLine(host));
 }
 
 std::string MatrixOf(const store::Run& run, const std::vector<int>& ranks, const Cell& cell) {

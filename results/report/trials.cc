@@ -42,13 +42,6 @@ std::string OutcomesText(const verdict::Judgement& judgement) {
   return text;
 }
 
-std::string SettingText(const store::CaseRecord& record, std::string_view name) {
-  for (const auto& [key, value] : record.settings) {
-    if (key == name) return value;
-  }
-  return "";
-}
-
 // Why each case passed; of the others FormatTrialDetails tells.
 std::string FormatReasons(const std::vector<store::CaseRecord>& cases) {
   std::string text;
@@ -88,7 +81,7 @@ std::vector<TrialColumn> TrialColumns(const std::vector<store::CaseRecord>& case
     const std::string row[] = {
         record.backend,
         std::to_string(record.ranks),
-        SettingText(record, "seed"),
+        ValueOf(record.settings, "seed"),
         OutcomesText(record.judgement),
         findings.empty() ? "-" : std::string(findings.front().cause.name()),
         findings.empty() ? "-" : fmt::format("{}", fmt::join(findings.front().culprits, ",")),
@@ -119,7 +112,7 @@ std::vector<std::string> ScenariosOf(const std::vector<store::CaseRecord>& cases
   std::vector<std::string> names;
   for (const store::CaseRecord& record : cases) {
     if (!record.trial) continue;
-    const std::string scenario = SettingText(record, "scenario");
+    const std::string scenario = ValueOf(record.settings, "scenario");
     names.push_back(OneLine(scenario.empty() ? record.name : scenario));
   }
   return names;
@@ -184,7 +177,7 @@ std::string FormatTrialDetails(const store::CaseRecord& record) {
     text += fmt::format("  {}{}: {}\n  {}\n", finding.cause.name(),
                         finding.proved ? "" : " (suspected)", finding.message, finding.remedy);
   }
-  const std::string faults = SettingText(record, "faults");
+  const std::string faults = ValueOf(record.settings, "faults");
   if (!faults.empty()) text += fmt::format("  injected: {}\n", faults);
   return text + FormatUnfinished(record.judgement);
 }

@@ -16,6 +16,7 @@
 #include "core/journal/purpose.h"
 #include "core/verdict/wording.h"
 #include "results/report/exports/exports.h"
+#include "results/report/figures.h"
 
 namespace lockstep::results::report::exports {
 namespace {
@@ -79,11 +80,9 @@ class Trace {
 
   std::string Finish() {
     for (const int rank : ranks_) {
-      std::string host;
-      for (const auto& [fact, value] : run_.environment) {
-        if (fact == fmt::format("ranks/{}/host", rank)) host = " on " + value;
-      }
-      AddMetadata("process_name", rank, 0, {{"name", fmt::format("rank {}{}", rank, host)}});
+      const std::string host = ValueOf(run_.environment, fmt::format("ranks/{}/host", rank));
+      AddMetadata("process_name", rank, 0,
+                  {{"name", fmt::format("rank {}{}{}", rank, host.empty() ? "" : " on ", host)}});
       AddMetadata("process_sort_index", rank, 0, {{"sort_index", rank}});
     }
     const Json about = {{"run", run_.id},

@@ -9,28 +9,23 @@
 
 #include "results/report/exports/exports.h"
 #include "results/report/exports/sample_times.h"
+#include "results/report/figures.h"
 
 namespace lockstep::results::report::exports {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string Fact(const store::Run& run, const std::string& name, const std::string& otherwise) {
-  for (const auto& [fact, value] : run.environment) {
-    if (fact == name) return value;
-  }
-  return otherwise;
-}
-
 std::string FamilyOf(const store::CaseRecord& record) {
   return record.name.substr(0, record.name.find("/repetition:"));
 }
 
 Json Context(const store::Run& run) {
-  const std::string cpus = Fact(run, "host/cpus_online", "");
+  const std::string cpus = ValueOf(run.environment, "host/cpus_online");
+  const std::string host = ValueOf(run.environment, "ranks/0/host");
   const bool known = !cpus.empty() && cpus.find_first_not_of("0123456789") == std::string::npos;
   return {{"date", run.started_at},
-          {"host_name", Fact(run, "ranks/0/host", "unknown")},
+          {"host_name", host.empty() ? "unknown" : host},
           {"executable", run.command_line.substr(0, run.command_line.find(' '))},
           {"num_cpus", known ? Json(std::strtol(cpus.c_str(), nullptr, 10)) : Json(nullptr)},
           {"mhz_per_cpu", nullptr},
