@@ -3,7 +3,7 @@
 // with a later record number.
 #include "core/flight/write.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
@@ -13,6 +13,7 @@
 #include "core/collective/collective.h"
 #include "core/flight/pickle_writer.h"
 #include "core/journal/purpose.h"
+#include "core/verdict/rank_view.h"
 
 namespace lockstep::flight {
 namespace {
@@ -36,17 +37,12 @@ struct History {
   std::vector<Entry> entries;
 };
 
-bool IsCall(const journal::JournalEvent& event) {
-  return event.kind == journal::EventKind::kEnqueue || event.kind == journal::EventKind::kStart ||
-         event.kind == journal::EventKind::kEnd || event.kind == journal::EventKind::kError;
-}
-
 History HistoryOf(const verdict::RankEvidence& evidence) {
   History history{.rank = evidence.rank, .first_record = 0, .entries = {}};
   std::map<std::uint16_t, int> lives;
   std::map<std::tuple<std::uint16_t, int, std::uint64_t>, std::size_t> index_of;
   for (const journal::JournalEvent& event : evidence.journal.events) {
-    if (!IsCall(event)) continue;
+    if (!verdict::IsCollective(event)) continue;
     if (event.kind == journal::EventKind::kEnqueue && event.sequence == 0)
       ++lives[event.communicator];
     // The life that is cut off at the beginning counts as the first one.
@@ -126,15 +122,11 @@ class DumpWriter {
     for (const Entry& entry : history.entries) own.insert(entry.group);
     pickle_.BeginDictionary();
     for (const GroupKey& group : own) {
-      std::string ranks;
-      for (const int rank : members_.at(group)) {
-        ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", rank);
-      }
       Field(NameOf(group));
       pickle_.BeginDictionary();
       Field("name").Text(NameOf(group));
       Field("desc").Text(DescriptionOf(group));
-      Field("ranks").Text(fmt::format("[{}]", ranks));
+      Field("ranks").Text(fmt::format("[{}]", fmt::join(members_.at(group), ", ")));
       pickle_.EndDictionary();
     }
     pickle_.EndDictionary();

@@ -1,5 +1,6 @@
 #include "results/compare/nights.h"
 
+#include <fmt/format.h>
 #include <time.h>
 
 #include <algorithm>
@@ -13,9 +14,7 @@ std::string MachineOf(const Launch& launch) {
   for (const auto& [fact, value] : launch.facts) {
     if (fact.starts_with("ranks/") && fact.ends_with("/host")) hosts.insert(value);
   }
-  std::string name;
-  for (const std::string& host : hosts) name += (name.empty() ? "" : "+") + host;
-  return name.empty() ? "unknown" : name;
+  return hosts.empty() ? "unknown" : fmt::format("{}", fmt::join(hosts, "+"));
 }
 
 std::optional<double> SecondsOf(const std::string& started_at) {

@@ -183,13 +183,6 @@ bool WaitFor(LockstepFunction real, void* buffer, bool receives, std::int32_t* p
   return over;
 }
 
-std::uint64_t Hash(std::uint64_t before, const void* data, std::size_t bytes) {
-  for (std::size_t at = 0; at < bytes; ++at) {
-    before = (before ^ static_cast<const unsigned char*>(data)[at]) * 0x100000001b3ULL;
-  }
-  return before;
-}
-
 struct NewStore {
   std::uint64_t key;
   std::uint64_t name;
@@ -212,7 +205,7 @@ std::uint64_t NameOfGroup() {
   }
   ++used.number;
   names.Update(used);
-  return Hash(store_name, &used.number, sizeof used.number) | 1ULL << 62;
+  return HashBytes(store_name, &used.number, sizeof used.number) | 1ULL << 62;
 }
 
 // `prefix` is a std::string, and `inner` holds a pointer to a store. All ranks give a group's store
@@ -225,7 +218,7 @@ void MakeStore(const char* symbol, void* caller, void* store, void* prefix, void
   const bool nested = stores.Find(Read<std::uint64_t>(inner, 0), &outer);
   constexpr std::uint64_t kBasis = 0xcbf29ce484222325ULL;
   NewStore made = {reinterpret_cast<std::uint64_t>(store),
-                   Hash(nested ? outer.value : kBasis, text, length)};
+                   HashBytes(nested ? outer.value : kBasis, text, length)};
   void* const arguments[5] = {store, prefix, inner};
   LockstepForward(real, arguments, MadeStore, &made);
 }

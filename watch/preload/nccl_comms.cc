@@ -37,13 +37,6 @@ std::atomic_flag pending_lock = ATOMIC_FLAG_INIT;
 
 std::uint64_t HandleKey(const void* handle) { return reinterpret_cast<std::uint64_t>(handle); }
 
-std::uint64_t HashBytes(std::uint64_t before, const void* data, std::size_t bytes) {
-  for (std::size_t at = 0; at < bytes; ++at) {
-    before = (before ^ static_cast<const unsigned char*>(data)[at]) * 0x100000001b3ULL;
-  }
-  return before;
-}
-
 const void* ThreadOf(void* parent) { return parent ? nullptr : &thread_mark; }
 
 }  // namespace

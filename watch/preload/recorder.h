@@ -2,6 +2,7 @@
 #ifndef LOCKSTEP_WATCH_PRELOAD_RECORDER_H_
 #define LOCKSTEP_WATCH_PRELOAD_RECORDER_H_
 
+#include <cstddef>
 #include <cstdint>
 
 #include "watch/events/event.h"
@@ -25,6 +26,14 @@ void SetRank(int rank, int size, bool threads);
 void Stop(events::Stopped why);
 void Write(const events::Event& event);
 void CountPoll(std::uint64_t site);
+
+// FNV-1a, to be continued from `before`.
+inline std::uint64_t HashBytes(std::uint64_t before, const void* data, std::size_t bytes) {
+  for (std::size_t at = 0; at < bytes; ++at) {
+    before = (before ^ static_cast<const unsigned char*>(data)[at]) * 0x100000001b3ULL;
+  }
+  return before;
+}
 
 // The function of the library, or null. Python loads MPI in a scope that RTLD_NEXT doesn't see.
 void* FindFunction(const char* name);

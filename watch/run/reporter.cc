@@ -2,15 +2,13 @@
 // standard error and to a file, so the program's own output stays as it is.
 #include "watch/run/reporter.h"
 
-#include <fmt/core.h>
-#include <unistd.h>
+#include <fmt/format.h>
 
 #include <cstdio>
 #include <string_view>
 #include <utility>
 
 #include "core/base/clock.h"
-#include "core/base/random.h"
 #include "core/base/run_id.h"
 #include "core/base/utc.h"
 #include "core/base/version.h"
@@ -26,12 +24,6 @@ namespace {
 
 constexpr std::string_view kEnding = ".h5";
 
-std::string Joined(const std::vector<std::string>& words) {
-  std::string text = "lockstep watch --report --";
-  for (const std::string& word : words) text += " " + word;
-  return text;
-}
-
 // "a.h5" -> "a-2.h5"
 std::string Beside(const std::string& path, int number) {
   return fmt::format("{}-{}{}", path.substr(0, path.size() - kEnding.size()), number, kEnding);
@@ -45,7 +37,7 @@ Reporter::Reporter(const std::vector<std::string>& command, const std::string& a
   run_.name = "watch";
   run_.started_at = UtcNow();
   run_.id = NewRunId();
-  run_.command_line = Joined(command);
+  run_.command_line = fmt::format("lockstep watch --report -- {}", fmt::join(command, " "));
   run_.plan_text = "{}";
   run_.plan_hash = "0000000000000000";
   path_ = asked.ends_with(kEnding) ? asked : store::DefaultRunPath(run_, asked);

@@ -5,6 +5,7 @@
 #include "watch/status/jobs.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -88,12 +89,6 @@ std::string StateOf(const Header& header) {
   return stat->state == 'R' ? "running" : "sleeping";
 }
 
-std::string Joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
-  return text;
-}
-
 // A look that begins before the pause and ends after it.
 class Looker {
  public:
@@ -124,7 +119,7 @@ class Looker {
       JobNow& job = jobs[{found.watcher.pid, header.job}];
       job.name = header.job;
       job.watcher = found.watcher.pid;
-      job.command = Joined(found.watcher.command);
+      job.command = fmt::format("{}", fmt::join(found.watcher.command, " "));
       job.size = std::max(job.size, header.size.load());
       job.ranks.push_back(RankOf(found));
     }
