@@ -5,11 +5,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <atomic>
-#include <mutex>
-#include <thread>
 
-#include "core/base/clock.h"
 #include "stress/fuzz/shrink.h"
 
 namespace lockstep::stress::fuzz {
@@ -22,68 +18,30 @@ Assessment Assess(const FuzzTrial& trial, const Judging& judge) {
   return AssessTrial(trial, Simulate(trial), judge);
 }
 
-class Campaign {
- public:
-  Campaign(const FuzzOptions& options, const Judging& judge) : options_(options), judge_(judge) {}
-
-  FuzzResult Run() {
-    const std::int64_t begin = MonotonicNs();
-    end_ns_ = options_.seconds > 0 ? begin + static_cast<std::int64_t>(options_.seconds * 1e9) : 0;
-    std::vector<std::thread> threads;
-    for (int job = 1; job < options_.jobs; ++job) threads.emplace_back([this] { Work(); });
-    Work();
-    for (std::thread& thread : threads) thread.join();
-    result_.seconds = static_cast<double>(MonotonicNs() - begin) / 1e9;
-    return result_;
-  }
-
- private:
-  void Work() {
-    FuzzResult own;
-    while (!stop_) {
-      const std::int64_t number = next_++;
-      if (number >= options_.trials || (end_ns_ > 0 && MonotonicNs() >= end_ns_)) break;
-      const std::uint64_t seed = options_.seed + static_cast<std::uint64_t>(number);
-      const comm::sim::SimRules rules = options_.rules[seed % options_.rules.size()];
-      const Assessment found = Assess(DrawTrial(seed, rules), judge_);
-      ++own.trials;
-      own.trouble += found.trouble ? 1 : 0;
-      own.silent += found.silent ? 1 : 0;
-      own.corrupt += found.corrupt ? 1 : 0;
-      own.unknown += found.unknown ? 1 : 0;
-      if (found.wrong.empty()) continue;
-      own.failure = {seed, rules, found.wrong};
-      stop_ = true;
-    }
-    Add(own);
-  }
-
-  void Add(const FuzzResult& own) {
-    const std::lock_guard lock(mutex_);
-    result_.trials += own.trials;
-    result_.trouble += own.trouble;
-    result_.silent += own.silent;
-    result_.corrupt += own.corrupt;
-    result_.unknown += own.unknown;
-    if (!own.failure) return;
-    if (!result_.failure || own.failure->seed < result_.failure->seed) {
-      result_.failure = own.failure;
-    }
-  }
-
-  const FuzzOptions& options_;
-  const Judging& judge_;
-  std::int64_t end_ns_ = 0;
-  std::atomic<std::int64_t> next_ = 0;
-  std::atomic<bool> stop_ = false;
-  std::mutex mutex_;
-  FuzzResult result_;
-};
-
 }  // namespace
 
-FuzzResult RunCampaign(const FuzzOptions& options, const Judging& judge) {
-  return Campaign(options, judge).Run();
+FuzzResult& FuzzResult::operator+=(const FuzzResult& other) {
+  trials += other.trials;
+  trouble += other.trouble;
+  silent += other.silent;
+  corrupt += other.corrupt;
+  unknown += other.unknown;
+  if (other.failure && (!failure || other.failure->seed < failure->seed)) failure = other.failure;
+  return *this;
+}
+
+FuzzResult RunCampaign(const TrialOptions& options, const Judging& judge, const Rules& all_rules) {
+  return RunTrials<FuzzResult>(options, [&](std::uint64_t seed, FuzzResult& sum) {
+    const comm::sim::SimRules rules = all_rules[seed % all_rules.size()];
+    const Assessment found = Assess(DrawTrial(seed, rules), judge);
+    ++sum.trials;
+    sum.trouble += found.trouble ? 1 : 0;
+    sum.silent += found.silent ? 1 : 0;
+    sum.corrupt += found.corrupt ? 1 : 0;
+    sum.unknown += found.unknown ? 1 : 0;
+    if (!found.wrong.empty()) sum.failure = {seed, rules, found.wrong};
+    return found.wrong.empty();
+  });
 }
 
 std::string Describe(const FuzzResult& result) {

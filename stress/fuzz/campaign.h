@@ -7,18 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "core/base/seeded_trials.h"
 #include "stress/fuzz/truth.h"
 
 namespace lockstep::stress::fuzz {
 
-struct FuzzOptions {
-  std::uint64_t seed = 1;  // trial i has seed + i
-  std::int64_t trials = 10'000;
-  double seconds = 0;  // 0: no limit but the trials
-  int jobs = 1;        // threads
-  std::vector<comm::sim::SimRules> rules = {comm::sim::SimRules::kNccl, comm::sim::SimRules::kMpi,
-                                            comm::sim::SimRules::kGloo};
-};
+using Rules = std::vector<comm::sim::SimRules>;
+inline const Rules kAllRules = {comm::sim::SimRules::kNccl, comm::sim::SimRules::kMpi,
+                                comm::sim::SimRules::kGloo};
 
 struct FuzzFailure {
   std::uint64_t seed = 0;
@@ -34,10 +30,13 @@ struct FuzzResult {
   std::int64_t unknown = 0;  // the verdict could name no cause
   double seconds = 0;
   std::optional<FuzzFailure> failure;  // of those found, the one with the lowest seed
+
+  FuzzResult& operator+=(const FuzzResult& other);
 };
 
 // Seed s has the rules s modulo their number. Stops at the first failure.
-FuzzResult RunCampaign(const FuzzOptions& options, const Judging& judge);
+FuzzResult RunCampaign(const TrialOptions& options, const Judging& judge,
+                       const Rules& rules = kAllRules);
 
 // A line of trials, time and rate, then lines of what they were; each ends with a new line.
 std::string Describe(const FuzzResult& result);

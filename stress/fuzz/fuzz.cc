@@ -17,12 +17,12 @@ int Fail(const Status& status) {
   return static_cast<int>(ExitCodeOf(status.code()));
 }
 
-int Run(const FuzzOptions& options, bool shrink) {
+int Run(const TrialOptions& options, const Rules& rules, bool shrink) {
   const Judging judge = [](const std::vector<verdict::RankEvidence>& evidence,
                            const verdict::Setting& setting) {
     return verdict::Judge(evidence, setting);
   };
-  const FuzzResult result = RunCampaign(options, judge);
+  const FuzzResult result = RunCampaign(options, judge, rules);
   fmt::print("lockstep-fuzz: seed {}: {}", options.seed, Describe(result));
   if (!result.failure) return static_cast<int>(ExitCode::kPass);
   const FuzzFailure& failure = *result.failure;
@@ -37,21 +37,13 @@ int Run(const FuzzOptions& options, bool shrink) {
 }
 
 int Main(int argc, char** argv) {
-  FuzzOptions options;
+  TrialOptions options;
   std::string rules = "all";
   bool shrink = true;
   ArgumentParser parser{"Judges random programs with random faults, whose truth is known.",
                         "lockstep-fuzz"};
   parser.Footer("Exit codes: 0 every verdict was right, 1 one was not, 2 usage.");
-  parser.Add("--trials=COUNT", options.trials, "Number of random trials")
-      .Between(1, 2'000'000'000)
-      .ShowDefault();
-  parser.Add("--seed=SEED", options.seed, "Seed of all that is random (trial i has this one + i)")
-      .ShowDefault();
-  parser.Add("--time-budget=TIME", options.seconds, "Time for the whole run (0: no limit)")
-      .BetweenReals(0.0, 86'400.0)
-      .ShowDefault();
-  parser.Add("--jobs=COUNT", options.jobs, "Threads that run trials").Between(1, 256).ShowDefault();
+  AddTrialOptions(parser, options);
   parser
       .Add("--sim-rules=WORD", rules,
            "Whose rules the simulation follows (nccl, mpi, gloo, or all in turn)")
@@ -65,12 +57,10 @@ int Main(int argc, char** argv) {
     fmt::print("{}", **text);
     return 0;
   }
-  if (rules != "all") {
-    const Result<comm::sim::SimRules> one = comm::sim::ParseSimRules("--sim-rules", rules);
-    if (!one.ok()) return Fail(one.status());
-    options.rules = {*one};
-  }
-  return Run(options, shrink);
+  if (rules == "all") return Run(options, kAllRules, shrink);
+  const Result<comm::sim::SimRules> one = comm::sim::ParseSimRules("--sim-rules", rules);
+  if (!one.ok()) return Fail(one.status());
+  return Run(options, {*one}, shrink);
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ verdict::Judgement RightJudge(const std::vector<verdict::RankEvidence>& evidence
 }
 
 TEST(Fuzz, NoWrongVerdict) {
-  const FuzzOptions options = {.seed = kSeed, .trials = kTrials, .seconds = kMostSeconds};
+  const TrialOptions options = {.seed = kSeed, .trials = kTrials, .seconds = kMostSeconds};
   const FuzzResult result = RunCampaign(options, RightJudge);
   fmt::print("seed {}: {}\n", options.seed, Describe(result));
   if (result.failure) {

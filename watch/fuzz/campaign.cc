@@ -5,68 +5,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
-#include <mutex>
-#include <thread>
 #include <utility>
 #include <vector>
-
-#include "core/base/clock.h"
 
 namespace lockstep::watch::fuzz {
 namespace {
 
 // "innocent: rank 2 …" and "innocent: rank 1 …" are one kind.
 std::string KindOf(const std::string& wrong) { return wrong.substr(0, wrong.find(':')); }
-
-class Campaign {
- public:
-  Campaign(const CampaignOptions& options, const Spoil& spoil) : options_(options), spoil_(spoil) {}
-
-  CampaignResult Run() {
-    const std::int64_t begin = MonotonicNs();
-    end_ns_ = options_.seconds > 0 ? begin + static_cast<std::int64_t>(options_.seconds * 1e9) : 0;
-    std::vector<std::thread> threads;
-    for (int job = 1; job < options_.jobs; ++job) threads.emplace_back([this] { Work(); });
-    Work();
-    for (std::thread& thread : threads) thread.join();
-    result_.seconds = static_cast<double>(MonotonicNs() - begin) / 1e9;
-    return result_;
-  }
-
- private:
-  void Work() {
-    CampaignResult own;
-    while (!stop_) {
-      const std::int64_t number = next_++;
-      if (number >= options_.trials || (end_ns_ > 0 && MonotonicNs() >= end_ns_)) break;
-      const std::uint64_t seed = options_.seed + static_cast<std::uint64_t>(number);
-      const Assessment assessment = Assess(DrawProgram(seed), spoil_);
-      ++own.trials;
-      own.silent += assessment.found ? 0 : 1;
-      own.hangs += assessment.hangs ? 1 : 0;
-      own.unknown += assessment.unknown ? 1 : 0;
-      if (assessment.wrong.empty()) continue;
-      own.failed = seed;
-      stop_ = true;
-    }
-    const std::lock_guard lock(mutex_);
-    result_.trials += own.trials;
-    result_.silent += own.silent;
-    result_.hangs += own.hangs;
-    result_.unknown += own.unknown;
-    if (own.failed) result_.failed = std::min(*own.failed, result_.failed.value_or(*own.failed));
-  }
-
-  const CampaignOptions& options_;
-  const Spoil& spoil_;
-  std::int64_t end_ns_ = 0;
-  std::atomic<std::int64_t> next_ = 0;
-  std::atomic<bool> stop_ = false;
-  std::mutex mutex_;
-  CampaignResult result_;
-};
 
 bool Erring(const Program& program, std::size_t index) {
   return program.error != Error::kNone && program.at == index;
@@ -126,8 +73,25 @@ void Plainer(const Program& program, std::vector<Program>& all) {
 
 }  // namespace
 
-CampaignResult RunCampaign(const CampaignOptions& options, const Spoil& spoil) {
-  return Campaign(options, spoil).Run();
+CampaignResult& CampaignResult::operator+=(const CampaignResult& other) {
+  trials += other.trials;
+  silent += other.silent;
+  hangs += other.hangs;
+  unknown += other.unknown;
+  if (other.failed) failed = std::min(*other.failed, failed.value_or(*other.failed));
+  return *this;
+}
+
+CampaignResult RunCampaign(const TrialOptions& options, const Spoil& spoil) {
+  return RunTrials<CampaignResult>(options, [&](std::uint64_t seed, CampaignResult& sum) {
+    const Assessment assessment = Assess(DrawProgram(seed), spoil);
+    ++sum.trials;
+    sum.silent += assessment.found ? 0 : 1;
+    sum.hangs += assessment.hangs ? 1 : 0;
+    sum.unknown += assessment.unknown ? 1 : 0;
+    if (!assessment.wrong.empty()) sum.failed = seed;
+    return assessment.wrong.empty();
+  });
 }
 
 std::string Describe(const CampaignResult& result) {

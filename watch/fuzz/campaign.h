@@ -6,16 +6,10 @@
 #include <optional>
 #include <string>
 
+#include "core/base/seeded_trials.h"
 #include "watch/fuzz/truth.h"
 
 namespace lockstep::watch::fuzz {
-
-struct CampaignOptions {
-  std::uint64_t seed = 1;  // trial i has seed + i
-  std::int64_t trials = 10'000;
-  double seconds = 0;  // 0: no limit but the trials
-  int jobs = 1;        // threads
-};
 
 struct CampaignResult {
   std::int64_t trials = 0;
@@ -24,10 +18,12 @@ struct CampaignResult {
   std::int64_t unknown = 0;  // … and nobody can know all of them
   double seconds = 0;
   std::optional<std::uint64_t> failed;  // of those found, the lowest seed
+
+  CampaignResult& operator+=(const CampaignResult& other);
 };
 
 // Stops at the first wrong verdict.
-CampaignResult RunCampaign(const CampaignOptions& options, const Spoil& spoil = {});
+CampaignResult RunCampaign(const TrialOptions& options, const Spoil& spoil = {});
 
 // One line: trials, time, rate, unknown.
 std::string Describe(const CampaignResult& result);

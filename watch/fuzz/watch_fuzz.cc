@@ -12,7 +12,7 @@
 namespace lockstep::watch::fuzz {
 namespace {
 
-int Run(const CampaignOptions& options, bool shrink) {
+int Run(const TrialOptions& options, bool shrink) {
   const CampaignResult result = RunCampaign(options);
   fmt::print("watch_fuzz: seed {}: {}\n", options.seed, Describe(result));
   if (!result.failed) return static_cast<int>(ExitCode::kPass);
@@ -22,20 +22,12 @@ int Run(const CampaignOptions& options, bool shrink) {
 }
 
 int Main(int argc, char** argv) {
-  CampaignOptions options;
+  TrialOptions options;
   bool shrink = true;
   ArgumentParser parser{"Judges random MPI programs with an error each, whose truth is known.",
                         "watch_fuzz"};
   parser.Footer("Exit codes: 0 every verdict was right, 1 one was not, 2 usage.");
-  parser.Add("--trials=COUNT", options.trials, "Number of random trials")
-      .Between(1, 2'000'000'000)
-      .ShowDefault();
-  parser.Add("--seed=SEED", options.seed, "Seed of all that is random (trial i has this one + i)")
-      .ShowDefault();
-  parser.Add("--time-budget=TIME", options.seconds, "Time for the whole run (0: no limit)")
-      .BetweenReals(0.0, 86'400.0)
-      .ShowDefault();
-  parser.Add("--jobs=COUNT", options.jobs, "Threads that run trials").Between(1, 256).ShowDefault();
+  AddTrialOptions(parser, options);
   parser.Flag("!--no-shrink", shrink, "Do not look for the smallest program that fails alike");
   const Result<std::optional<std::string>> text = parser.Parse(argc, argv);
   if (!text.ok()) {
