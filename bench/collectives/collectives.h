@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "bench/collectives/bucket_sequences.h"
 #include "bench/collectives/cases.h"
 #include "bench/measure/kind.h"
 #include "core/collective/collective.h"
@@ -30,6 +29,15 @@ struct Program {
     return collective != collective::Collective::kAllGather &&
            collective != collective::Collective::kReduceScatter;
   }
+};
+
+// DDP's options as typed, of which buckets are made.
+struct RawModelOptions {
+  std::vector<std::string> models;
+  std::vector<std::string> caps;  // MiB; empty: DDP's default
+  std::string first;              // MiB; "": DDP's default
+  bool find_unused = false;
+  bool initial = false;
 };
 
 struct RawOptions {

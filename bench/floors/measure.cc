@@ -8,8 +8,10 @@
 #include <atomic>
 #include <barrier>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <ctime>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -17,7 +19,6 @@
 
 #include "bench/floors/floors.h"
 #include "bench/floors/kernels.h"
-#include "bench/floors/ping_pong.h"
 #include "core/base/deadline.h"
 
 namespace lockstep::bench::floors {
@@ -35,6 +36,67 @@ constexpr double kPairSeconds = 0.05;  // at most, when two ranks share a proces
 // and time; the next smaller ones are as fast or faster, so a bound stays a bound.
 constexpr std::size_t kManyRanks = 16;
 constexpr std::size_t kHugePageBytes = 2 << 20;
+
+// Spins until `ready`; false when the deadline passed. The clock is read rarely: it costs a good
+// part of a round trip.
+template <typename Condition>
+bool SpinUntil(const Condition& ready, Deadline deadline) {
+  constexpr int kSpinsBetweenClocks = 4096;
+  for (;;) {
+    for (int spin = 0; spin < kSpinsBetweenClocks; ++spin) {
+      if (ready()) return true;
+    }
+    if (deadline.Passed()) return false;
+  }
+}
+
+// The time of a cache line there and back. Two threads call Serve and Return with the same object
+// and deadline; either ends when the deadline passes, whatever the other does.
+class PingPong {
+ public:
+  // The fastest of several batches, in ns a round trip; NaN when none was completed.
+  double Serve(Deadline deadline);
+  void Return(Deadline deadline);
+
+ private:
+  static constexpr std::uint32_t kOver = 0xffffffff;
+  alignas(64) std::atomic<std::uint32_t> ball_ = 0;  // odd: to be returned
+  alignas(64) std::uint32_t next_ = 0;               // of the server
+};
+
+double PingPong::Serve(Deadline deadline) {
+  // Short batches, so that some pass even where other programs often take one of the processors.
+  constexpr int kBatches = 80;
+  constexpr int kTrips = 30;
+  double best = std::numeric_limits<double>::quiet_NaN();
+  for (int batch = 0; batch < kBatches; ++batch) {
+    const std::int64_t start = MonotonicNs();
+    for (int trip = 0; trip < kTrips; ++trip) {
+      ball_.store(++next_, std::memory_order_release);
+      ++next_;
+      const bool back =
+          SpinUntil([this] { return ball_.load(std::memory_order_acquire) == next_; }, deadline);
+      if (!back) return best;  // the other side sees the deadline itself
+    }
+    best = std::fmin(best, static_cast<double>(MonotonicNs() - start) / kTrips);
+  }
+  ball_.store(kOver, std::memory_order_release);
+  return best;
+}
+
+void PingPong::Return(Deadline deadline) {
+  std::uint32_t ball = 0;
+  for (;;) {
+    const bool come = SpinUntil(
+        [&] {
+          ball = ball_.load(std::memory_order_acquire);
+          return ball % 2 == 1;
+        },
+        deadline);
+    if (!come || ball == kOver) return;
+    ball_.store(ball + 1, std::memory_order_release);
+  }
+}
 
 using Cpus = std::vector<std::vector<int>>;
 
