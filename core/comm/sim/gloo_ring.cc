@@ -125,15 +125,6 @@ class RingRank {
 
 }  // namespace
 
-std::vector<SimFate> FatesOfGlooRing(const SimCalls& calls) {
-  Wires wires;
-  std::vector<RingRank> ranks;
-  ranks.reserve(calls.size());
-  for (const SimCall* call : calls) ranks.emplace_back(*call, wires);
-  RunSteps(ranks);
-  std::vector<SimFate> fates;
-  for (const RingRank& rank : ranks) fates.push_back(rank.fate());
-  return fates;
-}
+std::vector<SimFate> FatesOfGlooRing(const SimCalls& calls) { return FatesOf<RingRank>(calls); }
 
 }  // namespace lockstep::comm::sim

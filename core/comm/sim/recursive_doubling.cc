@@ -109,14 +109,7 @@ class DoublingRank {
 }  // namespace
 
 std::vector<SimFate> FatesOfRecursiveDoubling(const SimCalls& calls, std::int64_t eager_bytes) {
-  Wires wires;
-  std::vector<DoublingRank> ranks;
-  ranks.reserve(calls.size());
-  for (const SimCall* call : calls) ranks.emplace_back(*call, eager_bytes, wires);
-  RunSteps(ranks);
-  std::vector<SimFate> fates;
-  for (const DoublingRank& rank : ranks) fates.push_back(rank.fate());
-  return fates;
+  return FatesOf<DoublingRank>(calls, eager_bytes);
 }
 
 }  // namespace lockstep::comm::sim

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/comm/sim/fate.h"
+
 namespace lockstep::comm::sim {
 
 // Sends and receives between two ranks match in order. A receive takes what fits.
@@ -41,13 +43,21 @@ class Wires {
   std::map<std::pair<int, int>, Wire> wires_;  // by sender, receiver
 };
 
-// Steps of all until none can go on. `Rank` has bool Step(): whether it did something.
-template <typename Rank>
-void RunSteps(std::vector<Rank>& ranks) {
+// What becomes of the calls when all ranks take steps until none can go on. A `Rank` is made of a
+// call, `more` and the wires; it has bool Step() (whether it did something) and fate().
+template <typename Rank, typename... More>
+std::vector<SimFate> FatesOf(const SimCalls& calls, More... more) {
+  Wires wires;
+  std::vector<Rank> ranks;
+  ranks.reserve(calls.size());
+  for (const SimCall* call : calls) ranks.emplace_back(*call, more..., wires);
   for (bool progress = true; progress;) {
     progress = false;
     for (Rank& rank : ranks) progress = rank.Step() || progress;
   }
+  std::vector<SimFate> fates;
+  for (const Rank& rank : ranks) fates.push_back(rank.fate());
+  return fates;
 }
 
 }  // namespace lockstep::comm::sim
