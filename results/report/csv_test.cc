@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "results/report/literal_run.h"
 #include "results/report/report.h"
+#include "results/report/testing/literal_run.h"
 
 namespace lockstep::results::report {
 namespace {

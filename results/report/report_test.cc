@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "results/report/literal_run.h"
+#include "results/report/testing/literal_run.h"
 
 namespace lockstep::results::report {
 namespace {

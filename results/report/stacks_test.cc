@@ -6,8 +6,8 @@
 
 #include <sstream>
 
-#include "results/report/literal_run.h"
 #include "results/report/report.h"
+#include "results/report/testing/literal_run.h"
 #include "results/report/trials.h"
 
 namespace lockstep::results::report {

@@ -255,7 +255,8 @@ TEST_F(StoreTest, AShapeWithoutDataIsNotAllocated) {
   EXPECT_THAT(ReadError("forged.h5"), HasSubstr("less data than its shape says"));
 }
 
-// Written by the program of that time; its five cases are those of results/report/literal_run.cc.
+// Written by the program of that time; its five cases are those of
+// results/report/testing/literal_run.cc.
 TEST(Seal, IsTheSameHoweverTheBytesAreCut) {
   Random random(7);
   std::vector<std::byte> body(1000);
@@ -284,7 +285,7 @@ TEST(Schema, AFileOfSchema1IsStillRead) {
   EXPECT_EQ(read->recommendation, "");
 }
 
-// StepsRun of results/report/literal_run.cc.
+// StepsRun of results/report/testing/literal_run.cc.
 TEST(Schema, AFileOfSchema2IsStillRead) {
   const auto read = ReadRun("results/store/testdata/schema2.h5");
   ASSERT_TRUE(read.ok()) << read.status().message();

@@ -7,7 +7,7 @@
 
 #include "core/base/random.h"
 #include "core/base/status.h"
-#include "results/report/literal_run.h"
+#include "results/report/testing/literal_run.h"
 #include "results/store/run.h"
 #include "results/store/store.h"
 

@@ -1,6 +1,6 @@
 // A made-up run with given medians, for tests of compare and trend. Its slower rank takes exactly
 // the given time in every iteration, so figures are exact.
-#include "results/compare/example_launch.h"
+#include "results/compare/testing/example_launch.h"
 
 #include <fmt/core.h>
 #include <time.h>

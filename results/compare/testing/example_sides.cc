@@ -11,7 +11,7 @@
 
 #include "core/base/random.h"
 #include "core/base/status.h"
-#include "results/compare/example_launch.h"
+#include "results/compare/testing/example_launch.h"
 #include "results/store/store.h"
 
 namespace lockstep::results::compare {

@@ -1,6 +1,6 @@
 // Runs made up for tests: a benchmark with a few cases whose times are given.
-#ifndef LOCKSTEP_RESULTS_COMPARE_EXAMPLE_LAUNCH_H_
-#define LOCKSTEP_RESULTS_COMPARE_EXAMPLE_LAUNCH_H_
+#ifndef LOCKSTEP_RESULTS_COMPARE_TESTING_EXAMPLE_LAUNCH_H_
+#define LOCKSTEP_RESULTS_COMPARE_TESTING_EXAMPLE_LAUNCH_H_
 
 #include <cstdint>
 #include <string>
@@ -29,4 +29,4 @@ std::string TimeOf(int days, int minutes);
 
 }  // namespace lockstep::results::compare
 
-#endif  // LOCKSTEP_RESULTS_COMPARE_EXAMPLE_LAUNCH_H_
+#endif  // LOCKSTEP_RESULTS_COMPARE_TESTING_EXAMPLE_LAUNCH_H_

@@ -1,6 +1,6 @@
 // Runs written out, for tests of reports.
-#ifndef LOCKSTEP_RESULTS_REPORT_LITERAL_RUN_H_
-#define LOCKSTEP_RESULTS_REPORT_LITERAL_RUN_H_
+#ifndef LOCKSTEP_RESULTS_REPORT_TESTING_LITERAL_RUN_H_
+#define LOCKSTEP_RESULTS_REPORT_TESTING_LITERAL_RUN_H_
 
 #include "results/store/run.h"
 
@@ -33,4 +33,4 @@ store::Run HangingRun();
 
 }  // namespace lockstep::results::report
 
-#endif  // LOCKSTEP_RESULTS_REPORT_LITERAL_RUN_H_
+#endif  // LOCKSTEP_RESULTS_REPORT_TESTING_LITERAL_RUN_H_

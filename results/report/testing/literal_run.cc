@@ -1,6 +1,6 @@
 // Runs written out field by field, for tests of reports and exports. Golden files hold what reports
 // make of them, so a change here changes those.
-#include "results/report/literal_run.h"
+#include "results/report/testing/literal_run.h"
 
 #include <limits>
 #include <string>

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/base/status.h"
-#include "results/report/literal_run.h"
+#include "results/report/testing/literal_run.h"
 #include "results/store/run.h"
 #include "results/store/store.h"
 
