@@ -24,43 +24,10 @@ void Load(void* handle, const char* name, Function& function) {
 }
 
 void LoadAll(void* handle, Api& api) {
-#define LOCKSTEP_LOAD(name) Load(handle, #name, api.name)
-  LOCKSTEP_LOAD(nvmlInit_v2);
-  LOCKSTEP_LOAD(nvmlShutdown);
-  LOCKSTEP_LOAD(nvmlErrorString);
-  LOCKSTEP_LOAD(nvmlSystemGetDriverVersion);
-  LOCKSTEP_LOAD(nvmlSystemGetCudaDriverVersion_v2);
-  LOCKSTEP_LOAD(nvmlDeviceGetCount_v2);
-  LOCKSTEP_LOAD(nvmlDeviceGetHandleByIndex_v2);
-  LOCKSTEP_LOAD(nvmlDeviceGetName);
-  LOCKSTEP_LOAD(nvmlDeviceGetUUID);
-  LOCKSTEP_LOAD(nvmlDeviceGetPciInfo_v3);
-  LOCKSTEP_LOAD(nvmlDeviceGetMemoryInfo);
-  LOCKSTEP_LOAD(nvmlDeviceGetEccMode);
-  LOCKSTEP_LOAD(nvmlDeviceGetTotalEccErrors);
-  LOCKSTEP_LOAD(nvmlDeviceGetClockInfo);
-  LOCKSTEP_LOAD(nvmlDeviceGetMaxClockInfo);
-  LOCKSTEP_LOAD(nvmlDeviceGetCurrentClocksThrottleReasons);
-  LOCKSTEP_LOAD(nvmlDeviceGetTemperature);
-  LOCKSTEP_LOAD(nvmlDeviceGetPowerUsage);
-  LOCKSTEP_LOAD(nvmlDeviceGetEnforcedPowerLimit);
-  LOCKSTEP_LOAD(nvmlDeviceGetUtilizationRates);
-  LOCKSTEP_LOAD(nvmlDeviceGetPersistenceMode);
-  LOCKSTEP_LOAD(nvmlDeviceGetComputeMode);
-  LOCKSTEP_LOAD(nvmlDeviceGetCudaComputeCapability);
-  LOCKSTEP_LOAD(nvmlDeviceGetMigMode);
-  LOCKSTEP_LOAD(nvmlDeviceGetCurrPcieLinkGeneration);
-  LOCKSTEP_LOAD(nvmlDeviceGetMaxPcieLinkGeneration);
-  LOCKSTEP_LOAD(nvmlDeviceGetCurrPcieLinkWidth);
-  LOCKSTEP_LOAD(nvmlDeviceGetMaxPcieLinkWidth);
-  LOCKSTEP_LOAD(nvmlDeviceGetNvLinkState);
-  LOCKSTEP_LOAD(nvmlDeviceGetTopologyCommonAncestor);
-  LOCKSTEP_LOAD(nvmlDeviceGetP2PStatus);
-  LOCKSTEP_LOAD(nvmlEventSetCreate);
-  LOCKSTEP_LOAD(nvmlDeviceRegisterEvents);
-  LOCKSTEP_LOAD(nvmlEventSetWait);
-  LOCKSTEP_LOAD(nvmlEventSetFree);
+#define LOCKSTEP_LOAD(name, parameters) Load(handle, #name, api.name);
+  LOCKSTEP_NVML_FUNCTIONS(LOCKSTEP_LOAD)
 #undef LOCKSTEP_LOAD
+  Load(handle, "nvmlErrorString", api.nvmlErrorString);
 }
 
 // Calls what may be missing from an old driver; false: no answer.

@@ -36,42 +36,48 @@ inline constexpr int kEccVolatile = 0;
 inline constexpr int kP2pRead = 0;                    // nvmlGpuP2PCapsIndex_t
 inline constexpr unsigned long long kXidEvent = 0x8;  // nvmlEventTypeXidCriticalError
 
+// The functions that give a Code, and what they take. Any may be missing from a driver: null.
+#define LOCKSTEP_NVML_FUNCTIONS(DO)                                            \
+  DO(nvmlInit_v2, ())                                                          \
+  DO(nvmlShutdown, ())                                                         \
+  DO(nvmlSystemGetDriverVersion, (char*, unsigned))                            \
+  DO(nvmlSystemGetCudaDriverVersion_v2, (int*))                                \
+  DO(nvmlDeviceGetCount_v2, (unsigned*))                                       \
+  DO(nvmlDeviceGetHandleByIndex_v2, (unsigned, Device*))                       \
+  DO(nvmlDeviceGetName, (Device, char*, unsigned))                             \
+  DO(nvmlDeviceGetUUID, (Device, char*, unsigned))                             \
+  DO(nvmlDeviceGetPciInfo_v3, (Device, PciInfo*))                              \
+  DO(nvmlDeviceGetMemoryInfo, (Device, Memory*))                               \
+  DO(nvmlDeviceGetEccMode, (Device, int*, int*))                               \
+  DO(nvmlDeviceGetTotalEccErrors, (Device, int, int, unsigned long long*))     \
+  DO(nvmlDeviceGetClockInfo, (Device, int, unsigned*))                         \
+  DO(nvmlDeviceGetMaxClockInfo, (Device, int, unsigned*))                      \
+  DO(nvmlDeviceGetCurrentClocksThrottleReasons, (Device, unsigned long long*)) \
+  DO(nvmlDeviceGetTemperature, (Device, int, unsigned*))                       \
+  DO(nvmlDeviceGetPowerUsage, (Device, unsigned*))                             \
+  DO(nvmlDeviceGetEnforcedPowerLimit, (Device, unsigned*))                     \
+  DO(nvmlDeviceGetUtilizationRates, (Device, Utilization*))                    \
+  DO(nvmlDeviceGetPersistenceMode, (Device, int*))                             \
+  DO(nvmlDeviceGetComputeMode, (Device, int*))                                 \
+  DO(nvmlDeviceGetCudaComputeCapability, (Device, int*, int*))                 \
+  DO(nvmlDeviceGetMigMode, (Device, unsigned*, unsigned*))                     \
+  DO(nvmlDeviceGetCurrPcieLinkGeneration, (Device, unsigned*))                 \
+  DO(nvmlDeviceGetMaxPcieLinkGeneration, (Device, unsigned*))                  \
+  DO(nvmlDeviceGetCurrPcieLinkWidth, (Device, unsigned*))                      \
+  DO(nvmlDeviceGetMaxPcieLinkWidth, (Device, unsigned*))                       \
+  DO(nvmlDeviceGetNvLinkState, (Device, unsigned, int*))                       \
+  DO(nvmlDeviceGetTopologyCommonAncestor, (Device, Device, int*))              \
+  DO(nvmlDeviceGetP2PStatus, (Device, Device, int, int*))                      \
+  DO(nvmlEventSetCreate, (EventSet*))                                          \
+  DO(nvmlDeviceRegisterEvents, (Device, unsigned long long, EventSet))         \
+  DO(nvmlEventSetWait, (EventSet, EventData*, unsigned))                       \
+  DO(nvmlEventSetFree, (EventSet))
+
 struct Api {
-  Code (*nvmlInit_v2)() = nullptr;
-  Code (*nvmlShutdown)() = nullptr;
+#define LOCKSTEP_NVML_POINTER(name, parameters) Code(*name) parameters = nullptr;
+  LOCKSTEP_NVML_FUNCTIONS(LOCKSTEP_NVML_POINTER)
+#undef LOCKSTEP_NVML_POINTER
   const char* (*nvmlErrorString)(Code) = nullptr;
-  Code (*nvmlSystemGetDriverVersion)(char*, unsigned) = nullptr;
-  Code (*nvmlSystemGetCudaDriverVersion_v2)(int*) = nullptr;
-  Code (*nvmlDeviceGetCount_v2)(unsigned*) = nullptr;
-  Code (*nvmlDeviceGetHandleByIndex_v2)(unsigned, Device*) = nullptr;
-  Code (*nvmlDeviceGetName)(Device, char*, unsigned) = nullptr;
-  Code (*nvmlDeviceGetUUID)(Device, char*, unsigned) = nullptr;
-  Code (*nvmlDeviceGetPciInfo_v3)(Device, PciInfo*) = nullptr;
-  Code (*nvmlDeviceGetMemoryInfo)(Device, Memory*) = nullptr;
-  Code (*nvmlDeviceGetEccMode)(Device, int*, int*) = nullptr;
-  Code (*nvmlDeviceGetTotalEccErrors)(Device, int, int, unsigned long long*) = nullptr;
-  Code (*nvmlDeviceGetClockInfo)(Device, int, unsigned*) = nullptr;
-  Code (*nvmlDeviceGetMaxClockInfo)(Device, int, unsigned*) = nullptr;
-  Code (*nvmlDeviceGetCurrentClocksThrottleReasons)(Device, unsigned long long*) = nullptr;
-  Code (*nvmlDeviceGetTemperature)(Device, int, unsigned*) = nullptr;
-  Code (*nvmlDeviceGetPowerUsage)(Device, unsigned*) = nullptr;
-  Code (*nvmlDeviceGetEnforcedPowerLimit)(Device, unsigned*) = nullptr;
-  Code (*nvmlDeviceGetUtilizationRates)(Device, Utilization*) = nullptr;
-  Code (*nvmlDeviceGetPersistenceMode)(Device, int*) = nullptr;
-  Code (*nvmlDeviceGetComputeMode)(Device, int*) = nullptr;
-  Code (*nvmlDeviceGetCudaComputeCapability)(Device, int*, int*) = nullptr;
-  Code (*nvmlDeviceGetMigMode)(Device, unsigned*, unsigned*) = nullptr;
-  Code (*nvmlDeviceGetCurrPcieLinkGeneration)(Device, unsigned*) = nullptr;
-  Code (*nvmlDeviceGetMaxPcieLinkGeneration)(Device, unsigned*) = nullptr;
-  Code (*nvmlDeviceGetCurrPcieLinkWidth)(Device, unsigned*) = nullptr;
-  Code (*nvmlDeviceGetMaxPcieLinkWidth)(Device, unsigned*) = nullptr;
-  Code (*nvmlDeviceGetNvLinkState)(Device, unsigned, int*) = nullptr;
-  Code (*nvmlDeviceGetTopologyCommonAncestor)(Device, Device, int*) = nullptr;
-  Code (*nvmlDeviceGetP2PStatus)(Device, Device, int, int*) = nullptr;
-  Code (*nvmlEventSetCreate)(EventSet*) = nullptr;
-  Code (*nvmlDeviceRegisterEvents)(Device, unsigned long long, EventSet) = nullptr;
-  Code (*nvmlEventSetWait)(EventSet, EventData*, unsigned) = nullptr;
-  Code (*nvmlEventSetFree)(EventSet) = nullptr;
 };
 
 }  // namespace lockstep::environment
