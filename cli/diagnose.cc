@@ -49,10 +49,9 @@ std::vector<verdict::Finding> NotesOf(const std::vector<verdict::RankEvidence>& 
                                       const verdict::Judgement& judgement) {
   std::vector<verdict::Finding> notes = verdict::finders::FindSlowRanks(evidence);
   std::erase_if(notes, [&](const verdict::Finding& note) {
-    return std::any_of(judgement.findings.begin(), judgement.findings.end(),
-                       [&](const verdict::Finding& f) {
-                         return f.cause == note.cause && f.culprits == note.culprits;
-                       });
+    return std::ranges::any_of(judgement.findings, [&](const verdict::Finding& f) {
+      return f.cause == note.cause && f.culprits == note.culprits;
+    });
   });
   return notes;
 }

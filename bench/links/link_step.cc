@@ -47,7 +47,7 @@ LinkStep::LinkStep(const measure::Bench& bench, std::uint32_t case_index)
     is_first_ = rank == one;
   }
   const auto& everyone = plan_.everyone;
-  if (std::find(everyone.begin(), everyone.end(), rank) != everyone.end()) {
+  if (std::ranges::find(everyone, rank) != everyone.end()) {
     for (const int peer : everyone) {
       if (peer != rank) peers_.push_back(peer);
     }
@@ -59,8 +59,7 @@ LinkStep::LinkStep(const measure::Bench& bench, std::uint32_t case_index)
 
 void* LinkStep::LargeFrom(int peer) const {
   const auto& everyone = plan_.everyone;
-  const auto block =
-      everyone.empty() ? 0 : std::find(everyone.begin(), everyone.end(), peer) - everyone.begin();
+  const auto block = everyone.empty() ? 0 : std::ranges::find(everyone, peer) - everyone.begin();
   return At(bench_.recv, plan::AlignedBytes(kPingBytes) + block * plan::AlignedBytes(plan_.bytes));
 }
 

@@ -75,7 +75,7 @@ std::vector<results::store::OptionEffect> PairsOf(const results::store::Run& run
 std::size_t AlternativesOf(const results::store::OptionEffect& pair,
                            const std::vector<results::store::OptionEffect>& pairs) {
   return static_cast<std::size_t>(
-      std::count_if(pairs.begin(), pairs.end(), [&](const results::store::OptionEffect& other) {
+      std::ranges::count_if(pairs, [&](const results::store::OptionEffect& other) {
         return other.baseline == pair.baseline && other.option == pair.option;
       }));
 }
@@ -189,9 +189,8 @@ void AddEffects(bool calibrates, results::store::Run& run) {
   }
   // A case that has no baseline in any option is itself the default of its context.
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(run.cases.size()); ++i) {
-    const bool differs =
-        std::any_of(pairs.begin(), pairs.end(),
-                    [i](const results::store::OptionEffect& pair) { return pair.case_index == i; });
+    const bool differs = std::ranges::any_of(
+        pairs, [i](const results::store::OptionEffect& pair) { return pair.case_index == i; });
     if (differs || run.cases[static_cast<std::size_t>(i)].repetition > 0) continue;
     const std::string advice = AdviceOf(run, i);
     if (advice.empty()) continue;

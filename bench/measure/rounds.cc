@@ -237,7 +237,7 @@ void Rounds::StopForTime() {
 double Rounds::BudgetSeconds() const {
   if (plan_.time_budget_seconds) {
     const std::vector<std::size_t> running = Running();
-    const bool few = std::any_of(running.begin(), running.end(), [this](std::size_t i) {
+    const bool few = std::ranges::any_of(running, [this](std::size_t i) {
       return book_.Current(i).round_medians_ns.size() < plan_.cases[i].visits.fewest_rounds;
     });
     return (few ? kMostTimesTheBudget : 1) * *plan_.time_budget_seconds;
@@ -324,8 +324,7 @@ bool Rounds::Precise(std::size_t case_index) const {
 void Rounds::Close() {
   book_.CloseRound();
   const std::vector<std::size_t> running = Running();
-  const bool all =
-      std::all_of(running.begin(), running.end(), [this](std::size_t i) { return Precise(i); });
+  const bool all = std::ranges::all_of(running, [this](std::size_t i) { return Precise(i); });
   for (std::size_t i = 0; i < stopped_.size(); ++i) {
     if (!stopped_[i].empty()) continue;
     const CaseBook& book = book_.Current(i);

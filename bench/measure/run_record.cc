@@ -43,8 +43,7 @@ verdict::Finding CorruptionOf(const CaseBook& book, const plan::PlannedCase& pla
   finding.cause = verdict::Cause::kDataCorruption;
   finding.proved = true;
   for (const results::store::WrongResult& wrong : book.wrong) {
-    if (std::find(finding.culprits.begin(), finding.culprits.end(), wrong.rank) ==
-        finding.culprits.end()) {
+    if (std::ranges::find(finding.culprits, wrong.rank) == finding.culprits.end()) {
       finding.culprits.push_back(wrong.rank);
     }
   }
@@ -214,7 +213,7 @@ std::string SummaryLine(const results::store::Run& run, const plan::Plan& plan) 
     if (others > 0) headline.Add(fmt::format("; {} more findings", others));
     return headline.text();
   }
-  const auto measured = std::count_if(run.cases.begin(), run.cases.end(), [](const auto& record) {
+  const auto measured = std::ranges::count_if(run.cases, [](const auto& record) {
     return record.judgement.verdict == verdict::Verdict::kPass;
   });
   if (run.verdict == verdict::Verdict::kPass) {
@@ -223,7 +222,7 @@ std::string SummaryLine(const results::store::Run& run, const plan::Plan& plan) 
                        plan.iterations ? CutClause(run, *plan.iterations)
                                        : PrecisionClause(run, plan.precision, plan.drift));
   }
-  const bool too_short = std::any_of(run.cases.begin(), run.cases.end(), [](const auto& record) {
+  const bool too_short = std::ranges::any_of(run.cases, [](const auto& record) {
     return record.summary.iterations == 0 && record.summary.stopped_by == "time_budget";
   });
   // Of a case that was not done there are samples, and a row with its median.

@@ -57,8 +57,8 @@ std::vector<StoredCase> StressCasesOf(const results::store::Run& run,
 
 bool IsSame(const verdict::Finding& a, const verdict::Finding& b) {
   std::vector<int> culprits = a.culprits, others = b.culprits;
-  std::sort(culprits.begin(), culprits.end());
-  std::sort(others.begin(), others.end());
+  std::ranges::sort(culprits);
+  std::ranges::sort(others);
   return a.cause == b.cause && a.proved == b.proved && culprits == others;
 }
 
@@ -81,15 +81,15 @@ std::optional<journal::JournalEvent> OperationOf(const StoredCase& stored_case) 
 verdict::Verdict VerdictOf(const StoredCase& stored_case, const verdict::Judgement& again) {
   const verdict::Judgement& stored = *stored_case.stored;
   if (stored_case.record == nullptr) return stored.verdict;
-  const bool failed = std::any_of(
-      stored.findings.begin(), stored.findings.end(),
-      [](const verdict::Finding& finding) { return finding.cause != verdict::Cause::kUnknown; });
+  const bool failed = std::ranges::any_of(stored.findings, [](const verdict::Finding& finding) {
+    return finding.cause != verdict::Cause::kUnknown;
+  });
   if (failed) return verdict::Verdict::kFail;
   if (stored_case.whole || again.findings.empty()) return again.verdict;
   // What journals alone seem to tell is not what the run found.
-  const bool finished = std::all_of(
-      stored.outcomes.begin(), stored.outcomes.end(),
-      [](const verdict::RankOutcome& rank) { return rank.outcome == verdict::Outcome::kFinished; });
+  const bool finished = std::ranges::all_of(stored.outcomes, [](const verdict::RankOutcome& rank) {
+    return rank.outcome == verdict::Outcome::kFinished;
+  });
   return finished && stored.verdict == verdict::Verdict::kPass ? verdict::Verdict::kPass
                                                                : verdict::Verdict::kUnknown;
 }
@@ -100,9 +100,8 @@ Result<std::vector<StoredCase>> StoredCasesOf(const results::store::Run& run,
                                               const std::string& path) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::vector<results::store::Lifetime> lifetimes,
                             results::store::LifetimesOf(run, path));
-  const bool tried = std::any_of(
-      run.cases.begin(), run.cases.end(),
-      [](const results::store::CaseRecord& record) { return record.trial.has_value(); });
+  const bool tried = std::ranges::any_of(
+      run.cases, [](const results::store::CaseRecord& record) { return record.trial.has_value(); });
   if (tried) return StressCasesOf(run, std::move(lifetimes));
   std::vector<StoredCase> cases;
   const std::size_t count = lifetimes.size();
@@ -125,9 +124,8 @@ verdict::Judgement AsStored(const StoredCase& stored_case, const verdict::Judgem
   verdict::Judgement judgement = *stored_case.stored;
   judgement.verdict = VerdictOf(stored_case, again);
   for (verdict::Finding& finding : judgement.findings) {
-    const auto same =
-        std::find_if(again.findings.begin(), again.findings.end(),
-                     [&](const verdict::Finding& other) { return IsSame(finding, other); });
+    const auto same = std::ranges::find_if(
+        again.findings, [&](const verdict::Finding& other) { return IsSame(finding, other); });
     if (same == again.findings.end()) continue;
     finding.operation = same->operation;
     finding.evidence = same->evidence;

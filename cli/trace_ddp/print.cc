@@ -140,9 +140,8 @@ std::vector<TracedSection> WithJoinExit(const TracedRank& trace) {
   const auto after = [](const TracedSection& s) {
     return s.section.kind == ddp::SectionKind::kAfterLoop;
   };
-  if (trace.finished() && std::none_of(sections.begin(), sections.end(), exits)) {
-    sections.insert(std::find_if(sections.begin(), sections.end(), after),
-                    {{ddp::SectionKind::kJoinExit, 0}});
+  if (trace.finished() && std::ranges::none_of(sections, exits)) {
+    sections.insert(std::ranges::find_if(sections, after), {{ddp::SectionKind::kJoinExit, 0}});
   }
   return sections;
 }

@@ -15,8 +15,7 @@ std::vector<Contact> ChooseCandidates(const std::vector<Contact>& contacts) {
   }
   chosen.insert(chosen.end(), rest.begin(), rest.end());
   if (chosen.size() > kMostCandidates) chosen.resize(kMostCandidates);
-  std::sort(chosen.begin(), chosen.end(),
-            [](const Contact& a, const Contact& b) { return a.rank < b.rank; });
+  std::ranges::sort(chosen, {}, &Contact::rank);
   return chosen;
 }
 

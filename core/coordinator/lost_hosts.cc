@@ -12,9 +12,8 @@ constexpr double kLossSeconds = 0.2;
 
 bool HostsAreLost(const Coordinator& coordinator) {
   const std::vector<verdict::RankPlace> places = coordinator.places();
-  return std::any_of(places.begin(), places.end(), [](const verdict::RankPlace& place) {
-    return place.loss != verdict::Loss::kNone;
-  });
+  return std::ranges::any_of(
+      places, [](const verdict::RankPlace& place) { return place.loss != verdict::Loss::kNone; });
 }
 
 bool AwaitLostHosts(Coordinator& coordinator, const std::function<void(const Event&)>& handle) {

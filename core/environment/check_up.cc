@@ -3,6 +3,7 @@
 // once for each part that the facts have.
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <set>
@@ -138,8 +139,7 @@ Checkup CheckUp(const Facts& facts, const std::vector<Rule>& rules) {
     if (unknown) checkup.unchecked.push_back(rule.id);
     if (!unknown) ++checkup.checked;
   }
-  std::stable_sort(checkup.ailments.begin(), checkup.ailments.end(),
-                   [](const Ailment& a, const Ailment& b) { return a.level > b.level; });
+  std::ranges::stable_sort(checkup.ailments, std::ranges::greater(), &Ailment::level);
   return checkup;
 }
 

@@ -144,7 +144,7 @@ FlightFiles SpreadJob(const std::string& pattern, const Prefixes& prefixes, ByPr
       host.ranks.push_back(file.rank);
       job.files.push_back(std::move(file));
     }
-    std::sort(host.ranks.begin(), host.ranks.end());
+    std::ranges::sort(host.ranks);
     if (texts.size() < kShown) texts.push_back(host.name + ": " + RanksText(host.ranks));
     groups.erase(prefix);
   }
@@ -160,7 +160,7 @@ FlightFiles SpreadJob(const std::string& pattern, const Prefixes& prefixes, ByPr
 void DropForeign(ByPrefix& groups, std::vector<std::string>& notes) {
   ByPrefix foreign;
   for (const auto& [prefix, files] : groups) {
-    if (std::none_of(files.begin(), files.end(), BeginsLikeADump)) foreign.emplace(prefix, files);
+    if (std::ranges::none_of(files, BeginsLikeADump)) foreign.emplace(prefix, files);
   }
   if (foreign.empty() || foreign.size() == groups.size()) return;
   for (const auto& [prefix, files] : foreign) groups.erase(prefix);
@@ -185,12 +185,11 @@ Result<std::vector<FlightFiles>> JobsOf(ByPrefix groups, const std::string& dire
   }
   for (auto& [prefix, files] : groups) jobs.push_back({prefix, {}, std::move(files), {}});
   for (FlightFiles& job : jobs) {
-    std::sort(job.files.begin(), job.files.end(), [](const FlightFile& a, const FlightFile& b) {
+    std::ranges::sort(job.files, [](const FlightFile& a, const FlightFile& b) {
       return std::pair(a.rank, a.path) < std::pair(b.rank, b.path);
     });
   }
-  std::sort(jobs.begin(), jobs.end(),
-            [](const FlightFiles& a, const FlightFiles& b) { return a.prefix < b.prefix; });
+  std::ranges::sort(jobs, {}, &FlightFiles::prefix);
   return jobs;
 }
 
@@ -244,8 +243,8 @@ Result<std::vector<FlightFiles>> FindFlightFiles(const std::string& directory,
       files.push_back(std::move(file));
     }
   }
-  const bool exact = std::any_of(files.begin(), files.end(),
-                                 [&](const FlightFile& file) { return file.prefix == prefix; });
+  const bool exact =
+      std::ranges::any_of(files, [&](const FlightFile& file) { return file.prefix == prefix; });
   if (!prefix.empty()) {
     std::erase_if(files, [&](const FlightFile& file) {
       return exact ? file.prefix != prefix : file.prefix.find(prefix) == std::string::npos;

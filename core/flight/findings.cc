@@ -184,7 +184,7 @@ verdict::Finding Inversion(const FlightView& view, verdict::Finding finding) {
 std::optional<verdict::Finding> Reworded(const FlightView& view, const verdict::Finding& finding) {
   if (!finding.operation || finding.proved) return std::nullopt;
   verdict::Finding result = finding;
-  std::sort(result.culprits.begin(), result.culprits.end());
+  std::ranges::sort(result.culprits);
   if (finding.cause == verdict::Cause::kOrderInversion) return Inversion(view, std::move(result));
   const std::int32_t team = [&] {
     for (const verdict::RankEvidence& rank : view.history.evidence) {
@@ -227,9 +227,8 @@ std::vector<verdict::Finding> FindRanksWithoutDump(const FlightView& view) {
     std::set_intersection(team.ranks.begin(), team.ranks.end(), job.missing.begin(),
                           job.missing.end(), std::back_inserter(lost));
     if (lost.empty() || !team.told) continue;
-    const auto member = std::find_if(team.ranks.begin(), team.ranks.end(), [&](int rank) {
-      return view.DumpOf(rank) < job.dumps.size();
-    });
+    const auto member = std::ranges::find_if(
+        team.ranks, [&](int rank) { return view.DumpOf(rank) < job.dumps.size(); });
     if (member == team.ranks.end()) continue;
     const std::size_t some = view.DumpOf(*member);
     const FlightCall* open = view.OpenOf(some);
@@ -237,9 +236,8 @@ std::vector<verdict::Finding> FindRanksWithoutDump(const FlightView& view) {
     if (view.TeamIndex(some, *open) != static_cast<std::int32_t>(t)) continue;
     const std::vector<FlightStanding> standings =
         view.At(static_cast<std::int32_t>(t), open->sequence);
-    const bool all = std::all_of(standings.begin(), standings.end(), [](const auto& standing) {
-      return standing.call != nullptr && !standing.done;
-    });
+    const bool all = std::ranges::all_of(
+        standings, [](const auto& standing) { return standing.call != nullptr && !standing.done; });
     if (!all) continue;
     const std::vector<int> waiting = RanksOf(view, standings);
     finding.cause = verdict::Cause::kRankLost;

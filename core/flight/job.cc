@@ -95,7 +95,7 @@ class TeamFinder {
         if (job_.team_of[d][g] < 0) AddUntold(d, g);
       }
     }
-    for (FlightTeam& team : job_.teams) std::sort(team.ranks.begin(), team.ranks.end());
+    for (FlightTeam& team : job_.teams) std::ranges::sort(team.ranks);
   }
 
  private:
@@ -136,7 +136,7 @@ class TeamFinder {
     const bool is_default = IsDefault(group.name, group.description);
     if (group.ranks.empty() && !is_default) return;
     std::vector<int> ranks = group.ranks.empty() ? world_ : group.ranks;
-    std::sort(ranks.begin(), ranks.end());
+    std::ranges::sort(ranks);
     auto [known, is_new] = told_.try_emplace({group.name, ranks}, -1);
     if (is_new) {
       known->second = NewTeam(group, std::move(ranks), true);
@@ -181,8 +181,7 @@ Result<FlightJob> FlightJobOf(FlightTexts texts, std::vector<FlightDump> dumps) 
   FlightJob job;
   job.texts = std::move(texts);
   job.dumps = std::move(dumps);
-  std::sort(job.dumps.begin(), job.dumps.end(),
-            [](const FlightDump& a, const FlightDump& b) { return a.rank < b.rank; });
+  std::ranges::sort(job.dumps, {}, &FlightDump::rank);
   for (std::size_t i = 0; i < job.dumps.size(); ++i) {
     const FlightDump& dump = job.dumps[i];
     if (i > 0 && job.dumps[i - 1].rank == dump.rank) {

@@ -13,10 +13,9 @@ using verdict::Finding;
 bool Blames(const Finding& finding) { return finding.cause != verdict::Cause::kUnknown; }
 
 bool BlamesTheSame(const verdict::Judgement& judgement, const Finding& suspicion) {
-  return std::any_of(judgement.findings.begin(), judgement.findings.end(), [&](const Finding& one) {
-    return Blames(one) &&
-           std::any_of(suspicion.culprits.begin(), suspicion.culprits.end(), [&](int rank) {
-             return std::find(one.culprits.begin(), one.culprits.end(), rank) != one.culprits.end();
+  return std::ranges::any_of(judgement.findings, [&](const Finding& one) {
+    return Blames(one) && std::ranges::any_of(suspicion.culprits, [&](int rank) {
+             return std::ranges::find(one.culprits, rank) != one.culprits.end();
            });
   });
 }
@@ -33,8 +32,8 @@ void Dissociate(Finding& suspicion) {
 void Join(const Testimony& testimony, bool ranks_are_alike, verdict::Judgement& judgement,
           std::vector<std::string>& notes) {
   if (testimony.findings.empty()) notes.push_back("NCCL's RAS: " + testimony.sentence);
-  const bool blamed = std::any_of(judgement.findings.begin(), judgement.findings.end(),
-                                  [](const Finding& finding) { return Blames(finding); });
+  const bool blamed = std::ranges::any_of(judgement.findings,
+                                          [](const Finding& finding) { return Blames(finding); });
   std::vector<Finding> added;
   for (Finding suspicion : testimony.findings) {
     if (ranks_are_alike && BlamesTheSame(judgement, suspicion)) {

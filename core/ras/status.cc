@@ -64,9 +64,9 @@ class TextReader {
     operation_.clear();
     what_.clear();
     const std::string name = fmt::format("0x{}", hash);
-    const auto known =
-        std::find_if(status_.communicators.begin(), status_.communicators.end(),
-                     [&](const Communicator& communicator) { return communicator.name == name; });
+    const auto known = std::ranges::find_if(
+        status_.communicators,
+        [&](const Communicator& communicator) { return communicator.name == name; });
     at_ = static_cast<std::size_t>(known - status_.communicators.begin());
     if (known == status_.communicators.end()) status_.communicators.emplace_back().name = name;
   }
@@ -160,10 +160,9 @@ Result<JobStatus> ParseStatus(std::string_view text, const std::string& origin) 
         origin));
   }
   for (Communicator& communicator : status.communicators) {
-    std::stable_sort(communicator.counts.begin(), communicator.counts.end(),
-                     [](const CountGroup& a, const CountGroup& b) {
-                       return std::tie(a.operation, a.count) < std::tie(b.operation, b.count);
-                     });
+    std::ranges::stable_sort(communicator.counts, [](const CountGroup& a, const CountGroup& b) {
+      return std::tie(a.operation, a.count) < std::tie(b.operation, b.count);
+    });
   }
   return status;
 }

@@ -26,8 +26,7 @@ const Communicator* Find(const JobStatus& status, const std::string& name) {
 }
 
 bool Contains(const std::vector<Rank>& ranks, const Rank& rank) {
-  return std::any_of(ranks.begin(), ranks.end(),
-                     [&](const Rank& one) { return one.number == rank.number; });
+  return std::ranges::any_of(ranks, [&](const Rank& one) { return one.number == rank.number; });
 }
 
 std::string Named(const Rank& rank) {
@@ -127,11 +126,10 @@ void AddBehind(const Communicator& before, const Communicator& now,
 }
 
 bool Moved(const JobStatus& first, const JobStatus& second) {
-  return std::any_of(
-      second.communicators.begin(), second.communicators.end(), [&](const Communicator& now) {
-        const Communicator* before = Find(first, now.name);
-        return before != nullptr && (now.total != before->total || now.counts != before->counts);
-      });
+  return std::ranges::any_of(second.communicators, [&](const Communicator& now) {
+    const Communicator* before = Find(first, now.name);
+    return before != nullptr && (now.total != before->total || now.counts != before->counts);
+  });
 }
 
 }  // namespace

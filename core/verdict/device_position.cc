@@ -173,9 +173,8 @@ std::string DescribeGpuActivity(const journal::GpuSamples& host, const std::stri
   if (host.buses.empty() && age_seconds > kSilentSeconds) {
     return fmt::format("the GPUs' driver has not answered for {:.0f} s", age_seconds);
   }
-  const auto found =
-      std::find_if(host.buses.begin(), host.buses.end(),
-                   [&](const std::string& other) { return journal::SameBus(bus, other); });
+  const auto found = std::ranges::find_if(
+      host.buses, [&](const std::string& other) { return journal::SameBus(bus, other); });
   if (found == host.buses.end()) return "";
   const auto gpu = static_cast<std::int64_t>(found - host.buses.begin());
   const auto [samples, settled] = SamplesSince(host, gpu, since);

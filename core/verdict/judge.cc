@@ -105,15 +105,14 @@ void Add(std::vector<Finding>& findings, std::vector<Finding> more) {
 // All that was found is `unknown`, or a rank was under way and nothing speaks for or against it:
 // nobody can say. Nothing is missing only when every rank finished or waits for an order.
 Verdict VerdictOf(const Situation& situation, const std::vector<Finding>& findings) {
-  const bool failed = std::any_of(findings.begin(), findings.end(), [](const Finding& f) {
+  const bool failed = std::ranges::any_of(findings, [](const Finding& f) {
     return f.cause.info().severity != Severity::kInconclusive;
   });
   if (failed) return Verdict::kFail;
-  const bool complete =
-      findings.empty() && !situation.views.empty() &&
-      std::all_of(situation.views.begin(), situation.views.end(), [](const RankView& view) {
-        return FinishedInOrder(view) || (view.running() && view.evidence->idle);
-      });
+  const bool complete = findings.empty() && !situation.views.empty() &&
+                        std::ranges::all_of(situation.views, [](const RankView& view) {
+                          return FinishedInOrder(view) || (view.running() && view.evidence->idle);
+                        });
   return complete ? Verdict::kPass : Verdict::kUnknown;
 }
 

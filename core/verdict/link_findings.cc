@@ -26,9 +26,8 @@ std::vector<int> CommonEnds(const std::vector<LinkTraffic>& links) {
   for (const LinkTraffic& link : links) pairs.insert(std::minmax({link.from, link.to}));
   for (const auto& [one, other] : pairs) ends.insert({one, other});
   for (const int end : ends) {
-    const bool in_all = std::all_of(pairs.begin(), pairs.end(), [&](const auto& pair) {
-      return pair.first == end || pair.second == end;
-    });
+    const bool in_all = std::ranges::all_of(
+        pairs, [&](const auto& pair) { return pair.first == end || pair.second == end; });
     if (in_all) common.insert(end);
   }
   const std::set<int>& named = common.size() == 1 ? common : ends;

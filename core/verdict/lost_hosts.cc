@@ -47,8 +47,8 @@ std::map<std::string, std::vector<int>> RanksByHost(const std::vector<RankPlace>
 // What all of them have in common, if they have.
 std::optional<Fate> FateOf(const std::vector<int>& ranks, const std::vector<RankPlace>& places,
                            const std::vector<RankEvidence>& evidence) {
-  const auto all = [&](auto&& holds) { return std::all_of(ranks.begin(), ranks.end(), holds); };
-  const auto any = [&](auto&& holds) { return std::any_of(ranks.begin(), ranks.end(), holds); };
+  const auto all = [&](auto&& holds) { return std::ranges::all_of(ranks, holds); };
+  const auto any = [&](auto&& holds) { return std::ranges::any_of(ranks, holds); };
   const auto loss = [&](int rank) { return places[static_cast<std::size_t>(rank)].loss; };
   const auto state = [&](int rank) { return evidence[static_cast<std::size_t>(rank)].state; };
   if (any([&](int rank) { return loss(rank) == Loss::kLauncher; })) return Fate::kLauncher;
@@ -88,7 +88,7 @@ std::vector<LostHost> FindLostHosts(const std::vector<RankPlace>& places,
   if (lost.size() == hosts.size()) {
     std::erase_if(lost, [](const LostHost& host) { return host.fate == Fate::kStopped; });
   }
-  std::stable_sort(lost.begin(), lost.end(), [](const LostHost& a, const LostHost& b) {
+  std::ranges::stable_sort(lost, [](const LostHost& a, const LostHost& b) {
     return std::pair(a.fate, a.ranks.front()) < std::pair(b.fate, b.ranks.front());
   });
   return lost;
@@ -178,10 +178,9 @@ bool IsConsequence(const Finding& finding, const std::vector<int>& lost) {
                                      Cause::kUnknown};
   if (std::ranges::find(kConsequences, finding.cause.known()) != std::end(kConsequences))
     return true;
-  return !finding.culprits.empty() &&
-         std::all_of(finding.culprits.begin(), finding.culprits.end(), [&](int rank) {
-           return std::find(lost.begin(), lost.end(), rank) != lost.end();
-         });
+  return !finding.culprits.empty() && std::ranges::all_of(finding.culprits, [&](int rank) {
+    return std::ranges::find(lost, rank) != lost.end();
+  });
 }
 
 Outcome OutcomeOf(const LostHost& host) {
@@ -194,8 +193,8 @@ void NamePlace(const std::vector<RankPlace>& places, Finding& finding) {
   if (finding.culprits.empty() || RanksByHost(places).size() < 2) return;
   const auto host = [&](int rank) { return places[static_cast<std::size_t>(rank)].host; };
   const std::string first = host(finding.culprits.front());
-  const bool one = std::all_of(finding.culprits.begin(), finding.culprits.end(),
-                               [&](int rank) { return host(rank) == first; });
+  const bool one =
+      std::ranges::all_of(finding.culprits, [&](int rank) { return host(rank) == first; });
   if (!one || first.empty()) return;
   finding.message += fmt::format("; on host {}", first);
   if (finding.headline.text().find("host " + first) == std::string::npos) {
@@ -307,10 +306,10 @@ void NameLostAgents(const std::vector<RankPlace>& places, const std::vector<Rank
 }  // namespace
 
 bool WeAreCutOff(const std::vector<RankPlace>& places) {
-  const auto silent = std::count_if(places.begin(), places.end(),
-                                    [](const RankPlace& place) { return IsSilent(place.loss); });
-  const bool left = std::any_of(places.begin(), places.end(),
-                                [](const RankPlace& place) { return place.loss == Loss::kLeft; });
+  const auto silent =
+      std::ranges::count_if(places, [](const RankPlace& place) { return IsSilent(place.loss); });
+  const bool left =
+      std::ranges::any_of(places, [](const RankPlace& place) { return place.loss == Loss::kLeft; });
   return left || 2 * static_cast<std::size_t>(silent) > places.size();
 }
 
@@ -319,8 +318,8 @@ void NameLostHosts(const std::vector<RankPlace>& places, const std::vector<RankE
   for (Finding& finding : judgement.findings) NamePlace(places, finding);
   std::vector<LostHost> lost = FindLostHosts(places, evidence);
   if (lost.empty()) return NameLostAgents(places, evidence, judgement);
-  const bool only_cut_off = std::all_of(
-      lost.begin(), lost.end(), [](const LostHost& host) { return host.fate == Fate::kCutOff; });
+  const bool only_cut_off =
+      std::ranges::all_of(lost, [](const LostHost& host) { return host.fate == Fate::kCutOff; });
   if (only_cut_off && WeAreCutOff(places)) lost = {OurSide(places)};
   std::vector<int> ranks;
   std::vector<Finding> findings;

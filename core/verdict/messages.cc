@@ -25,7 +25,7 @@ class Sorting {
       : apart_{evidence, setting} {
     CommunicatorGroup world{kWorld, "world", {}};
     for (const RankEvidence& rank : evidence) world.ranks.push_back(rank.rank);
-    std::sort(world.ranks.begin(), world.ranks.end());
+    std::ranges::sort(world.ranks);
     groups_.push_back(std::move(world));
     groups_.insert(groups_.end(), setting.groups.begin(), setting.groups.end());
     for (const RankEvidence& rank : evidence) {
@@ -77,8 +77,7 @@ class Sorting {
   std::optional<std::uint16_t> LaneOf(int rank, const journal::JournalEvent& event) {
     for (std::size_t g = 0; g < groups_.size(); ++g) {
       const CommunicatorGroup& group = groups_[g];
-      const bool member =
-          std::find(group.ranks.begin(), group.ranks.end(), rank) != group.ranks.end();
+      const bool member = std::ranges::find(group.ranks, rank) != group.ranks.end();
       if (group.communicator != event.communicator || !member) continue;
       const auto peer = static_cast<std::size_t>(event.root);
       if (event.root < 0 || peer >= group.ranks.size()) return std::nullopt;
@@ -105,8 +104,8 @@ class Sorting {
 
 std::optional<Apart> TakeMessagesApart(const std::vector<RankEvidence>& evidence,
                                        const Setting& setting) {
-  const bool any = std::any_of(evidence.begin(), evidence.end(), [](const RankEvidence& rank) {
-    return std::any_of(rank.journal.events.begin(), rank.journal.events.end(), IsMessage);
+  const bool any = std::ranges::any_of(evidence, [](const RankEvidence& rank) {
+    return std::ranges::any_of(rank.journal.events, IsMessage);
   });
   if (!any) return std::nullopt;
   return Sorting(evidence, setting).Run();

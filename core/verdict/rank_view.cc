@@ -121,14 +121,14 @@ bool RankView::reported_error() const {
 
 const Track* RankView::On(int group) const {
   if (group == kUnknownGroup) return nullptr;
-  const auto found = std::find_if(tracks.begin(), tracks.end(),
-                                  [&](const Track& track) { return track.group == group; });
+  const auto found =
+      std::ranges::find_if(tracks, [&](const Track& track) { return track.group == group; });
   return found == tracks.end() ? nullptr : &*found;
 }
 
 const Track* RankView::TrackOf(const journal::JournalEvent& event) const {
-  const auto found = std::find_if(tracks.begin(), tracks.end(),
-                                  [&](const Track& track) { return IsOn(track, event); });
+  const auto found =
+      std::ranges::find_if(tracks, [&](const Track& track) { return IsOn(track, event); });
   return found == tracks.end() ? nullptr : &*found;
 }
 
@@ -223,9 +223,8 @@ std::string Who(const std::vector<const RankEvidence*>& ranks) {
   for (const RankEvidence* rank : ranks) numbers.push_back(rank->rank);
   std::string text = FormatRanks(numbers);
   const RankEvidence& first = *ranks.front();
-  const bool one_host = std::all_of(ranks.begin(), ranks.end(), [&](const RankEvidence* rank) {
-    return rank->host == first.host;
-  });
+  const bool one_host = std::ranges::all_of(
+      ranks, [&](const RankEvidence* rank) { return rank->host == first.host; });
   if (first.host.empty() || !one_host) return text;
   const std::string pid =
       ranks.size() == 1 && first.pid > 0 ? fmt::format(", pid {}", first.pid) : "";
@@ -309,10 +308,9 @@ bool IsGone(const RankView& view) { return IsDeparted(view) || Failed(view); }
 
 const journal::JournalEvent* FirstErrorOf(const RankView& view) {
   const auto& events = view.evidence->journal.events;
-  const auto found =
-      std::find_if(events.begin(), events.end(), [](const journal::JournalEvent& event) {
-        return event.kind == journal::EventKind::kError || event.kind == journal::EventKind::kExit;
-      });
+  const auto found = std::ranges::find_if(events, [](const journal::JournalEvent& event) {
+    return event.kind == journal::EventKind::kError || event.kind == journal::EventKind::kExit;
+  });
   return found == events.end() || found->kind == journal::EventKind::kExit ? nullptr : &*found;
 }
 

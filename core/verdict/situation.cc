@@ -148,9 +148,8 @@ std::vector<Mismatch::Party> PartiesAt(const Situation& situation, int index,
       parties[known->second].members.push_back(member);
     }
   }
-  std::stable_sort(parties.begin(), parties.end(), [](const auto& a, const auto& b) {
-    return a.members.size() > b.members.size();
-  });
+  std::ranges::stable_sort(
+      parties, [](const auto& a, const auto& b) { return a.members.size() > b.members.size(); });
   return parties;
 }
 
@@ -217,10 +216,9 @@ std::optional<Mismatch> MismatchAt(const Situation& situation, int index,
   if (situation.nonblocking_calls && mismatch.effect == Effect::kStops)
     mismatch.effect = Effect::kUndefined;
   mismatch.holds = Holds(situation, mismatch);
-  mismatch.in_step = std::all_of(
-      mismatch.parties.begin(), mismatch.parties.end(), [&](const Mismatch::Party& party) {
-        return CountedAlike(situation.semantics, a, OperationOf(*party.event));
-      });
+  mismatch.in_step = std::ranges::all_of(mismatch.parties, [&](const Mismatch::Party& party) {
+    return CountedAlike(situation.semantics, a, OperationOf(*party.event));
+  });
   return mismatch;
 }
 
@@ -268,8 +266,8 @@ std::optional<std::size_t> RootIn(const Situation& situation, int group, int roo
   const auto& views = situation.views;
   const auto likely = static_cast<std::size_t>(rank);
   if (likely < views.size() && views[likely].rank() == rank) return likely;
-  const auto found = std::find_if(views.begin(), views.end(),
-                                  [&](const RankView& view) { return view.rank() == rank; });
+  const auto found =
+      std::ranges::find_if(views, [&](const RankView& view) { return view.rank() == rank; });
   if (found == views.end()) return std::nullopt;
   return static_cast<std::size_t>(found - views.begin());
 }

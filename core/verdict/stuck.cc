@@ -6,6 +6,7 @@
 #include "core/verdict/stuck.h"
 
 #include <algorithm>
+#include <compare>
 #include <limits>
 #include <unordered_map>
 
@@ -17,9 +18,7 @@ constexpr std::uint64_t kAnyFar = std::numeric_limits<std::uint64_t>::max();
 struct Member {
   std::uint64_t position = 0;
   std::size_t index = 0;
-  bool operator<(const Member& other) const {
-    return position != other.position ? position < other.position : index < other.index;
-  }
+  auto operator<=>(const Member&) const = default;
 };
 
 // One group in the search: both lists ascend, and what is before the cursors is settled.
@@ -78,7 +77,7 @@ class Search {
   bool CanTell(std::size_t i, const std::vector<Mismatch>& mismatches) const {
     if (situation_.semantics.matching == Matching::kPosition) return true;
     const RankView& view = View(i);
-    return std::none_of(mismatches.begin(), mismatches.end(), [&](const Mismatch& mismatch) {
+    return std::ranges::none_of(mismatches, [&](const Mismatch& mismatch) {
       const bool counted = mismatch.in_step && mismatch.effect == Effect::kWrongData;
       return !counted && mismatch.effect != Effect::kStops && view.waits_in(mismatch.group) &&
              view.open->sequence >= mismatch.sequence;
@@ -135,8 +134,8 @@ class Search {
       if (!IsGone(view) && !here && !one_stream_) continue;
       front.in_doubt.push_back({FirstNotEntered(view, group), i});
     }
-    std::sort(front.in_doubt.begin(), front.in_doubt.end());
-    std::sort(front.waiting.begin(), front.waiting.end());
+    std::ranges::sort(front.in_doubt);
+    std::ranges::sort(front.waiting);
   }
 
   static std::uint64_t FirstNotEntered(const RankView& view, int group) {
@@ -227,7 +226,7 @@ class Search {
         root = static_cast<std::int32_t>(at);
       } else if (stuck.root[at] == kOnPath) {
         if (stuck.cycle.empty()) {
-          stuck.cycle.assign(std::find(path.begin(), path.end(), at), path.end());
+          stuck.cycle.assign(std::ranges::find(path, at), path.end());
         }
       } else if (stuck.root[at] != kUnvisited) {
         root = stuck.root[at];
@@ -254,9 +253,8 @@ bool IsEarly(const RankView& view) {
 // Making the communicator of the world takes all of its ranks.
 void AddConnecting(const Situation& situation, Stuck& stuck) {
   const auto& views = situation.views;
-  const auto missing = std::find_if(views.begin(), views.end(), [](const RankView& view) {
-    return IsGone(view) && IsEarly(view);
-  });
+  const auto missing = std::ranges::find_if(
+      views, [](const RankView& view) { return IsGone(view) && IsEarly(view); });
   if (missing == views.end()) return;
   for (std::size_t i = 0; i < views.size(); ++i) {
     if (!OwesProgress(views[i]) || !IsEarly(views[i]) ||

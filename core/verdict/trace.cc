@@ -25,8 +25,7 @@ struct Place {
 // The group on whose communicator these ranks call the operation.
 int GroupOf(const Situation& situation, const Finding& finding) {
   for (const RankView& view : situation.views) {
-    const bool named = std::find(finding.culprits.begin(), finding.culprits.end(), view.rank()) !=
-                       finding.culprits.end();
+    const bool named = std::ranges::find(finding.culprits, view.rank()) != finding.culprits.end();
     if (!named) continue;
     const Track* track = view.TrackOf(*finding.operation);
     if (track != nullptr && track->group != kUnknownGroup) return track->group;
@@ -71,7 +70,7 @@ std::vector<std::size_t> ColumnsOf(const Situation& situation, const Judgement& 
     if (columns.size() >= most) break;
     if (culprits.count(situation.views[i].rank()) == 0) columns.push_back(i);
   }
-  std::sort(columns.begin(), columns.end());
+  std::ranges::sort(columns);
   return columns;
 }
 
@@ -139,8 +138,7 @@ void FillColumn(Trace& trace, const RankView& view, int group, std::size_t colum
 }
 
 bool IsEmpty(const TraceRow& row) {
-  return std::all_of(row.cells.begin(), row.cells.end(),
-                     [](const TraceCell& cell) { return cell.call.empty(); });
+  return std::ranges::all_of(row.cells, [](const TraceCell& cell) { return cell.call.empty(); });
 }
 
 std::string Trimmed(std::string line) {

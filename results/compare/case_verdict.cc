@@ -97,10 +97,9 @@ void FindSlowerRanks(const CaseEvidence& evidence, CaseComparison& result) {
     result.slower_ranks.push_back(
         {rank, what, {shift.estimate, shift.low, shift.high}, evidence.rank_q[i]});
   }
-  std::sort(result.slower_ranks.begin(), result.slower_ranks.end(),
-            [](const RankChange& a, const RankChange& b) {
-              return a.effect.estimate > b.effect.estimate;
-            });
+  std::ranges::sort(result.slower_ranks, [](const RankChange& a, const RankChange& b) {
+    return a.effect.estimate > b.effect.estimate;
+  });
 }
 
 // How the time changed, if nothing is missing.

@@ -58,9 +58,8 @@ int Urgency(const CaseComparison& one) {
 }
 
 std::size_t CountOutcomes(const LaunchComparison& comparison, OutcomeChange change) {
-  return static_cast<std::size_t>(
-      std::count_if(comparison.cases.begin(), comparison.cases.end(),
-                    [&](const CaseComparison& one) { return one.outcome_change == change; }));
+  return static_cast<std::size_t>(std::ranges::count_if(
+      comparison.cases, [&](const CaseComparison& one) { return one.outcome_change == change; }));
 }
 
 ExitCode CodeOf(const LaunchComparison& comparison) {
@@ -128,12 +127,11 @@ std::string_view NameOf(Change change) {
 
 std::size_t LaunchComparison::Count(Change change) const {
   const bool open = change == Change::kAmbiguous || change == Change::kMissing;
-  return static_cast<std::size_t>(
-      std::count_if(cases.begin(), cases.end(), [&](const CaseComparison& one) {
-        const bool told = one.outcome_change == OutcomeChange::kWorse ||
-                          (one.outcome_change == OutcomeChange::kBetter && open);
-        return one.change == change && !told;
-      }));
+  return static_cast<std::size_t>(std::ranges::count_if(cases, [&](const CaseComparison& one) {
+    const bool told = one.outcome_change == OutcomeChange::kWorse ||
+                      (one.outcome_change == OutcomeChange::kBetter && open);
+    return one.change == change && !told;
+  }));
 }
 
 bool AreInterleaved(std::span<const std::string> base_times,
@@ -141,7 +139,7 @@ bool AreInterleaved(std::span<const std::string> base_times,
   std::vector<std::pair<std::string_view, bool>> order;
   for (const std::string& time : base_times) order.emplace_back(time, false);
   for (const std::string& time : candidate_times) order.emplace_back(time, true);
-  std::sort(order.begin(), order.end());
+  std::ranges::sort(order);
   std::size_t alternations = 0, base_so_far = 0, base_first = 0;
   for (std::size_t i = 0; i < order.size(); ++i) {
     if (i > 0 && order[i].second != order[i - 1].second) ++alternations;
@@ -174,9 +172,9 @@ LaunchComparison Compare(std::span<const Launch> base, std::span<const Launch> c
         JudgeCase(one, options.min_effects.Of(one.group.name), comparison.tests));
   }
   HintAtOthersOfTheName(comparison.cases);
-  std::stable_sort(
-      comparison.cases.begin(), comparison.cases.end(),
-      [](const CaseComparison& a, const CaseComparison& b) { return Urgency(a) < Urgency(b); });
+  std::ranges::stable_sort(comparison.cases, [](const CaseComparison& a, const CaseComparison& b) {
+    return Urgency(a) < Urgency(b);
+  });
   comparison.differences = DifferencesOf(base, candidate);
   comparison.exit_code = CodeOf(comparison);
   comparison.headline = Headline(comparison);

@@ -33,9 +33,8 @@ CaseOverLaunches Summarize(const CaseGroup& group) {
 }
 
 std::size_t Count(std::span<const Launch> launches, verdict::Verdict verdict) {
-  return static_cast<std::size_t>(
-      std::count_if(launches.begin(), launches.end(),
-                    [verdict](const Launch& launch) { return launch.verdict == verdict; }));
+  return static_cast<std::size_t>(std::ranges::count_if(
+      launches, [verdict](const Launch& launch) { return launch.verdict == verdict; }));
 }
 
 const CaseOverLaunches* Widest(const std::vector<CaseOverLaunches>& cases) {
@@ -62,7 +61,7 @@ std::string Headline(std::span<const Launch> launches, const LaunchSummary& summ
                        which, percent, percent < 10 ? 1 : 0);
   }
   const bool failed = summary.exit_code == ExitCode::kFailed;
-  const auto other = std::find_if(launches.begin(), launches.end(), [&](const Launch& launch) {
+  const auto other = std::ranges::find_if(launches, [&](const Launch& launch) {
     return launch.verdict == (failed ? verdict::Verdict::kFail : verdict::Verdict::kUnknown);
   });
   if (other == launches.end()) {

@@ -68,17 +68,16 @@ std::string ForMarkdown(const std::string& text) {
 std::string ForXml(const std::string& text) { return report::exports::Xml(report::OneLine(text)); }
 
 bool SeveralPrograms(const LaunchComparison& comparison) {
-  return std::any_of(
-      comparison.cases.begin(), comparison.cases.end(),
-      [&](const CaseComparison& one) { return one.program != comparison.cases.front().program; });
+  return std::ranges::any_of(comparison.cases, [&](const CaseComparison& one) {
+    return one.program != comparison.cases.front().program;
+  });
 }
 
 bool SeveralBackends(const LaunchComparison& comparison) {
-  return std::any_of(comparison.cases.begin(), comparison.cases.end(),
-                     [&](const CaseComparison& one) {
-                       return one.backend != comparison.cases.front().backend ||
-                              one.ranks != comparison.cases.front().ranks;
-                     });
+  return std::ranges::any_of(comparison.cases, [&](const CaseComparison& one) {
+    return one.backend != comparison.cases.front().backend ||
+           one.ranks != comparison.cases.front().ranks;
+  });
 }
 
 // The name, and what else is needed to tell it from the other cases.

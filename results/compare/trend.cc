@@ -57,8 +57,7 @@ std::map<std::string, std::vector<LaunchesOfNight>> NightsByMachine(
   }
   std::map<std::string, std::vector<LaunchesOfNight>> nights;
   for (auto& [machine, timed] : by_machine) {
-    std::stable_sort(timed.begin(), timed.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::ranges::stable_sort(timed, {}, [](const auto& one) { return one.first; });
     std::vector<LaunchesOfNight>& own = nights[machine];
     for (std::size_t i = 0; i < timed.size(); ++i) {
       if (i == 0 || timed[i].first - timed[i - 1].first > gap_seconds) own.emplace_back();
@@ -168,13 +167,12 @@ std::vector<TrendEvent> EventsOf(const std::vector<Series>& all, const TrendOpti
     event.effect = stats::Median(effects);
     for (const Series& series : all) {
       if (series.machine != event.machine) continue;
-      event.cases += static_cast<std::size_t>(
-          std::count_if(series.nights.begin(), series.nights.end(),
-                        [&](const Night& night) { return night.when == event.when; }));
+      event.cases += static_cast<std::size_t>(std::ranges::count_if(
+          series.nights, [&](const Night& night) { return night.when == event.when; }));
     }
     list.push_back(std::move(event));
   }
-  std::reverse(list.begin(), list.end());
+  std::ranges::reverse(list);
   return list;
 }
 
@@ -189,11 +187,9 @@ bool HasRecentRegression(const Trend& trend) {
 }
 
 void Conclude(Trend& trend, const TrendOptions& options) {
-  const auto long_enough =
-      std::count_if(trend.series.begin(), trend.series.end(),
-                    [](const Series& one) { return one.nights.size() >= stats::kFewestNights; });
-  const auto slow = std::count_if(trend.peers.begin(), trend.peers.end(),
-                                  [](const Peer& peer) { return peer.slow; });
+  const auto long_enough = std::ranges::count_if(
+      trend.series, [](const Series& one) { return one.nights.size() >= stats::kFewestNights; });
+  const auto slow = std::ranges::count_if(trend.peers, [](const Peer& peer) { return peer.slow; });
   const bool slower = HasRecentRegression(trend);
   std::size_t changes = 0;
   for (const TrendEvent& event : trend.events) changes += event.changes.size();

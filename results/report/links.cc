@@ -112,10 +112,9 @@ std::string StandingOut(const store::Run& run) {
     text += fmt::format("\nNot measured: {} of {} pairs.\n", lost, run.links->pairs.size());
   }
   if (pairs.empty()) return text;
-  std::stable_sort(pairs.begin(), pairs.end(),
-                   [](const store::LinkPair* one, const store::LinkPair* other) {
-                     return one->latency_ns > other->latency_ns;
-                   });
+  std::ranges::stable_sort(pairs, [](const store::LinkPair* one, const store::LinkPair* other) {
+    return one->latency_ns > other->latency_ns;
+  });
   Grid grid;
   grid.AddColumn("pair", Grid::Align::kLeft);
   for (const char* title : {"half trip", "again", "GB/s ->", "again", "GB/s <-", "again"}) {
@@ -147,11 +146,10 @@ std::string AllAtOnce(const store::Run& run) {
     list += fmt::format("{}rank {}: {}", list.empty() ? "" : ", ", rank, BandwidthText(rate));
   }
   if (rates.empty()) return "";
-  std::string text =
-      fmt::format("\nEvery rank with all others at once: each sends {} GB/s (median; {} to {})\n",
-                  BandwidthText(stats::Median(rates)),
-                  BandwidthText(*std::min_element(rates.begin(), rates.end())),
-                  BandwidthText(*std::max_element(rates.begin(), rates.end())));
+  std::string text = fmt::format(
+      "\nEvery rank with all others at once: each sends {} GB/s (median; {} to {})\n",
+      BandwidthText(stats::Median(rates)), BandwidthText(*std::ranges::min_element(rates)),
+      BandwidthText(*std::ranges::max_element(rates)));
   return rates.size() > kWidestMatrix ? text : text + "  " + list + "\n";
 }
 

@@ -29,8 +29,8 @@ std::string OutcomesText(const verdict::Judgement& judgement) {
   for (const verdict::RankOutcome& rank : judgement.outcomes) {
     const std::string_view name = verdict::NameOf(rank.outcome);
     singly.push_back(name);
-    const auto known = std::find_if(counts.begin(), counts.end(),
-                                    [&](const auto& count) { return count.first == name; });
+    const auto known =
+        std::ranges::find_if(counts, [&](const auto& count) { return count.first == name; });
     if (known != counts.end()) ++known->second;
     if (known == counts.end()) counts.emplace_back(name, 1);
   }
@@ -58,9 +58,8 @@ bool WasFound(const store::CaseRecord& record) {
 }
 
 std::int64_t Count(const std::vector<store::CaseRecord>& cases, verdict::Verdict verdict) {
-  return std::count_if(cases.begin(), cases.end(), [&](const store::CaseRecord& record) {
-    return record.judgement.verdict == verdict;
-  });
+  return std::ranges::count_if(
+      cases, [&](const store::CaseRecord& record) { return record.judgement.verdict == verdict; });
 }
 
 struct TrialColumn {

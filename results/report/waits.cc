@@ -46,9 +46,8 @@ std::string Percent(double part, double whole) {
 // "rank 2 (94 %)": the one that was waited for longest.
 std::string MostFor(const Sum& sum) {
   if (sum.blamed.empty()) return "-";
-  const auto most =
-      std::max_element(sum.blamed.begin(), sum.blamed.end(),
-                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto most = std::ranges::max_element(
+      sum.blamed, [](const auto& a, const auto& b) { return a.second < b.second; });
   return fmt::format("rank {} ({} %)", most->first, Percent(most->second, sum.waited_ns));
 }
 

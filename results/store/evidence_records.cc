@@ -31,8 +31,7 @@ const RankHistory* HistoryOf(const Histories& histories, int rank) {
 }
 
 bool Holds(const RankHistory* history, const journal::JournalEvent& event) {
-  return history != nullptr &&
-         std::any_of(history->events.begin(), history->events.end(), [&](const auto& one) {
+  return history != nullptr && std::ranges::any_of(history->events, [&](const auto& one) {
            return one.index == event.index && one.kind == event.kind;
          });
 }

@@ -80,8 +80,8 @@ const verdict::Judgement* StoredJudgement(const Run& run, const Lifetime& lifeti
     const std::size_t index = rank.journal.events.back().case_index;
     if (index >= run.cases.size()) continue;
     const verdict::Judgement& judgement = run.cases[index].judgement;
-    const bool interrupted = std::any_of(
-        judgement.outcomes.begin(), judgement.outcomes.end(),
+    const bool interrupted = std::ranges::any_of(
+        judgement.outcomes,
         [](const verdict::RankOutcome& one) { return one.outcome != verdict::Outcome::kFinished; });
     if (interrupted) return &judgement;
   }
@@ -106,10 +106,7 @@ Result<std::vector<Lifetime>> LifetimesOf(const Run& run, const std::string& pat
   }
   std::vector<Lifetime> lifetimes;
   for (auto& [number, lifetime] : by_number) {
-    std::sort(lifetime.evidence.begin(), lifetime.evidence.end(),
-              [](const verdict::RankEvidence& a, const verdict::RankEvidence& b) {
-                return a.rank < b.rank;
-              });
+    std::ranges::sort(lifetime.evidence, {}, &verdict::RankEvidence::rank);
     const verdict::Judgement* stored = StoredJudgement(run, lifetime, by_number.size());
     std::map<int, const verdict::RankOutcome*> outcomes;
     if (stored != nullptr) {

@@ -130,9 +130,9 @@ std::string WhyExpected(const verdict::Judgement& judgement) {
   if (!judgement.findings.empty())
     return "as expected: " + judgement.findings.front().headline.text();
   const auto& outcomes = judgement.outcomes;
-  const bool all = std::all_of(
-      outcomes.begin(), outcomes.end(),
-      [](const verdict::RankOutcome& rank) { return rank.outcome == verdict::Outcome::kFinished; });
+  const bool all = std::ranges::all_of(outcomes, [](const verdict::RankOutcome& rank) {
+    return rank.outcome == verdict::Outcome::kFinished;
+  });
   return all ? "as expected: " + std::string(kHealthy) : "as expected: " + JoinOutcomes(judgement);
 }
 
@@ -152,7 +152,7 @@ bool Meets(const verdict::Judgement& judgement, const scenario::Expectation& exp
   for (std::size_t rank = 0; rank < expectation.ranks.size(); ++rank) {
     const std::string name(verdict::NameOf(judgement.outcomes[rank].outcome));
     const auto& allowed = expectation.ranks[rank];
-    if (std::find(allowed.begin(), allowed.end(), name) == allowed.end()) return false;
+    if (std::ranges::find(allowed, name) == allowed.end()) return false;
   }
   if (!expectation.cause && expectation.culprits.empty() && expectation.hosts_of.empty()) {
     return true;
@@ -163,8 +163,8 @@ bool Meets(const verdict::Judgement& judgement, const scenario::Expectation& exp
   if (!MeetsHosts(first.culprits, expectation.hosts_of, hosts)) return false;
   std::vector<int> culprits = first.culprits;
   std::vector<int> expected = expectation.culprits;
-  std::sort(culprits.begin(), culprits.end());
-  std::sort(expected.begin(), expected.end());
+  std::ranges::sort(culprits);
+  std::ranges::sort(expected);
   return expected.empty() || culprits == expected;
 }
 
@@ -212,9 +212,8 @@ void Compare(const StressCase& stress_case, const std::string& backend, CaseResu
   const std::string found = DescribeJudgement(result.judgement);
   if (expectation == nullptr) {
     const auto& outcomes = result.judgement.outcomes;
-    const bool healthy = std::all_of(outcomes.begin(), outcomes.end(), [](const auto& rank) {
-      return rank.outcome == verdict::Outcome::kFinished;
-    });
+    const bool healthy = std::ranges::all_of(
+        outcomes, [](const auto& rank) { return rank.outcome == verdict::Outcome::kFinished; });
     result.verdict = healthy ? verdict::Verdict::kPass : verdict::Verdict::kFail;
     const auto& findings = result.judgement.findings;
     result.why = healthy            ? std::string(kHealthy)

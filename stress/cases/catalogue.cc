@@ -78,8 +78,7 @@ Result<std::vector<CatalogueEntry>> ListCatalogue() {
     const fs::path relative = entry->path().lexically_relative(directory);
     entries.push_back({(relative.parent_path() / relative.stem()).string(), entry->path()});
   }
-  std::sort(entries.begin(), entries.end(),
-            [](const auto& a, const auto& b) { return a.name < b.name; });
+  std::ranges::sort(entries, {}, &CatalogueEntry::name);
   return entries;
 }
 
@@ -115,7 +114,7 @@ Result<std::vector<std::string>> PathsOf(const std::vector<std::string>& pattern
 
 bool IsFor(const scenario::Scenario& scenario, int ranks) {
   const std::vector<int>& allowed = scenario.allowed_ranks;
-  return allowed.empty() || std::find(allowed.begin(), allowed.end(), ranks) != allowed.end();
+  return allowed.empty() || std::ranges::find(allowed, ranks) != allowed.end();
 }
 
 Status AddCases(const std::string& path, std::optional<int> ranks, std::uint64_t seed,

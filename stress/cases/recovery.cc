@@ -133,11 +133,10 @@ std::optional<Ticks> ResumedAt(const std::vector<journal::Journal>& journals,
   Ticks last = 0;
   for (const int rank : generation.members) {
     const auto& events = journals[static_cast<std::size_t>(rank)].events;
-    const auto end =
-        std::find_if(events.begin(), events.end(), [&](const journal::JournalEvent& event) {
-          return event.kind == journal::EventKind::kEnd &&
-                 event.communicator == generation.number && event.sequence == 0;
-        });
+    const auto end = std::ranges::find_if(events, [&](const journal::JournalEvent& event) {
+      return event.kind == journal::EventKind::kEnd && event.communicator == generation.number &&
+             event.sequence == 0;
+    });
     if (end == events.end()) return std::nullopt;
     last = std::max(last, end->ticks);
   }

@@ -100,19 +100,18 @@ std::int64_t CompletesAfter(const FuzzRun& run, const verdict::RankEvidence& evi
 
 // A rank that is gone had begun a collective that it did not complete: its part may be done.
 bool GoneInside(const std::vector<verdict::RankEvidence>& evidence) {
-  return std::any_of(evidence.begin(), evidence.end(), [](const verdict::RankEvidence& rank) {
+  return std::ranges::any_of(evidence, [](const verdict::RankEvidence& rank) {
     const auto& events = rank.journal.events;
-    const bool failed =
-        std::any_of(events.begin(), events.end(), [](const journal::JournalEvent& event) {
-          return event.kind == journal::EventKind::kError;
-        });
+    const bool failed = std::ranges::any_of(events, [](const journal::JournalEvent& event) {
+      return event.kind == journal::EventKind::kError;
+    });
     const bool gone = rank.state != verdict::ProcessState::kRunning || !rank.error.empty();
     return failed || (gone && OldestOpen(rank.journal).has_value());
   });
 }
 
 bool Quiet(const std::vector<verdict::RankEvidence>& evidence) {
-  return std::all_of(evidence.begin(), evidence.end(), [](const verdict::RankEvidence& rank) {
+  return std::ranges::all_of(evidence, [](const verdict::RankEvidence& rank) {
     return rank.seconds_silent >= kQuietSeconds;
   });
 }
@@ -139,12 +138,11 @@ std::string WrongOutcome(const FuzzRun& run, std::int64_t ns,
 
 bool OnlyUnknown(const verdict::Judgement& judgement) {
   return !judgement.findings.empty() &&
-         std::all_of(judgement.findings.begin(), judgement.findings.end(),
-                     [](const verdict::Finding& one) {
-                       return one.cause == verdict::Cause::kUnknown ||
-                              (one.cause == verdict::Cause::kTransportStall && !one.proved &&
-                               one.culprits.empty());
-                     });
+         std::ranges::all_of(judgement.findings, [](const verdict::Finding& one) {
+           return one.cause == verdict::Cause::kUnknown ||
+                  (one.cause == verdict::Cause::kTransportStall && !one.proved &&
+                   one.culprits.empty());
+         });
 }
 
 // Of a rank that ends, or never goes on.
@@ -173,9 +171,9 @@ std::string WrongAboutEnd(const FuzzTrial& trial, std::int64_t ns,
 }
 
 bool AllFinished(const FuzzRun& run) {
-  return std::all_of(
-      run.report.ranks.begin(), run.report.ranks.end(),
-      [](const comm::sim::RankEnd& end) { return end.state == comm::sim::RankState::kFinished; });
+  return std::ranges::all_of(run.report.ranks, [](const comm::sim::RankEnd& end) {
+    return end.state == comm::sim::RankState::kFinished;
+  });
 }
 
 std::string WrongAboutDivergence(const FuzzTrial& trial, const FuzzRun& run, std::int64_t ns,
@@ -254,8 +252,8 @@ Assessment AssessTrial(const FuzzTrial& trial, const FuzzRun& run, const Judging
   Assessment assessment;
   assessment.trouble = !AllFinished(run);
   assessment.silent = !assessment.trouble && Diverges(trial.fault) && CallsDiffer(trial);
-  assessment.corrupt = assessment.silent && std::any_of(run.wrong.begin(), run.wrong.end(),
-                                                        [](const auto& w) { return !w.empty(); });
+  assessment.corrupt =
+      assessment.silent && std::ranges::any_of(run.wrong, [](const auto& w) { return !w.empty(); });
   assessment.wrong = WrongOfSimulation(trial, run);
   if (assessment.silent && !assessment.corrupt && MustCorrupt(trial)) {
     assessment.wrong = "simulation: another reduction on one rank, and all results are right";

@@ -115,7 +115,7 @@ std::string WrongMismatch(const FuzzTrial& trial, const Divergence& truth,
   if (!first.proved) return "certainty";
   std::vector<int> culprits = {trial.faulty};
   if (truth.others_there.size() == 1) culprits.push_back(truth.others_there[0]);
-  std::sort(culprits.begin(), culprits.end());
+  std::ranges::sort(culprits);
   return first.culprits == culprits ? "" : fmt::format("culprit: not {}", fmt::join(culprits, ","));
 }
 
@@ -131,8 +131,7 @@ std::string WrongRing(const FuzzTrial& trial, const verdict::Finding& first, boo
 std::string WrongAboutCalls(const FuzzTrial& trial, const FuzzRun& run, std::int64_t ns,
                             const verdict::Finding& first) {
   const Divergence truth = FindDivergence(trial, run, ns);
-  const bool named =
-      std::find(first.culprits.begin(), first.culprits.end(), trial.faulty) != first.culprits.end();
+  const bool named = std::ranges::find(first.culprits, trial.faulty) != first.culprits.end();
   const bool alone = named && first.culprits.size() == 1;
   if (truth.there && !truth.others_there.empty() && !truth.causes.empty()) {
     return WrongMismatch(trial, truth, first);

@@ -56,8 +56,7 @@ std::vector<RaceRow> RaceRowsOf(const std::vector<cases::StressCase>& cases,
     const auto* program = std::get_if<scenario::StreamRaceProgram>(&cases[i].scenario.workload);
     if (program != nullptr) rows.push_back(RowOf(cases[i], *program, results[i]));
   }
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const RaceRow& a, const RaceRow& b) { return a.pattern < b.pattern; });
+  std::ranges::stable_sort(rows, {}, &RaceRow::pattern);
   std::map<std::string, double> unguarded;  // the newest, where a scenario is repeated
   for (const RaceRow& row : rows) {
     if (row.guard == "none") unguarded[row.pattern] = row.round_us;

@@ -54,8 +54,7 @@ results::store::Trial TrialOf(const cases::StressCase& stress_case, const std::s
   }
   trial.expected_outcomes = fmt::format("{}", fmt::join(outcomes, ","));
   trial.faults = static_cast<std::int32_t>(result.facts.fired.size());
-  trial.faults_fired = static_cast<std::int32_t>(
-      std::count(result.facts.fired.begin(), result.facts.fired.end(), true));
+  trial.faults_fired = static_cast<std::int32_t>(std::ranges::count(result.facts.fired, true));
   trial.why = result.why;
   if (const auto& detected = result.facts.detected_after_seconds) {
     trial.detected_after_seconds = *detected;

@@ -27,9 +27,8 @@ void Flow::SetRules(const std::map<int, LinkRule>& all, int peer) {
   std::vector<Applied> next;
   for (const auto& [id, rule] : all) {
     if (!rule.Concerns(peer, outgoing_)) continue;
-    const auto known = std::find_if(rules_.begin(), rules_.end(), [&](const Applied& applied) {
-      return applied.rule.id == rule.id;
-    });
+    const auto known = std::ranges::find_if(
+        rules_, [&](const Applied& applied) { return applied.rule.id == rule.id; });
     const std::uint64_t stream = static_cast<std::uint64_t>(peer) * 2 + (outgoing_ ? 1 : 0);
     next.push_back(known != rules_.end() ? *known
                                          : Applied{rule, Random(Mix64(rule.seed) + stream)});
@@ -43,7 +42,7 @@ void Flow::SetRules(const std::map<int, LinkRule>& all, int peer) {
 }
 
 bool Flow::down() const {
-  return std::any_of(rules_.begin(), rules_.end(), [](const Applied& a) { return a.rule.down; });
+  return std::ranges::any_of(rules_, [](const Applied& a) { return a.rule.down; });
 }
 
 std::size_t Flow::RoomBytes() const {

@@ -47,7 +47,7 @@ std::optional<LinkRule> RuleFor(const faults::PlannedFault& fault, int rank) {
 
 // Faults of links need the relay, those of the network do not.
 bool NeedsRelay(const std::vector<faults::PlannedFault>& faults) {
-  return std::any_of(faults.begin(), faults.end(), [](const faults::PlannedFault& fault) {
+  return std::ranges::any_of(faults, [](const faults::PlannedFault& fault) {
     return faults::IsOfLink(fault.kind) && !faults::IsOfNetwork(fault.kind);
   });
 }
@@ -71,9 +71,8 @@ double AddingSeconds(const std::vector<verdict::RankEvidence>& evidence) {
 }  // namespace
 
 bool LinkDirector::Has(const std::vector<faults::PlannedFault>& faults) {
-  return std::any_of(faults.begin(), faults.end(), [](const faults::PlannedFault& fault) {
-    return faults::IsOfLink(fault.kind);
-  });
+  return std::ranges::any_of(
+      faults, [](const faults::PlannedFault& fault) { return faults::IsOfLink(fault.kind); });
 }
 
 void LinkDirector::Begin(const std::vector<faults::PlannedFault>& faults, std::uint64_t seed) {

@@ -120,10 +120,9 @@ class LinkPlugin final : public agent::AgentPlugin {
     }
     // What was watched says more; what was looked at now is newer, and knows who listens.
     for (const verdict::TcpSocket& watched : log_.Connections()) {
-      const auto now =
-          std::find_if(sockets.begin(), sockets.end(), [&](const verdict::TcpSocket& s) {
-            return s.local == watched.local && s.remote == watched.remote;
-          });
+      const auto now = std::ranges::find_if(sockets, [&](const verdict::TcpSocket& s) {
+        return s.local == watched.local && s.remote == watched.remote;
+      });
       if (now == sockets.end()) {
         sockets.push_back(watched);
         sockets.back().closed = true;

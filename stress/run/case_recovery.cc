@@ -29,7 +29,7 @@ bool Contains(const std::vector<int>& ranks, int rank) {
 
 bool OnlyEchoes(const verdict::Judgement& judgement) {
   const std::vector<int>& culprits = judgement.findings.front().culprits;
-  return !culprits.empty() && std::all_of(culprits.begin(), culprits.end(), [&](int rank) {
+  return !culprits.empty() && std::ranges::all_of(culprits, [&](int rank) {
     return verdict::IsEcho(OfRank(judgement.outcomes, rank).evidence);
   });
 }
@@ -51,8 +51,7 @@ double CaseRecovery::SecondsBetween(Ticks from, Ticks to) const {
 
 bool CaseRecovery::AllMembers(const std::function<bool(const RankState&)>& test) const {
   const std::vector<int>& members = state_.generation.members;
-  return std::all_of(members.begin(), members.end(),
-                     [&](int rank) { return test(state_.ranks[rank]); });
+  return std::ranges::all_of(members, [&](int rank) { return test(state_.ranks[rank]); });
 }
 
 void CaseRecovery::EndRank(int rank) {
@@ -83,8 +82,8 @@ std::optional<CaseRecovery::Failure> CaseRecovery::Departed() {
   verdict::Judgement judgement = ProvedBy(state_, options_, evidence);
   if (judgement.findings.empty() || !judgement.findings.front().proved) return std::nullopt;
   const std::vector<int>& culprits = judgement.findings.front().culprits;
-  const bool all_gone = std::all_of(culprits.begin(), culprits.end(),
-                                    [&](int rank) { return state_.ranks[rank].gone; });
+  const bool all_gone =
+      std::ranges::all_of(culprits, [&](int rank) { return state_.ranks[rank].gone; });
   if (culprits.empty() || !all_gone) return std::nullopt;
   Ticks newest = 0;
   for (const int rank : culprits) {
@@ -189,9 +188,8 @@ bool CaseRecovery::AbortAll(const std::vector<int>& survivors, cases::Recovery& 
     return state.gone || cases::StillStarts(OfRank(evidence, rank)) ||
            (state.aborted == generation && (!OfRank(waits, rank) || state.report));
   };
-  const bool all =
-      take_events_([&] { return std::all_of(survivors.begin(), survivors.end(), back); },
-                   Deadline::AfterSeconds(seconds));
+  const bool all = take_events_([&] { return std::ranges::all_of(survivors, back); },
+                                Deadline::AfterSeconds(seconds));
   if (!all && state_.over()) return false;
   if (!all) {
     std::vector<int> hung;
@@ -234,9 +232,8 @@ bool CaseRecovery::AwaitReady(std::vector<int>& survivors, cases::Recovery& reco
   const auto ready = [&](int rank) {
     return state_.ranks[rank].gone || state_.ranks[rank].report.has_value();
   };
-  const bool all =
-      take_events_([&] { return std::all_of(survivors.begin(), survivors.end(), ready); },
-                   Deadline::AfterSeconds(options_.deadline_seconds));
+  const bool all = take_events_([&] { return std::ranges::all_of(survivors, ready); },
+                                Deadline::AfterSeconds(options_.deadline_seconds));
   if (!all && state_.over()) return false;
   mine_.silence.reset();
   std::vector<int> remaining;
@@ -308,7 +305,7 @@ bool CaseRecovery::Rebuild(const std::vector<int>& survivors, cases::Recovery& r
     state_.CutShort(replaced.message());
     return false;
   }
-  std::sort(next.members.begin(), next.members.end());
+  std::ranges::sort(next.members);
   recovery.members = next.members;
   state_.generation = std::move(next);
   for (RankState& rank : state_.ranks) {

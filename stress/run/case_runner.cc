@@ -30,8 +30,8 @@ constexpr double kResumeSeconds = 0.005;      // between looks whether ranks res
 double SettleSeconds(const scenario::Scenario& scenario, const std::string& backend,
                      const verdict::Judgement& judgement) {
   const bool lingers = scenario::Lingers(scenario);
-  const bool departed = std::any_of(
-      judgement.outcomes.begin(), judgement.outcomes.end(), [&](const verdict::RankOutcome& rank) {
+  const bool departed =
+      std::ranges::any_of(judgement.outcomes, [&](const verdict::RankOutcome& rank) {
         return rank.outcome != verdict::Outcome::kHung &&
                rank.outcome != verdict::Outcome::kStopped &&
                !(lingers && rank.outcome == verdict::Outcome::kFinished);
@@ -108,9 +108,8 @@ void CaseRunner::OnOverdue() {
     return;
   }
   // Nor is anyone silent whose bytes still move. A glance tells of them only if links are watched.
-  const bool told =
-      std::any_of(evidence.begin(), evidence.end(),
-                  [](const verdict::RankEvidence& rank) { return !rank.sockets.empty(); });
+  const bool told = std::ranges::any_of(
+      evidence, [](const verdict::RankEvidence& rank) { return !rank.sockets.empty(); });
   links::LinkDirector& links = faults_.links();
   links.Look(told ? evidence : coordinator_.Collect());
   if (links.Moved(kStillSeconds)) {

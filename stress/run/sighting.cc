@@ -18,11 +18,10 @@ auto SignatureOf(const journal::JournalEvent& event) {
 const journal::JournalEvent* CallAt(const verdict::RankEvidence& rank,
                                     const journal::JournalEvent& position) {
   const auto& events = rank.journal.events;
-  const auto found =
-      std::find_if(events.begin(), events.end(), [&](const journal::JournalEvent& event) {
-        return event.kind == journal::EventKind::kEnqueue &&
-               event.communicator == position.communicator && event.sequence == position.sequence;
-      });
+  const auto found = std::ranges::find_if(events, [&](const journal::JournalEvent& event) {
+    return event.kind == journal::EventKind::kEnqueue &&
+           event.communicator == position.communicator && event.sequence == position.sequence;
+  });
   return found == events.end() ? nullptr : &*found;
 }
 
@@ -37,23 +36,20 @@ std::optional<Sighting> SightMismatch(const std::vector<verdict::RankEvidence>& 
   for (const verdict::RankEvidence& rank : evidence) {
     if (const journal::JournalEvent* call = CallAt(rank, *first.operation)) calls.push_back(call);
   }
-  std::sort(calls.begin(), calls.end(),
-            [](const auto* a, const auto* b) { return a->ticks < b->ticks; });
-  const auto other =
-      std::find_if(calls.begin(), calls.end(), [&](const journal::JournalEvent* call) {
-        return SignatureOf(*call) != SignatureOf(*calls.front());
-      });
+  std::ranges::sort(calls, [](const auto* a, const auto* b) { return a->ticks < b->ticks; });
+  const auto other = std::ranges::find_if(calls, [&](const journal::JournalEvent* call) {
+    return SignatureOf(*call) != SignatureOf(*calls.front());
+  });
   if (other == calls.end()) return std::nullopt;
   return Sighting{first.cause, *first.operation, (*other)->ticks, now};
 }
 
 bool Confirms(const verdict::Judgement& judgement, const Sighting& sighting) {
-  return std::any_of(
-      judgement.findings.begin(), judgement.findings.end(), [&](const verdict::Finding& finding) {
-        return finding.proved && finding.operation && finding.cause == sighting.cause &&
-               finding.operation->communicator == sighting.operation.communicator &&
-               finding.operation->sequence == sighting.operation.sequence;
-      });
+  return std::ranges::any_of(judgement.findings, [&](const verdict::Finding& finding) {
+    return finding.proved && finding.operation && finding.cause == sighting.cause &&
+           finding.operation->communicator == sighting.operation.communicator &&
+           finding.operation->sequence == sighting.operation.sequence;
+  });
 }
 
 }  // namespace lockstep::stress::run

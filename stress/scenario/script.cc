@@ -252,7 +252,7 @@ constexpr auto kVerbNames = [] {
 
 Result<ScriptStep> ParseWords(const Words& words, const Communicators& communicators) {
   if (words.empty()) return InvalidInput("an empty step; write 'all_reduce world f32 1024'");
-  const auto known = std::find(kVerbNames.begin(), kVerbNames.end(), words[0]);
+  const auto known = std::ranges::find(kVerbNames, words[0]);
   if (known == kVerbNames.end()) {
     return InvalidInput(fmt::format("'{}' is no step; {}choose from {}", words[0],
                                     NearestHint(words[0], kVerbNames),
@@ -297,16 +297,15 @@ bool PromisesRightData(const ScriptProgram& program, std::size_t communicator) {
   const std::vector<int>& members = program.communicators[communicator].members;
   const auto& first = program.steps[static_cast<std::size_t>(members.front())];
   const std::vector<Call> calls = CallsOf(first, communicator);
-  return std::all_of(members.begin(), members.end(), [&](int rank) {
+  return std::ranges::all_of(members, [&](int rank) {
     const auto& steps = program.steps[static_cast<std::size_t>(rank)];
-    return std::none_of(steps.begin(), steps.end(), Ends) && CallsOf(steps, communicator) == calls;
+    return std::ranges::none_of(steps, Ends) && CallsOf(steps, communicator) == calls;
   });
 }
 
 bool UsesStreams(const ScriptProgram& program) {
-  return std::any_of(program.steps.begin(), program.steps.end(), [](const auto& steps) {
-    return std::any_of(steps.begin(), steps.end(),
-                       [](const ScriptStep& step) { return !step.stream.empty(); });
+  return std::ranges::any_of(program.steps, [](const auto& steps) {
+    return std::ranges::any_of(steps, [](const ScriptStep& step) { return !step.stream.empty(); });
   });
 }
 

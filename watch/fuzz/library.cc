@@ -164,9 +164,8 @@ int Library::PostReceive(int rank, const Action& action) {
   const auto number = static_cast<int>(posted_.size());
   posted_.push_back({rank, action, -1, false});
   RankState& mine = ranks_[Index(rank)];
-  const auto message = std::find_if(mine.arrived.begin(), mine.arrived.end(), [&](int each) {
-    return Fits(posted_.back(), sent_[Index(each)]);
-  });
+  const auto message = std::ranges::find_if(
+      mine.arrived, [&](int each) { return Fits(posted_.back(), sent_[Index(each)]); });
   if (message == mine.arrived.end()) {
     mine.posted.push_back(number);
   } else {
@@ -180,9 +179,8 @@ void Library::Deliver(std::size_t channel) {
   const int message = channels_[channel].front();
   channels_[channel].erase(channels_[channel].begin());
   RankState& theirs = ranks_[Index(sent_[Index(message)].to)];
-  const auto receive = std::find_if(theirs.posted.begin(), theirs.posted.end(), [&](int each) {
-    return Fits(posted_[Index(each)], sent_[Index(message)]);
-  });
+  const auto receive = std::ranges::find_if(
+      theirs.posted, [&](int each) { return Fits(posted_[Index(each)], sent_[Index(message)]); });
   if (receive == theirs.posted.end()) {
     theirs.arrived.push_back(message);
   } else {
@@ -213,8 +211,7 @@ bool Library::CollectiveIsOver(int rank, const RequestState& request) const {
   const Action& action = request.action;
   const Place& there = places_[action.comm][request.position - 1];
   const auto me = Index(MemberOf(program_, action.comm, rank));
-  const auto all =
-      std::all_of(there.came.begin(), there.came.end(), [](bool each) { return each; });
+  const auto all = std::ranges::all_of(there.came, [](bool each) { return each; });
   if (there.broken) return false;
   switch (program_.lax ? FactsOf(action.call).sync : Sync::kAll) {
     case Sync::kRoot:
@@ -240,8 +237,8 @@ bool Library::IsOver(int rank, const RequestState& request) const {
 bool Library::ProbeFinds(int rank) const {
   const RankState& mine = ranks_[Index(rank)];
   const Posted probe = {rank, mine.actions[mine.next], -1, false};
-  return std::any_of(mine.arrived.begin(), mine.arrived.end(),
-                     [&](int each) { return Fits(probe, sent_[Index(each)]); });
+  return std::ranges::any_of(mine.arrived,
+                             [&](int each) { return Fits(probe, sent_[Index(each)]); });
 }
 
 bool Library::MayReturn(int rank) const {
@@ -252,8 +249,8 @@ bool Library::MayReturn(int rank) const {
   if (action.requests.empty()) return IsOver(rank, mine.current);
   const auto over = [&](std::uint32_t request) { return IsOver(rank, mine.requests.at(request)); };
   const bool any = FactsOf(action.call).call_class == Class::kWaitAny;
-  return any ? std::any_of(action.requests.begin(), action.requests.end(), over)
-             : std::all_of(action.requests.begin(), action.requests.end(), over);
+  return any ? std::ranges::any_of(action.requests, over)
+             : std::ranges::all_of(action.requests, over);
 }
 
 void Library::EndRequest(int rank, std::uint32_t number) {

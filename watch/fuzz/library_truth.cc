@@ -124,10 +124,9 @@ const Action* Library::ActionAt(int rank) const {
 }
 
 bool Library::Waits(const std::set<int>& ranks) const {
-  return std::all_of(channels_.begin(), channels_.end(),
-                     [](const auto& channel) { return channel.empty(); }) &&
-         std::all_of(ranks.begin(), ranks.end(),
-                     [&](int rank) { return ActionAt(rank) != nullptr && !MayReturn(rank); });
+  return std::ranges::all_of(channels_, [](const auto& channel) { return channel.empty(); }) &&
+         std::ranges::all_of(
+             ranks, [&](int rank) { return ActionAt(rank) != nullptr && !MayReturn(rank); });
 }
 
 std::map<int, Library::Blocked> Library::FindBlocked() const {
@@ -158,17 +157,16 @@ std::set<int> Library::FindStuck() const {
     if (blocked.contains(rank)) stuck.insert(rank);
   }
   const auto met = [&](const RankNeed& need) {
-    return std::any_of(need.any_of.begin(), need.any_of.end(),
-                       [&](int other) { return free.contains(other); });
+    return std::ranges::any_of(need.any_of, [&](int other) { return free.contains(other); });
   };
   // A rank in which one need may be met may wait for that one only, where the library buffered
   // whatever it could.
   const auto goes_on = [&](const Blocked& wait) {
-    const bool one = wait.pending || std::any_of(wait.needs.begin(), wait.needs.end(), met);
-    if (!wait.all) return std::any_of(wait.needs.begin(), wait.needs.end(), met);
+    const bool one = wait.pending || std::ranges::any_of(wait.needs, met);
+    if (!wait.all) return std::ranges::any_of(wait.needs, met);
     if (!one) return false;
-    return std::all_of(wait.needs.begin(), wait.needs.end(),
-                       [&](const RankNeed& need) { return need.soft || met(need); });
+    return std::ranges::all_of(wait.needs,
+                               [&](const RankNeed& need) { return need.soft || met(need); });
   };
   for (bool progress = true; progress;) {
     progress = false;
@@ -184,7 +182,7 @@ std::set<int> Library::FindStuck() const {
 }
 
 bool Library::HidesMatches() const {
-  return std::any_of(posted_.begin(), posted_.end(), [](const Posted& receive) {
+  return std::ranges::any_of(posted_, [](const Posted& receive) {
     const bool wild = receive.action.peer == kAny || receive.action.tag == kAny;
     return wild && receive.message >= 0 && !receive.known;
   });

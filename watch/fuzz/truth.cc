@@ -29,7 +29,7 @@ bool Says(const Finding& finding, int line) {
 }
 
 bool Blames(const Finding& finding, int rank) {
-  return std::count(finding.culprits.begin(), finding.culprits.end(), rank) > 0;
+  return std::ranges::count(finding.culprits, rank) > 0;
 }
 
 // The findings of one program against what happened in it.
@@ -183,8 +183,7 @@ class Findings {
       }
     }
     if (!circle) return finding.culprits.size() > 2;
-    return !std::all_of(finding.culprits.begin(), finding.culprits.end(),
-                        [&](int rank) { return needed.contains(rank); });
+    return !std::ranges::all_of(finding.culprits, [&](int rank) { return needed.contains(rank); });
   }
 
   // Two of its ranks wait in the same collective on two communicators.
@@ -337,9 +336,9 @@ class Trial {
     const bool broken = program_.error == Error::kWrongCall ||
                         program_.error == Error::kWrongRoot || program_.error == Error::kSwap ||
                         program_.error == Error::kSkip;
-    const bool differ =
-        broken && std::any_of(verdict.findings.begin(), verdict.findings.end(),
-                              [](const Finding& finding) { return !finding.hangs; });
+    const bool differ = broken && std::ranges::any_of(verdict.findings, [](const Finding& finding) {
+                          return !finding.hangs;
+                        });
     if (verdict.stuck != stuck && !library_.HidesMatches() && !differ) {
       return fmt::format("missed: ranks {} are stuck, said of {}", Ranks(stuck),
                          Ranks(verdict.stuck));

@@ -44,8 +44,8 @@ std::uint64_t Judge::Send(int rank, const Event& event) {
   const std::uint64_t number = ++history_.last_message;
   channel.sent.push_back(
       {number, event, rank, history_.communicators[event.comm].passed[Index(me)]});
-  const auto taken = std::find_if(channel.taken.begin(), channel.taken.end(),
-                                  [&](const Taken& each) { return each.tag == event.tag; });
+  const auto taken =
+      std::ranges::find_if(channel.taken, [&](const Taken& each) { return each.tag == event.tag; });
   if (taken == channel.taken.end()) return number;
   if (IsOpen(key, *taken)) {
     Settle(key, channel);
@@ -66,8 +66,8 @@ void Judge::Received(int rank, const Event& receive, std::uint64_t order, int so
   const ChannelKey key = {receive.comm, source, me};
   Channel& channel = history_.channels[key];
   const bool open = IsOpen(key, taken);
-  const auto sent = std::find_if(channel.sent.begin(), channel.sent.end(),
-                                 [&](const Message& each) { return each.sent.tag == tag; });
+  const auto sent =
+      std::ranges::find_if(channel.sent, [&](const Message& each) { return each.sent.tag == tag; });
   if (!open && sent != channel.sent.end()) {
     if (order >= channel.compared_from) Pair(*sent, taken);
     channel.sent.erase(sent);
@@ -102,8 +102,7 @@ std::vector<Judge::Receipt> Judge::ReceiptsOf(const ChannelKey& key, const Chann
     const Event& receive = receiver.requests.at(number).event;
     if (IsOf(key, receive)) receipts.push_back({order, nullptr, &receive});
   }
-  std::sort(receipts.begin(), receipts.end(),
-            [](const Receipt& a, const Receipt& b) { return a.order < b.order; });
+  std::ranges::sort(receipts, {}, &Receipt::order);
   return receipts;
 }
 
@@ -116,7 +115,7 @@ std::vector<Judge::Halves> Judge::PairsOf(const ChannelKey& key, const Channel& 
   std::set<int> open;  // tags
   std::vector<Halves> pairs;
   for (const Receipt& receipt : ReceiptsOf(key, channel)) {
-    const auto first = std::find_if(left.begin(), left.end(), [&](const Message* each) {
+    const auto first = std::ranges::find_if(left, [&](const Message* each) {
       return receipt.taken ? receipt.taken->tag == each->sent.tag
                            : FitsTag(*receipt.waiting, each->sent.tag);
     });
@@ -135,9 +134,8 @@ std::vector<Judge::Halves> Judge::PairsOf(const ChannelKey& key, const Channel& 
 // belong together, and what is left is as many messages as nobody received.
 void Judge::GiveUpOldest(Channel& channel) {
   for (auto taken = channel.taken.begin(); taken != channel.taken.end(); ++taken) {
-    const auto sent =
-        std::find_if(channel.sent.begin(), channel.sent.end(),
-                     [&](const Message& each) { return each.sent.tag == taken->tag; });
+    const auto sent = std::ranges::find_if(
+        channel.sent, [&](const Message& each) { return each.sent.tag == taken->tag; });
     if (sent == channel.sent.end()) continue;
     channel.compared_from = std::max(channel.compared_from, taken->order + 1);
     channel.sent.erase(sent);
@@ -152,12 +150,13 @@ void Judge::Settle(const ChannelKey& key, Channel& channel) {
   const auto pairs = PairsOf(key, channel);
   std::set<ChannelKey>& unsettled = history_.ranks[Index(channel.taken.front().rank)].unsettled;
   for (const auto& [number, order] : pairs) {
-    PairOf(
-        channel,
-        std::find_if(channel.sent.begin(), channel.sent.end(),
-                     [&, wanted = number](const Message& each) { return each.number == wanted; }),
-        std::find_if(channel.taken.begin(), channel.taken.end(),
-                     [&, wanted = order](const Taken& each) { return each.order == wanted; }));
+    PairOf(channel,
+           std::ranges::find_if(
+               channel.sent,
+               [&, wanted = number](const Message& each) { return each.number == wanted; }),
+           std::ranges::find_if(channel.taken, [&, wanted = order](const Taken& each) {
+             return each.order == wanted;
+           }));
   }
   if (channel.sent.empty() || channel.taken.empty()) {
     unsettled.erase(key);

@@ -90,7 +90,7 @@ const Position* PositionOf(const Communicator& comm, std::uint64_t position) {
 }
 
 bool Differs(const Position& there, int member) {
-  return std::count(there.different.begin(), there.different.end(), member) > 0;
+  return std::ranges::count(there.different, member) > 0;
 }
 
 // Whether `me` cannot leave the collective before `member` entered it, whatever is buffered.
@@ -226,8 +226,8 @@ std::optional<Wait> Graph::WaitOf(int rank) const {
     wait->pending = kind == Class::kExchange && claims_.Served(rank, open->order);
   }
   if (wait && wait->needs.empty()) return std::nullopt;
-  const bool hard = wait && std::any_of(wait->needs.begin(), wait->needs.end(),
-                                        [](const Need& need) { return !need.soft; });
+  const bool hard =
+      wait && std::ranges::any_of(wait->needs, [](const Need& need) { return !need.soft; });
   // It may wait for that only, and its sends be buffered.
   if (wait && wait->pending && !hard) return std::nullopt;
   return wait;
@@ -284,8 +284,8 @@ class Release {
       for (std::size_t need = 0; need < met_[rank].size(); ++need) {
         if (!met_[rank][need]) wait.needs.push_back(waits_[rank]->needs[need]);
       }
-      const auto soft = std::count_if(wait.needs.begin(), wait.needs.end(),
-                                      [](const Need& need) { return need.soft; });
+      const auto soft =
+          std::ranges::count_if(wait.needs, [](const Need& need) { return need.soft; });
       if (wait.all ? soft == std::ssize(wait.needs) : soft > 0) result.soft = true;
       result.waits.push_back(std::move(wait));
     }
@@ -315,7 +315,7 @@ StuckRanks Graph::Solve() {
 
 bool History::MainThreadWaits(int rank) const {
   const auto& open = ranks[static_cast<std::size_t>(rank)].open;
-  return std::any_of(open.begin(), open.end(), [](const auto& each) {
+  return std::ranges::any_of(open, [](const auto& each) {
     const Event& event = each.second.event;
     return event.call == Call::kGroupWait && event.count == events::kMainThread;
   });
@@ -324,8 +324,7 @@ bool History::MainThreadWaits(int rank) const {
 StuckRanks FindStuck(const History& history) { return Graph(history).Solve(); }
 
 const Need& Wait::main() const {
-  const auto hard =
-      std::find_if(needs.begin(), needs.end(), [](const Need& need) { return !need.soft; });
+  const auto hard = std::ranges::find_if(needs, [](const Need& need) { return !need.soft; });
   return hard == needs.end() ? needs.front() : *hard;
 }
 
@@ -336,17 +335,17 @@ std::vector<const Wait*> HeartOf(const StuckRanks& stuck) {
   for (;;) {
     // Who is over will never act; who is stuck might.
     const std::vector<int>& others = way.back()->main().any_of;
-    const auto next = std::find_if(others.begin(), others.end(),
-                                   [&](int other) { return waits.count(other) > 0; });
+    const auto next =
+        std::ranges::find_if(others, [&](int other) { return waits.count(other) > 0; });
     if (next == others.end()) return {way.back()};
-    const auto again = std::find(way.begin(), way.end(), waits.at(*next));
+    const auto again = std::ranges::find(way, waits.at(*next));
     if (again == way.end()) {
       way.push_back(waits.at(*next));
       continue;
     }
     way.erase(way.begin(), again);
-    const auto lowest = std::min_element(
-        way.begin(), way.end(), [](const Wait* a, const Wait* b) { return a->rank < b->rank; });
+    const auto lowest = std::ranges::min_element(
+        way, [](const Wait* a, const Wait* b) { return a->rank < b->rank; });
     std::rotate(way.begin(), lowest, way.end());
     return way;
   }

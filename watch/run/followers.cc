@@ -222,9 +222,8 @@ void Followers::Lost(Follower& follower) {
   for (const auto& [number, seen] : follower.processes) {
     seen->facts.state = ProcessState::kUnknown;
   }
-  const bool told_to_end =
-      std::any_of(follower.processes.begin(), follower.processes.end(),
-                  [](const auto& each) { return each.second->facts.told_to_end; });
+  const bool told_to_end = std::ranges::any_of(
+      follower.processes, [](const auto& each) { return each.second->facts.told_to_end; });
   if (!told_to_end) Say(follower, "is gone: nothing that follows is judged");
 }
 
@@ -252,15 +251,13 @@ bool Followers::EndRound() {
 }
 
 bool Followers::AllEnded() const {
-  return std::all_of(all_.begin(), all_.end(), [](const auto& each) {
-    return each.second->over() || each.second->code.has_value();
-  });
+  return std::ranges::all_of(
+      all_, [](const auto& each) { return each.second->over() || each.second->code.has_value(); });
 }
 
 bool Followers::AnyLost() const {
-  return std::any_of(all_.begin(), all_.end(), [](const auto& each) {
-    return each.second->lost && !each.second->code.has_value();
-  });
+  return std::ranges::any_of(
+      all_, [](const auto& each) { return each.second->lost && !each.second->code.has_value(); });
 }
 
 std::vector<std::pair<int, int>> Followers::Ended() const {

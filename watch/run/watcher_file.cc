@@ -68,7 +68,7 @@ void Publish(const fs::path& folder, const std::vector<std::string>& command) {
 std::vector<WatcherFile> LiveWatchers() {
   std::vector<WatcherFile> found;
   std::vector<fs::path> parents = FolderParents();
-  std::sort(parents.begin(), parents.end());
+  std::ranges::sort(parents);
   parents.erase(std::unique(parents.begin(), parents.end()), parents.end());
   for (const fs::path& parent : parents) {
     std::error_code error;
@@ -79,8 +79,7 @@ std::vector<WatcherFile> LiveWatchers() {
       if (std::optional<WatcherFile> watcher = Read(path)) found.push_back(std::move(*watcher));
     }
   }
-  std::sort(found.begin(), found.end(),
-            [](const WatcherFile& a, const WatcherFile& b) { return a.pid < b.pid; });
+  std::ranges::sort(found, {}, &WatcherFile::pid);
   return found;
 }
 

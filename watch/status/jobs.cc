@@ -187,8 +187,7 @@ class Looker {
     std::erase_if(job.ranks, [&](const RankNow& rank) {
       return rank.state == "ended" && (alive.empty() || alive.count(rank.rank) > 0);
     });
-    std::stable_sort(job.ranks.begin(), job.ranks.end(),
-                     [](const RankNow& a, const RankNow& b) { return a.rank < b.rank; });
+    std::ranges::stable_sort(job.ranks, {}, &RankNow::rank);
   }
 
   run::SourceLines lines_;

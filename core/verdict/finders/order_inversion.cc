@@ -35,7 +35,7 @@ Finding Inversion(const Situation& situation, const std::vector<std::size_t>& cy
     finding.message += fmt::format(" (and {} more)", cycle.size() - kShown);
   finding.message += ": a ring over communicators, in which nobody comes";
   finding.remedy = finding.cause.info().remedy;
-  std::sort(finding.culprits.begin(), finding.culprits.end());
+  std::ranges::sort(finding.culprits);
   const RankView& first = situation.views[cycle.front()];
   finding.operation = OperationIn(first.open);
   finding.headline = Headline(fmt::format("{} wait for each other in different communicators",
@@ -52,9 +52,8 @@ std::vector<Finding> FindInversion(const Situation& situation,
   if (situation.groups.size() < 2) return {};
   const Stuck stuck = FindStuck(situation, mismatches, true);
   if (stuck.cycle.empty()) return {};
-  const bool silent = std::all_of(stuck.cycle.begin(), stuck.cycle.end(), [&](std::size_t i) {
-    return situation.overdue(situation.views[i]);
-  });
+  const bool silent = std::ranges::all_of(
+      stuck.cycle, [&](std::size_t i) { return situation.overdue(situation.views[i]); });
   if (!situation.one_stream && !silent) return {};
   return {Inversion(situation, stuck.cycle, situation.one_stream)};
 }

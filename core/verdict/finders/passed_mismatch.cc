@@ -23,14 +23,13 @@ bool AnyOther(const Mismatch& mismatch, auto differs) {
 }
 
 bool SomebodyLeft(const Situation& situation, const Mismatch& mismatch) {
-  return std::any_of(
-      mismatch.parties.begin(), mismatch.parties.end(), [&](const Mismatch::Party& party) {
-        return std::any_of(party.members.begin(), party.members.end(), [&](std::size_t member) {
-          return EventAt(situation.views[member], mismatch.group, mismatch.sequence,
-                         mismatch.case_index)
-                     ->kind == journal::EventKind::kEnd;
-        });
-      });
+  return std::ranges::any_of(mismatch.parties, [&](const Mismatch::Party& party) {
+    return std::ranges::any_of(party.members, [&](std::size_t member) {
+      return EventAt(situation.views[member], mismatch.group, mismatch.sequence,
+                     mismatch.case_index)
+                 ->kind == journal::EventKind::kEnd;
+    });
+  });
 }
 
 // What a party's ranks entered from the position on, as far as the furthest of them came.
@@ -39,8 +38,8 @@ CalledEvents CallsFrom(const Situation& situation, const Mismatch& mismatch,
   const auto track_of = [&](std::size_t member) {
     return situation.views[member].On(mismatch.group);
   };
-  const std::size_t furthest = *std::max_element(
-      party.members.begin(), party.members.end(),
+  const std::size_t furthest = *std::ranges::max_element(
+      party.members,
       [&](std::size_t a, std::size_t b) { return track_of(a)->started < track_of(b)->started; });
   const Track& track = *track_of(furthest);
   const auto& events = situation.views[furthest].evidence->journal.events;
@@ -71,7 +70,7 @@ bool OutOfStep(const Situation& situation, const Mismatch& mismatch, bool meets)
 }
 
 bool All(const Situation& situation, const std::vector<int>& ranks, auto holds) {
-  return std::all_of(situation.views.begin(), situation.views.end(), [&](const RankView& view) {
+  return std::ranges::all_of(situation.views, [&](const RankView& view) {
     return !std::binary_search(ranks.begin(), ranks.end(), view.rank()) || holds(view);
   });
 }

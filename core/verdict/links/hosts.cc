@@ -34,7 +34,7 @@ class HostNames {
 
   // A link inside of a host is of no network.
   bool all_between_hosts() const {
-    return !pairs_.empty() && std::none_of(pairs_.begin(), pairs_.end(), [](const HostPair& pair) {
+    return !pairs_.empty() && std::ranges::none_of(pairs_, [](const HostPair& pair) {
       return pair.first == pair.second;
     });
   }
@@ -50,9 +50,8 @@ class HostNames {
       return;
     }
     for (const std::string& host : {pairs_.begin()->first, pairs_.begin()->second}) {
-      const bool in_all = std::all_of(pairs_.begin(), pairs_.end(), [&](const HostPair& pair) {
-        return pair.first == host || pair.second == host;
-      });
+      const bool in_all = std::ranges::all_of(
+          pairs_, [&](const HostPair& pair) { return pair.first == host || pair.second == host; });
       if (!in_all) continue;
       finding.culprits.clear();
       for (const int end : ends_) {

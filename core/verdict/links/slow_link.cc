@@ -36,12 +36,12 @@ constexpr double kMostLimitedShare = 0.5;
 
 // The lower of two in the middle: half of the links may be slow, and the others are usual then.
 double LowerMedianOf(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   return values[(values.size() - 1) / 2];
 }
 
 double QuartileOf(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   return values[values.size() / 4];
 }
 
@@ -119,8 +119,7 @@ std::vector<Watched> WatchedLinks(const Ranks& evidence) {
     const double from_s = echoes[link.from], to_s = echoes[link.to];
     if (from_s > 0 && to_s > 0) watched.echo_s = std::max(from_s, to_s);
   }
-  std::sort(all.begin(), all.end(),
-            [](const Watched& a, const Watched& b) { return a.least_s < b.least_s; });
+  std::ranges::sort(all, {}, &Watched::least_s);
   return all;
 }
 
@@ -198,8 +197,8 @@ std::string WhyNotProved(const Watched& one, double limit_s) {
 // either end waited, and an echo that was not late, leave the link.
 std::string WhyLossIsNotProved(const Watched& one, double limit_s) {
   if (one.link.relayed()) return "";
-  const auto late = std::count_if(one.unexplained_times.begin(), one.unexplained_times.end(),
-                                  [&](double time_s) { return time_s > limit_s; });
+  const auto late =
+      std::ranges::count_if(one.unexplained_times, [&](double time_s) { return time_s > limit_s; });
   if (late < kRetransmitsOfLoss) {
     return fmt::format(
         "of {} segments that were sent again the hosts may have dropped some; {} portions were "

@@ -93,8 +93,7 @@ class Trace {
                         {"headline", run_.summary_line},
                         {"command_line", run_.command_line}};
     // By time; a slice stays before those inside it.
-    std::stable_sort(events_.begin(), events_.end(),
-                     [](const Event& a, const Event& b) { return a.ts_us < b.ts_us; });
+    std::ranges::stable_sort(events_, {}, &Event::ts_us);
     std::string text =
         "{\"displayTimeUnit\":\"ns\",\"otherData\":" + Text(about) + ",\"traceEvents\":[";
     for (const Event& event : events_) {
@@ -362,9 +361,8 @@ std::map<int, double> ShiftsUs(const store::Run& run, const Trace& trace) {
     }
     lifetimes.emplace(history.lifetime, Slice{});  // without an event
   }
-  const bool simulated = std::any_of(run.cases.begin(), run.cases.end(), [](const auto& record) {
-    return record.backend.starts_with("sim");
-  });
+  const bool simulated = std::ranges::any_of(
+      run.cases, [](const auto& record) { return record.backend.starts_with("sim"); });
   std::map<int, double> shifts_us;
   double next_us = 0;
   for (const auto& [lifetime, span] : lifetimes) {
