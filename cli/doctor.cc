@@ -79,8 +79,7 @@ Result<std::vector<environment::Rule>> RulesOf(const DoctorArguments& options) {
 
 std::size_t Count(const environment::Checkup& checkup, environment::Level level) {
   return static_cast<std::size_t>(
-      std::count_if(checkup.ailments.begin(), checkup.ailments.end(),
-                    [&](const environment::Ailment& ailment) { return ailment.level == level; }));
+      std::ranges::count(checkup.ailments, level, &environment::Ailment::level));
 }
 
 std::string Headline(const Examination& examination) {

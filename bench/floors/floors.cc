@@ -69,8 +69,7 @@ std::vector<std::pair<std::string, double>> FloorFigures(const HostFloors& floor
   };
   const auto& all = floors.bandwidths;
   add(all.empty() ? Bandwidth{} : all.back(), "");
-  const auto in_cache = std::find_if(all.begin(), all.end(),
-                                     [](const Bandwidth& b) { return b.bytes == kInCacheBytes; });
+  const auto in_cache = std::ranges::find(all, kInCacheBytes, &Bandwidth::bytes);
   add(in_cache == all.end() ? Bandwidth{} : *in_cache, "_in_cache");
   figures.emplace_back("line_round_trip_ns", floors.line_round_trip_ns);
   figures.emplace_back("line_round_trip_fastest_ns", floors.line_round_trip_fastest_ns);

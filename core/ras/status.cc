@@ -64,9 +64,7 @@ class TextReader {
     operation_.clear();
     what_.clear();
     const std::string name = fmt::format("0x{}", hash);
-    const auto known = std::ranges::find_if(
-        status_.communicators,
-        [&](const Communicator& communicator) { return communicator.name == name; });
+    const auto known = std::ranges::find(status_.communicators, name, &Communicator::name);
     at_ = static_cast<std::size_t>(known - status_.communicators.begin());
     if (known == status_.communicators.end()) status_.communicators.emplace_back().name = name;
   }

@@ -135,8 +135,7 @@ namespace {
 
 // It goes on, so that it reset no connection.
 bool Lives(const Ranks& evidence, int rank) {
-  const auto found = std::find_if(evidence.begin(), evidence.end(),
-                                  [&](const RankEvidence* one) { return one->rank == rank; });
+  const auto found = std::ranges::find(evidence, rank, &RankEvidence::rank);
   if (found == evidence.end() || (*found)->state != ProcessState::kRunning) return false;
   const auto& events = (*found)->journal.events;
   return !(*found)->idle && (*found)->error.empty() && !events.empty() &&

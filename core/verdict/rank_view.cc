@@ -121,8 +121,7 @@ bool RankView::reported_error() const {
 
 const Track* RankView::On(int group) const {
   if (group == kUnknownGroup) return nullptr;
-  const auto found =
-      std::ranges::find_if(tracks, [&](const Track& track) { return track.group == group; });
+  const auto found = std::ranges::find(tracks, group, &Track::group);
   return found == tracks.end() ? nullptr : &*found;
 }
 

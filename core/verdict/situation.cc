@@ -266,8 +266,7 @@ std::optional<std::size_t> RootIn(const Situation& situation, int group, int roo
   const auto& views = situation.views;
   const auto likely = static_cast<std::size_t>(rank);
   if (likely < views.size() && views[likely].rank() == rank) return likely;
-  const auto found =
-      std::ranges::find_if(views, [&](const RankView& view) { return view.rank() == rank; });
+  const auto found = std::ranges::find(views, rank, &RankView::rank);
   if (found == views.end()) return std::nullopt;
   return static_cast<std::size_t>(found - views.begin());
 }

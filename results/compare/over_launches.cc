@@ -33,8 +33,7 @@ CaseOverLaunches Summarize(const CaseGroup& group) {
 }
 
 std::size_t Count(std::span<const Launch> launches, verdict::Verdict verdict) {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      launches, [verdict](const Launch& launch) { return launch.verdict == verdict; }));
+  return static_cast<std::size_t>(std::ranges::count(launches, verdict, &Launch::verdict));
 }
 
 const CaseOverLaunches* Widest(const std::vector<CaseOverLaunches>& cases) {

@@ -83,8 +83,7 @@ std::vector<std::string> RowOf(const store::CaseRecord& record,
 
 // Of the load times of all ranks; rows that a rank did not complete are left out.
 std::optional<stats::Skew> SkewOf(const store::CaseRecord& record) {
-  const auto part = std::ranges::find_if(
-      record.parts, [](const store::Part& each) { return each.name == "load_ns"; });
+  const auto part = std::ranges::find(record.parts, "load_ns", &store::Part::name);
   if (part == record.parts.end() || record.samples.ranks == 0) return std::nullopt;
   const auto ranks = static_cast<std::size_t>(record.samples.ranks);
   std::vector<double> times;
@@ -102,8 +101,7 @@ std::optional<stats::Skew> SkewOf(const store::CaseRecord& record) {
 // What a rank got through in all its steps, over the time they took: batches that wait in a queue
 // are free, and those that follow pay for them, so no single step tells a rate.
 double SamplesPerSecond(const store::CaseRecord& record, std::size_t rank) {
-  const auto part = std::ranges::find_if(
-      record.parts, [](const store::Part& each) { return each.name == "samples"; });
+  const auto part = std::ranges::find(record.parts, "samples", &store::Part::name);
   if (part == record.parts.end()) return std::nan("");
   const auto ranks = static_cast<std::size_t>(record.samples.ranks);
   double samples = 0;

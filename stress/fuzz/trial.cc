@@ -305,8 +305,7 @@ std::vector<PlannedCall> MeantCalls(const FuzzTrial& trial, int rank) {
 std::vector<PlannedCall> RealCalls(const FuzzTrial& trial, int rank) {
   std::vector<PlannedCall> calls = MeantCalls(trial, rank);
   if (!Diverges(trial.fault) || rank != trial.faulty) return calls;
-  const auto call = std::find_if(calls.begin(), calls.end(),
-                                 [&](const PlannedCall& one) { return one.index == trial.at; });
+  const auto call = std::ranges::find(calls, trial.at, &PlannedCall::index);
   if (call == calls.end()) return calls;
   if (trial.fault == FuzzFault::kSkip) {
     calls.erase(call);

@@ -37,8 +37,7 @@ Result<std::vector<HostRule>> PlanNetworkFault(
     const std::vector<std::vector<std::string>>& addresses) {
   const auto host = [&](int rank) { return agents[static_cast<std::size_t>(rank)].host; };
   const auto first = [&](const std::string& name) {
-    const auto found = std::ranges::find_if(
-        agents, [&](const control::AgentInfo& agent) { return agent.host == name; });
+    const auto found = std::ranges::find(agents, name, &control::AgentInfo::host);
     return static_cast<int>(found - agents.begin());
   };
   const int from = first(host(fault.rank));

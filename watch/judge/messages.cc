@@ -44,8 +44,7 @@ std::uint64_t Judge::Send(int rank, const Event& event) {
   const std::uint64_t number = ++history_.last_message;
   channel.sent.push_back(
       {number, event, rank, history_.communicators[event.comm].passed[Index(me)]});
-  const auto taken =
-      std::ranges::find_if(channel.taken, [&](const Taken& each) { return each.tag == event.tag; });
+  const auto taken = std::ranges::find(channel.taken, event.tag, &Taken::tag);
   if (taken == channel.taken.end()) return number;
   if (IsOpen(key, *taken)) {
     Settle(key, channel);
@@ -150,13 +149,8 @@ void Judge::Settle(const ChannelKey& key, Channel& channel) {
   const auto pairs = PairsOf(key, channel);
   std::set<ChannelKey>& unsettled = history_.ranks[Index(channel.taken.front().rank)].unsettled;
   for (const auto& [number, order] : pairs) {
-    PairOf(channel,
-           std::ranges::find_if(
-               channel.sent,
-               [&, wanted = number](const Message& each) { return each.number == wanted; }),
-           std::ranges::find_if(channel.taken, [&, wanted = order](const Taken& each) {
-             return each.order == wanted;
-           }));
+    PairOf(channel, std::ranges::find(channel.sent, number, &Message::number),
+           std::ranges::find(channel.taken, order, &Taken::order));
   }
   if (channel.sent.empty() || channel.taken.empty()) {
     unsettled.erase(key);
