@@ -270,13 +270,13 @@ void RankAgent::Watch() {
   faults_.HealDue(
       [this](std::uint32_t fault) { TellOfFault(fault, control::FaultNews::kHealed, ""); });
   if (!has_worker()) return;
-  if (!awaits_order_ && silence_.TakeGlance() && silence_.IsNewlyQuiet(worker_, journal_->Last())) {
+  if (!awaits_order_ && silence_.TakeGlance() && silence_.IsNewlyQuiet(worker_, NewestEvent())) {
     report_(control::FrameType::kQuiet, {});
   }
   if (!silence_.TakeLook()) return;
   OnChildChange();
   if (!has_worker() || awaits_order_) return;
-  if (silence_.IsNewlyOverdue(child_->pid(), worker_, journal_->Last())) {
+  if (silence_.IsNewlyOverdue(child_->pid(), worker_, NewestEvent())) {
     report_(control::FrameType::kOverdue, {});
   }
 }
@@ -354,6 +354,10 @@ void RankAgent::AwaitEnd(Deadline deadline) {
   }
 }
 
+SilenceWatch::LastEvent RankAgent::NewestEvent() const {
+  return journal_ ? SilenceWatch::Newest(*journal_) : std::nullopt;
+}
+
 verdict::RankEvidence RankAgent::Evidence(Deadline deadline, bool system) {
   OnChildChange();
   AwaitEnd(deadline);
@@ -365,8 +369,7 @@ verdict::RankEvidence RankAgent::Evidence(Deadline deadline, bool system) {
   evidence.exit_code = worker_.exit_code;
   evidence.signal = worker_.signal;
   evidence.journal = ReadJournal(control::kEvidenceEvents);
-  const std::optional<journal::JournalEvent> last =
-      journal_ ? journal_->Last() : std::optional<journal::JournalEvent>();
+  const SilenceWatch::LastEvent last = NewestEvent();
   // Without a worker, or with one that has not been told to begin, a rank owes nothing.
   const bool without_worker = child_ == nullptr || awaits_order_;
   evidence.idle = without_worker || (last && last->kind == journal::EventKind::kIdle);

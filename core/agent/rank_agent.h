@@ -60,7 +60,8 @@ class RankAgent {
   void End();
   // `system`: look at the process as well, which stops it for some milliseconds.
   verdict::RankEvidence Evidence(Deadline deadline, bool system = true);
-  journal::Journal ReadJournal(std::size_t most) const;  // the newest events
+  journal::Journal ReadJournal(std::size_t most) const;
+  SilenceWatch::LastEvent NewestEvent() const;
   // Up to `most` of the newest samples of each of this host's GPUs; none where another agent of
   // the host has them. `age_seconds`: of the newest.
   journal::GpuSamples ReadGpus(std::size_t most, double& age_seconds) const;

@@ -9,12 +9,14 @@ namespace lockstep::agent {
 namespace {
 
 constexpr int kLooksPerDeadline = 4;
+// Newest events among which a call that has begun is looked for, behind which others are queued.
+constexpr std::size_t kNearEvents = 256;
 
-// It may be in a call that ends when others come.
+// It may be in a call that ends when others come. One that is only queued has not begun: what
+// stands before it in its stream is work of the rank.
 bool MayWaitForPeers(const SilenceWatch::LastEvent& last) {
   if (!last) return false;
   switch (last->kind) {
-    case journal::EventKind::kEnqueue:
     case journal::EventKind::kStart:
     case journal::EventKind::kSplit:
       return true;
@@ -24,6 +26,14 @@ bool MayWaitForPeers(const SilenceWatch::LastEvent& last) {
 }
 
 }  // namespace
+
+SilenceWatch::LastEvent SilenceWatch::Newest(const journal::JournalReader& reader) {
+  LastEvent last = reader.Last();
+  if (!last || last->kind != journal::EventKind::kEnqueue) return last;
+  const LastEvent open = journal::OpenOperation(reader.Newest(kNearEvents));
+  if (open && open->kind == journal::EventKind::kStart) last->kind = open->kind;
+  return last;
+}
 
 void SilenceWatch::Begin() {
   progress_ = ProgressProbe();

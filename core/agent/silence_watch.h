@@ -26,6 +26,9 @@ class SilenceWatch {
         deadline_seconds_(options.silence_deadline_seconds),
         scale_(scale) {}
 
+  // The newest event of a journal. A call that is queued behind one that has begun is kStart, too.
+  static LastEvent Newest(const journal::JournalReader& reader);
+
   // Of a new worker.
   void Begin();
   int wake_ms() const;

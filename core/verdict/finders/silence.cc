@@ -32,11 +32,11 @@ std::string SystemClause(const RankView& view) {
 struct Standstill {
   const journal::JournalEvent* operation = nullptr;  // nullptr: no rank waits in it
   int group = kUnknownGroup;
-  Views waiting;  // came as far in it as any that is still in it
+  Views waiting;  // their streams have reached it, and they have not left it
   Views missing;  // alive, and not so far
   Views left;
   bool incomplete = false;  // a rank of which nothing is known may be missing
-  double seconds = 0;       // longest silence of a waiting rank
+  double seconds = 0;       // longest silence of a waiting rank; if none waits, of a missing one
 };
 
 CallStep StepAt(const RankView& view, int group, std::uint64_t sequence) {
@@ -44,12 +44,12 @@ CallStep StepAt(const RankView& view, int group, std::uint64_t sequence) {
   return track == nullptr ? CallStep::kNotEntered : track->StepAt(sequence);
 }
 
-void Sort(Standstill& found, const RankView& view, CallStep step, CallStep furthest) {
+void Sort(Standstill& found, const RankView& view, CallStep step) {
   if (view.evidence->state == ProcessState::kLost) {
     found.incomplete = true;
   } else if (step == CallStep::kLeft) {
     found.left.push_back(&view);
-  } else if (step < furthest) {
+  } else if (step < CallStep::kStarted) {
     found.missing.push_back(&view);
   } else {
     found.waiting.push_back(&view);
@@ -70,14 +70,14 @@ Standstill StandstillOf(const Situation& situation, int group) {
   }
   if (found.operation == nullptr) return found;
   const std::uint64_t sequence = found.operation->sequence;
-  CallStep furthest = CallStep::kNotEntered;
-  for (const std::size_t i : members) {
-    const CallStep step = StepAt(situation.views[i], group, sequence);
-    if (step != CallStep::kLeft) furthest = std::max(furthest, step);
-  }
   for (const std::size_t i : members) {
     const RankView& view = situation.views[i];
-    Sort(found, view, StepAt(view, group, sequence), furthest);
+    Sort(found, view, StepAt(view, group, sequence));
+  }
+  if (found.waiting.empty()) {
+    for (const RankView* view : found.missing) {
+      found.seconds = std::max(found.seconds, view->evidence->seconds_silent);
+    }
   }
   return found;
 }
@@ -136,6 +136,21 @@ Headline MissingHeadline(const Standstill& standstill) {
       .Add(waiting);
 }
 
+std::string MissingMessage(const Standstill& standstill) {
+  const RankView& first = *standstill.missing.front();
+  const std::string call = DescribeInvocation(*standstill.operation);
+  const std::vector<int> waiting = RanksOf(standstill.waiting);
+  const std::string what =
+      waiting.empty() ? fmt::format("no rank has begun {}", call)
+                      : fmt::format("{} {} for {} in {}", FormatRanks(waiting),
+                                    Verb(waiting, "waits", "wait"),
+                                    FormatRanks(RanksOf(standstill.missing)), call);
+  return fmt::format("{} since {}; rank {} {}{}", what, Seconds(standstill.seconds), first.rank(),
+                     WhatInstead(first, standstill.group), SystemClause(first));
+}
+
+// Some wait for those that have not entered it; or all have only queued it, behind other work of
+// their streams.
 Finding MissingRanks(const Standstill& standstill) {
   const RankView& first = *standstill.missing.front();
   const bool busy =
@@ -144,13 +159,8 @@ Finding MissingRanks(const Standstill& standstill) {
   finding.cause = busy ? Cause::kRankBusy : Cause::kUnknown;
   finding.culprits = RanksOf(standstill.missing);
   finding.operation = OperationIn(standstill.operation);
-  const std::vector<int> waiting = RanksOf(standstill.waiting);
   finding.headline = MissingHeadline(standstill);
-  finding.message =
-      fmt::format("{} {} for {} in {} since {}; rank {} {}{}", FormatRanks(waiting),
-                  Verb(waiting, "waits", "wait"), FormatRanks(finding.culprits),
-                  DescribeInvocation(*standstill.operation), Seconds(standstill.seconds),
-                  first.rank(), WhatInstead(first, standstill.group), SystemClause(first));
+  finding.message = MissingMessage(standstill);
   finding.remedy =
       busy ? BusyRemedy(first)
            : fmt::format(

@@ -81,9 +81,23 @@ TEST(RankBusy, AStreamThatNeverReachesTheCollective) {
   EXPECT_EQ(judgement.findings.at(0).cause, Cause::kRankBusy);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
   EXPECT_THAT(judgement.findings[0].message, HasSubstr("its stream has not reached it"));
-  const Judgement both = JudgeAll(
-      {After49(0).Queues(AllReduce()).Silent(6), After49(1).Queues(AllReduce()).Silent(6)});
-  EXPECT_EQ(both.findings.at(0).cause, Cause::kTransportStall);
+}
+
+// The library was not called, so no link is to blame. What stands before the call in the streams is.
+TEST(RankBusy, StreamsOfAllRanksHaveNotReachedTheCollective) {
+  const auto judged = [](double seconds) {
+    return JudgeAll({After49(0).Queues(AllReduce()).Silent(seconds),
+                     After49(1).Queues(AllReduce()).Silent(seconds)});
+  };
+  const Judgement judgement = judged(6);
+  ASSERT_EQ(judgement.findings.size(), 1u);
+  const Finding& finding = judgement.findings[0];
+  EXPECT_EQ(finding.cause, Cause::kRankBusy);
+  EXPECT_FALSE(finding.proved);
+  EXPECT_THAT(finding.culprits, ElementsAre(0, 1));
+  EXPECT_THAT(finding.message, HasSubstr("no rank has begun all_reduce 50"));
+  EXPECT_THAT(finding.message, HasSubstr("rank 0 has queued it, but its stream has not reached"));
+  EXPECT_THAT(judged(4.9).findings, IsEmpty());
 }
 
 TEST(RankBusy, SilentWhereNobodyWaits) {

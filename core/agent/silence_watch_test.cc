@@ -1,0 +1,85 @@
+// What counts as silence of a rank that has queued a call, and of one whose call has begun.
+#include "core/agent/silence_watch.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "gtest/gtest.h"
+
+namespace lockstep::agent {
+namespace {
+
+using journal::EventKind;
+
+constexpr std::size_t kEvents = 16;
+
+// What a worker wrote: calls of one communicator, by kind and sequence.
+class Written {
+ public:
+  void Add(EventKind kind, std::uint64_t sequence) {
+    journal::JournalEvent event;
+    event.kind = kind;
+    event.sequence = sequence;
+    writer_.Append(event);
+  }
+  SilenceWatch::LastEvent Newest() const { return SilenceWatch::Newest(reader_); }
+
+ private:
+  struct alignas(64) Memory {
+    std::byte bytes[64 * (kEvents + 2)] = {};
+  };
+  Memory memory_;
+  journal::JournalWriter writer_ = journal::JournalWriter::Create(memory_.bytes, kEvents);
+  journal::JournalReader reader_{memory_.bytes, kEvents};
+};
+
+// A page that this process was not given yet.
+void TouchANewPage() {
+  const auto size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  void* const page =
+      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(page, MAP_FAILED);
+  *static_cast<volatile char*>(page) = 1;
+  munmap(page, size);
+}
+
+TEST(SilenceWatch, ACallQueuedBehindOneThatHasBegunIsNoWorkOfTheRank) {
+  Written written;
+  EXPECT_FALSE(written.Newest().has_value());
+  written.Add(EventKind::kEnqueue, 0);
+  EXPECT_EQ(written.Newest()->kind, EventKind::kEnqueue);
+  written.Add(EventKind::kStart, 0);
+  written.Add(EventKind::kEnqueue, 1);
+  EXPECT_EQ(written.Newest()->kind, EventKind::kStart);
+  EXPECT_EQ(written.Newest()->sequence, 1u) << "it is the newest event all the same";
+  written.Add(EventKind::kEnd, 0);
+  written.Add(EventKind::kEnqueue, 2);
+  EXPECT_EQ(written.Newest()->kind, EventKind::kEnqueue);
+}
+
+// Memory that is given is progress of work before the call, and none of a call that waits for peers.
+TEST(SilenceWatch, WorkBeforeAQueuedCallIsProgress) {
+  const TickScale scale{.ns_per_tick = 1};
+  SilenceWatch watch(AgentOptions{}, scale);
+  watch.Begin();
+  journal::JournalEvent event;
+  const Ticks before = NowTicks();
+  event.ticks = before - 1'000'000'000'000;  // minutes ago
+  const double silent = scale.DurationNs(event.ticks, before) * 1e-9;
+  const WorkerState worker;
+  const auto look = [&](EventKind kind) {
+    event.kind = kind;
+    watch.LookForProgress(getpid(), worker, event);
+    TouchANewPage();
+    watch.LookForProgress(getpid(), worker, event);
+    return watch.Seconds(worker, event);
+  };
+  EXPECT_LT(look(EventKind::kEnqueue), silent);
+  EXPECT_GE(look(EventKind::kStart), silent);
+}
+
+}  // namespace
+}  // namespace lockstep::agent
