@@ -4,7 +4,9 @@
 #include "core/device/host/host_kernels.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <mutex>
 #include <vector>
 
 #include "core/base/check.h"
@@ -106,7 +108,8 @@ void ReadOnce(const void* from, std::int64_t bytes) {
 }
 
 // Bytes a nanosecond that ReadOnce reaches in `bytes` of memory: small ranges stay in a cache, so
-// the rate depends on the size. Measured once for each power of two from 4 KiB to 64 MiB.
+// the rate depends on the size. Measured once for each power of two from 4 KiB to 64 MiB, when it is
+// asked for: all of them would keep a processor busy for a tenth of a second.
 constexpr std::int64_t kSmallestRange = 4 << 10;
 constexpr std::int64_t kLargestRange = 64 << 20;
 
@@ -125,19 +128,20 @@ double MeasureRate(const char* memory, std::int64_t bytes) {
 }
 
 double ReadRate(std::int64_t bytes) {
-  static const std::vector<double> rates = [] {
-    std::vector<char> memory(kLargestRange, 1);
-    std::vector<double> measured;
-    for (std::int64_t range = kSmallestRange; range <= kLargestRange; range *= 2) {
-      measured.push_back(MeasureRate(memory.data(), range));
-    }
-    return measured;
-  }();
+  struct Range {
+    std::once_flag measured;
+    double rate = 0;
+  };
+  static std::array<Range, 15> ranges;
+  static_assert(kSmallestRange << (ranges.size() - 1) == kLargestRange);
   std::size_t index = 0;
-  for (std::int64_t range = kSmallestRange; range < bytes && index + 1 < rates.size(); range *= 2) {
-    ++index;
-  }
-  return rates[index];
+  while (index + 1 < ranges.size() && kSmallestRange << index < bytes) ++index;
+  Range& range = ranges[index];
+  std::call_once(range.measured, [&range, size = kSmallestRange << index] {
+    const std::vector<char> memory(static_cast<std::size_t>(size), 1);
+    range.rate = MeasureRate(memory.data(), size);
+  });
+  return range.rate;
 }
 
 // Below this a pass is mostly the call, so it is repeated over the same few bytes.
