@@ -12,6 +12,7 @@
 
 #include "cli/subcommand.h"
 #include "core/base/status.h"
+#include "core/base/version.h"
 #include "core/ddp/buckets.h"
 
 namespace lockstep::cli {
@@ -43,10 +44,10 @@ void PrintIndices(const datasets::sampler::SampleIndices& indices, char separato
 void PrintJson(const SamplerArguments& arguments, const datasets::sampler::SampleIndices& indices) {
   const datasets::sampler::SamplerOptions& options = arguments.sampler;
   fmt::print(
-      "{{\"n\":{},\"world\":{},\"rank\":{},\"seed\":{},\"epoch\":{},\"shuffle\":{},"
-      "\"drop_last\":{},\"torch\":\"{}\",\"count\":{},\"indices\":[",
-      options.samples, options.world, options.rank, arguments.seed, options.epoch, options.shuffle,
-      options.drop_last, arguments.torch, indices.size());
+      "{{\"lockstep\":\"{}\",\"n\":{},\"world\":{},\"rank\":{},\"seed\":{},\"epoch\":{},"
+      "\"shuffle\":{},\"drop_last\":{},\"torch\":\"{}\",\"count\":{},\"indices\":[",
+      ThisVersionText(), options.samples, options.world, options.rank, arguments.seed,
+      options.epoch, options.shuffle, options.drop_last, arguments.torch, indices.size());
   PrintIndices(indices, ',');
   fmt::print("]}}\n");
 }

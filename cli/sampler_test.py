@@ -51,6 +51,9 @@ class SamplerTest(unittest.TestCase):
         self.assertEqual(run(case).stdout, "7\n9\n6\n1\n")
         found = json.loads(run(case + " --seed=-0 --format=json").stdout)
         self.assertEqual(found["indices"], [7, 9, 6, 1])
+        version = subprocess.run([LOCKSTEP, "--version"], stdout=subprocess.PIPE, text=True,
+                                 check=True).stdout
+        self.assertEqual(version, f"lockstep {found['lockstep']}\n")
         self.assertEqual((found["n"], found["world"], found["rank"], found["count"]), (10, 3, 2, 4))
         self.assertEqual(run("--samples=0 --ranks=3 --rank=2").stdout, "")
         self.assertEqual(run("--samples=3 --ranks=8 --rank=1 --drop-last").stdout, "")

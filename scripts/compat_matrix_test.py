@@ -16,7 +16,7 @@ FAKES = os.path.abspath("core/comm/nccl/testing")
 FOLDER = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
 
 STEP = """ranks = 2
-budget = "10min"
+time_budget = "10min"
 [[step]]
 name = "latency"
 program = "bench_allreduce"
@@ -156,7 +156,7 @@ class CompatMatrixTest(unittest.TestCase):
 
     def test_planted_faults_land_in_their_cells(self):
         good = f"{FAKES}/libfake_nccl_22809.so"
-        content = STEP.replace("ranks = 2", "ranks = 2\ndeadline = 3") + "".join([
+        content = STEP.replace("ranks = 2", "ranks = 2\ntimeout = 3") + "".join([
             nccl("good", good),
             nccl("old", f"{FAKES}/libfake_nccl_21801.so"),
             nccl("corrupting", good, "ncclAllReduce:corrupt:rank=1:nth=20"),

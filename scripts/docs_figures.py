@@ -165,7 +165,7 @@ FIGURES = {
     "full_h": ("scripts/qualification/profiles.py", _PROFILES, "{2}"),
     "profile_fill": ("scripts/qualification/profiles.py", r"_FILL = 0\.(\d+)"),
     "nightly_ranks": (_PLAN, r'"ranks", (\d+)\)'),
-    "nightly_deadline_s": (_PLAN, r'"deadline", (\d+)\)'),
+    "nightly_deadline_s": (_PLAN, r'"timeout", (\d+)\)'),
     # Watching.
     "stopped_s": ("watch/run/job.cc", r"kStoppedNs = (\d+)'000'000'000;"),
     "traced_calls": ("watch/run/job.cc", r"kTraced = (\d+);"),

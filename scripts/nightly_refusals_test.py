@@ -164,7 +164,8 @@ class NotInstalled(Folder):
         with open(launcher, "w", encoding="utf-8") as file:
             file.write('#!/bin/sh\nshift 2\nexec "$@"\n')
         os.chmod(launcher, 0o755)
-        path = self.plan('budget = "9000s"\nbackends = ["gloo"]\nlauncher = "%s"\n' % launcher +
+        path = self.plan('time_budget = "9000s"\nbackends = ["gloo"]\n'
+                         'launcher = "%s"\n' % launcher +
                          '[[step]]\nname = "soak"\nkind = "soak"\nseconds = 2000\n')
         done = subprocess.run(
             ["scripts/nightly", path, "--output-folder=" + self.output, "--programs=" + folder,

@@ -29,7 +29,7 @@ exec mpirun --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 "$@"
 class Launches(Folder):
 
     def test_killed_and_resumed_nothing_is_lost_or_counted_twice(self):
-        text = 'deadline = 3\nbudget = "1000s"\n' + LATENCY % 3 + """[[step]]
+        text = 'timeout = 3\ntime_budget = "1000s"\n' + LATENCY % 3 + """[[step]]
 name = "simulation"
 kind = "simulation"
 scenarios = ["uneven_inputs/case2"]
@@ -60,7 +60,7 @@ seconds = 3
 
     def test_a_library_that_corrupts_one_float(self):
         code, answer, _ = self.nightly(
-            'backends = ["mpi"]\ndeadline = 3\n[environment]\nLD_PRELOAD = "%s"\n'
+            'backends = ["mpi"]\ntimeout = 3\n[environment]\nLD_PRELOAD = "%s"\n'
             'FAULTY_KIND = "flip"\nFAULTY_CALL = "50"\nFAULTY_RANK = "1"\n' % _FAULTY +
             (LATENCY % 1).replace('"8", "-e", "16", "-n", "100"',
                                    '"1K", "-e", "4K", "-n", "100"'))
@@ -72,7 +72,7 @@ seconds = 3
                           for one in answer["quarantine"]])
 
     def test_a_stopped_rank(self):
-        process = self.begin(self.plan('backends = ["gloo"]\ndeadline = 3\n' + (
+        process = self.begin(self.plan('backends = ["gloo"]\ntimeout = 3\n' + (
             LATENCY % 1).replace(
                 '"-n", "100"', '"--time-budget=9s", "--precision=0.0001"').replace(
                 "seconds = 3", "seconds = 12")))
@@ -152,7 +152,7 @@ seconds = 3
 class Budget(Folder):
 
     def test_what_does_not_fit_is_not_begun_and_is_said(self):
-        code, answer, _ = self.nightly('budget = "1s"\n' + LATENCY % 1)
+        code, answer, _ = self.nightly('time_budget = "1s"\n' + LATENCY % 1)
         self.assertEqual((3, "INCONCLUSIVE", 0), (code, answer["verdict"], answer["launches"]))
         self.assertIn("latency.mpi: 1 launches were not run: the budget was spent",
                       answer["reasons"])
@@ -170,10 +170,14 @@ class Inputs(Folder):
     def test_plans_that_cannot_be(self):
         for text, words in (("x = ", "mend the TOML"), ("profil = 1", "unknown"),
                             ('profile = "quik"', "one of quick"), ("ranks = 1", "2 or more"),
-                            ('budget = "soon"', "no time"), ('backends = ["smoke"]', "backends"),
+                            ('time_budget = "soon"', "give a time"),
+                            ('budget = "5min"', "'budget' of the plan is called 'time_budget' now"),
+                            ("deadline = 3", "is called 'timeout' now"),
+                            ('[[step]]\nname = "a"\nseeds = 2', "is called 'repeat' now"),
+                            ('backends = ["smoke"]', "backends"),
                             ('[[step]]\nname = "a"\nseconds = 1', "needs a value for program"),
                             ('[[step]]\nname = "a"\nkind = "fuzz"', "needs a value for seconds"),
-                            ('budget = "9s"', "too few"),
+                            ('time_budget = "9s"', "too few"),
                             ('baseline = "/nowhere"\n' + LATENCY % 1, "is no folder"),
                             ('[[step]]\nname = "a"\nkind = "stress"\nseconds = 1\npart = 2',
                              "part = 2")):
@@ -233,7 +237,7 @@ class Parts(Folder):
     def test_a_profile_is_made_shorter_to_fit(self):
         for profile, budget, launches in (("standard", 600, 5), ("standard", 420, 3),
                                           ("full", 3600, 10), ("full", 600, 2)):
-            one = plan.read_plan("p", 'profile = "%s"\nbudget = "%ds"' % (profile, budget))
+            one = plan.read_plan("p", 'profile = "%s"\ntime_budget = "%ds"' % (profile, budget))
             whole = plan.read_plan("p", 'profile = "%s"' % profile)
             soak, _ = one.soak()
             total = sum(launch.seconds for launch in one.launches()) + soak["seconds"]
@@ -243,7 +247,7 @@ class Parts(Folder):
                              [step["name"] for step in one.steps])
             self.assertGreaterEqual(one.steps[1]["launches"], launches, (profile, budget))
         with self.assertRaisesRegex(plan.PlanError, "60 s are too few for profile standard"):
-            plan.read_plan("p", 'profile = "standard"\nbudget = "60s"')
+            plan.read_plan("p", 'profile = "standard"\ntime_budget = "60s"')
 
     def test_mpi_is_asked_for_all_that_it_can(self):
         """Streams, links and recovery are left out, by name; nothing else is."""
@@ -265,13 +269,13 @@ class Parts(Folder):
                 self.assertEqual(left_out, beyond, name)
 
     def test_a_launch_that_ends_nightly_again_and_again_is_given_up(self):
-        one = plan.read_plan("p", 'backends = ["mpi"]\nbudget = "50s"\n' + LATENCY % 1)
+        one = plan.read_plan("p", 'backends = ["mpi"]\ntime_budget = "50s"\n' + LATENCY % 1)
         for _ in range(3):
             state = journal.Journal(self.output)
             state.begin(one)
             state.start("latency.mpi.0", 7)
             state.close()
-        code, answer, _ = self.nightly('backends = ["mpi"]\nbudget = "50s"\n' + LATENCY % 1)
+        code, answer, _ = self.nightly('backends = ["mpi"]\ntime_budget = "50s"\n' + LATENCY % 1)
         self.assertEqual((3, "INCONCLUSIVE"), (code, answer["verdict"]))
         self.assertIn("does it take the machine down?", answer["reasons"][0])
 

@@ -23,8 +23,8 @@ EVERYTHING = """name = "all"
 backends = ["mpi", "gloo"]
 ranks = 2
 launcher = "mpirun -x 'A=b c'"
-budget = "5min"
-deadline = 10
+time_budget = "5min"
+timeout = 10
 baseline = "somewhere"
 skip = ["nothing*"]
 [environment]
@@ -47,7 +47,7 @@ required = false
 name = "simulation"
 kind = "simulation"
 scenarios = ["uneven_inputs/*"]
-seeds = 3
+repeat = 3
 seconds = 5
 [[step]]
 name = "fuzz"
@@ -93,7 +93,7 @@ def mutate(content, draw):
         other, name = draw.choice(found)
         value = draw.choice(VALUES) if how < 0.8 else other[name]
         if how > 0.9 and isinstance(where, dict):
-            key = draw.choice(("seconds", "part", "seeds", "kind", "nccl_library", "min_effect",
+            key = draw.choice(("seconds", "part", "repeat", "kind", "nccl_library", "min_effect",
                                "x"))
         where[key] = copy.deepcopy(value)
     return content
@@ -144,7 +144,7 @@ class Mutations(unittest.TestCase):
         self.run_all(EVERYTHING, lambda content: [plan.Plan("p.toml", content)])
 
     def test_profile(self):
-        self.run_all('profile = "quick"\nranks = 2\nbackends = ["gloo"]\nbudget = "5min"\n'
+        self.run_all('profile = "quick"\nranks = 2\nbackends = ["gloo"]\ntime_budget = "5min"\n'
                      'skip = ["doctor"]\n', lambda content: [plan.Plan("p.toml", content)])
 
     def test_matrix(self):
@@ -170,7 +170,7 @@ class FromOutside(unittest.TestCase):
     WRONG = [b"x = " + b"[" * 5000, b"x = " + b"1" * 5000, b"name = \"\xff\"", b"ranks = true",
              b"backends = \"mpi\"", b"launcher = \"mpirun 'x\"", b"launcher = 3",
              b"skip = \"doctor\"",
-             b"environment = 3", b"[environment]\na = []", b"deadline = nan", b"step = 3",
+             b"environment = 3", b"[environment]\na = []", b"timeout = nan", b"step = 3",
              b"step = [1]", b"step = []", b"[[step]]", b"[[step]]\nname = [1]\nseconds = 1",
              b"[[step]]\nname = \"a/b\"\nkind = \"fuzz\"\nseconds = 1",
              b"[[step]]\nname = \"a\"\nkind = \"fuzz\"\nseconds = 1\nlaunches = 0",

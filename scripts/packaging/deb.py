@@ -17,6 +17,21 @@ _FLAVOURS = {"libmpi.so.40": ("lockstep", "mpirun.openmpi"),
 _PYTHON = "python3 (>= 3.11)"  # tomllib
 # Of a part: figures as PNG, hosts on one machine.
 _RECOMMENDED = ("librsvg2-bin", "iproute2")
+# Where Debian's python3 looks, so that `import lockstep` works.
+_MODULES = "usr/lib/python3/dist-packages"
+_OF_PYTHON = "usr/libexec/lockstep"
+# What Python writes beside modules comes with the package, and goes with it.
+_POSTINST = """#!/bin/sh
+set -e
+if [ "$1" = configure ] && command -v py3compile >/dev/null; then
+  py3compile -p {name}
+  py3compile -p {name} /{folder}
+fi
+"""
+_PRERM = """#!/bin/sh
+set -e
+if command -v py3clean >/dev/null; then py3clean -p {name}; fi
+"""
 _CONTROL = """Package: {name}
 Version: {version}
 Architecture: {architecture}
@@ -79,6 +94,10 @@ def _as_debian_wants(root, name):
             with gzip.GzipFile("", "wb", fileobj=packed, mtime=0) as writer:
                 writer.write(file.read())
         os.remove(path)
+    modules = os.path.join(root, _MODULES)
+    os.makedirs(modules)
+    shutil.move(os.path.join(root, _OF_PYTHON, "python/lockstep"), modules)
+    os.rmdir(os.path.join(root, _OF_PYTHON, "python"))
     os.makedirs(os.path.join(share, "doc", name))
     shutil.copy(os.path.join(tree.SOURCES, "LICENSE"),
                 os.path.join(share, "doc", name, "copyright"))
@@ -97,6 +116,11 @@ def _write_control(root, name, launcher, mpi):
         recommends=", ".join(_RECOMMENDED), conflicts=f"Conflicts: {other}\n")
     with open(os.path.join(root, "DEBIAN/control"), "w", encoding="utf-8") as file:
         file.write(control)
+    for script, text in (("postinst", _POSTINST), ("prerm", _PRERM)):
+        path = os.path.join(root, "DEBIAN", script)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text.format(name=name, folder=_OF_PYTHON))
+        os.chmod(path, 0o755)
 
 
 def make(output, options):

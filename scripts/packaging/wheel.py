@@ -114,7 +114,8 @@ class Wheel:
 
     def add_sources(self):
         self.add_files("lockstep", "results/python/lockstep/*.py")
-        self.add_files("lockstep", "results/python/lockstep/py.typed")
+        for name in ("py.typed", "VERSION"):
+            self.add_files("lockstep", "results/python/lockstep/" + name)
         with open(os.path.join(SOURCES, "scripts/packaging/lockstep_tool.py"), "rb") as file:
             self.add("lockstep_tool/__init__.py", file.read())
         report = "lockstep_tool/libexec/lockstep/report"

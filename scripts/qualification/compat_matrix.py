@@ -4,8 +4,8 @@
   lockstep matrix MATRIX.toml --output-folder=DIR --nccl-wheels=2.21.5,nvidia-nccl-cu13==2.28.9
   lockstep matrix --diff OLD/matrix.json NEW/matrix.json
 
-MATRIX.toml is a plan of nightly (ranks, budget, [[step]] or profile) with [[configuration]] tables:
-name, backend, launcher, environment, nccl_library. `baseline` names the one that others are
+MATRIX.toml is a plan of nightly (ranks, time_budget, [[step]] or profile) with [[configuration]]
+tables: name, backend, launcher, environment, nccl_library. `baseline` names the one that others are
 compared with (the first). --nccl-wheels adds a configuration for each version of nvidia-nccl-cu12
 (or of another package: PACKAGE==VERSION) on PyPI. DIR/matrix.json holds the answer, DIR/launches
 every result file. The same command goes on where it was ended; where it is finished nothing is run

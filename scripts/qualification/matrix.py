@@ -10,10 +10,10 @@ import lockstep
 from qualification.plan import Plan
 from qualification.plan_values import PlanError, check_table, seconds_of
 
-_KEYS = {"name", "profile", "step", "skip", "ranks", "budget", "deadline", "baseline",
+_KEYS = {"name", "profile", "step", "skip", "ranks", "time_budget", "timeout", "baseline",
          "min_effect", "configuration"}
 _CONFIGURATION_KEYS = {"name", "backend", "launcher", "environment", "nccl_library"}
-_PLAN_KEYS = ("profile", "skip", "ranks", "deadline", "step")
+_PLAN_KEYS = ("profile", "skip", "ranks", "timeout", "step")
 ANSWER_SECONDS = 600  # only to end what hangs
 # The worst of a cell's launches decides.
 ORDER = ("ok", "slower", "ambiguous", "unknown", "missing", "fail", "crash", "hang", "wrong")
@@ -58,9 +58,8 @@ class Matrix:
 
     def _plan(self, table, configuration, launcher):
         content = {key: table[key] for key in _PLAN_KEYS if key in table}
-        if "budget" in table:  # each has its share
-            whole = seconds_of(table["budget"], "%s: budget" % self.path)
-            content["budget"] = "%.3fs" % (whole / len(self.configurations))
+        if "time_budget" in table:  # each has its share
+            content["time_budget"] = seconds_of(table["time_budget"]) / len(self.configurations)
         # A step's own backends would be the same in every column.
         for step in content.get("step", []):
             if "backends" in step:

@@ -4,7 +4,7 @@
   lockstep nightly --profile=quick --output-folder=DIR
 
 A plan is TOML: profile = "quick" (5 min), "standard" (1 h) or "full" (8 h); ranks, backends,
-launcher = "mpirun --hostfile hosts", budget, baseline = a directory of earlier launches,
+launcher = "mpirun --hostfile hosts", time_budget, baseline = a directory of earlier launches,
 environment; [[step]] tables instead of the profile's. The same command goes on where a crash, a
 reboot or Ctrl-C ended the one before: every launch that is over is in DIR/state.jsonl. In a folder
 that is finished nothing is run: it says NOT RUN, when that was and what was found. Without
@@ -178,7 +178,8 @@ def read_options(arguments):
     if bool(options.plan) == bool(options.profile):
         parser.error("give a PLAN.toml or a --profile")
     if options.plan and (options.time_budget is not None or options.baseline):
-        parser.error("write budget and baseline into the plan; the options go with a --profile")
+        parser.error("write time_budget and baseline into the plan; the options go with a "
+                     "--profile")
     return options
 
 
@@ -198,10 +199,9 @@ def fail(options, code, message):
 def main(arguments):
     options = read_options(arguments)
     try:
-        budget = None if options.time_budget is None else "%.15gs" % options.time_budget
         content = {key: value for key, value in (
-            ("profile", options.profile), ("budget", budget),
-            ("baseline", options.baseline)) if value}
+            ("profile", options.profile), ("time_budget", options.time_budget),
+            ("baseline", options.baseline)) if value not in (None, "")}
         if options.plan:
             content = read_toml(options.plan, read_file(options.plan))
         programs = {name: find_program(name, options.programs) for name in PROGRAMS}

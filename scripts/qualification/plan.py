@@ -14,9 +14,9 @@ from qualification.profiles import PROFILES, steps_of
 
 PROGRAMS = BENCHES + ("stress", "fuzz", "lockstep")
 _STEP_KEYS = {"name", "kind", "program", "arguments", "seconds", "launches", "backends",
-              "scenarios", "part", "seeds", "launch_seconds", "required"}
-_PLAN_KEYS = {"name", "profile", "backends", "ranks", "launcher", "budget", "baseline",
-              "environment", "step", "deadline", "skip"}
+              "scenarios", "part", "repeat", "launch_seconds", "required"}
+_PLAN_KEYS = {"name", "profile", "backends", "ranks", "launcher", "time_budget", "baseline",
+              "environment", "step", "timeout", "skip"}
 
 
 def read_plan(path, text):
@@ -47,11 +47,10 @@ class Plan:
         of_steps = os.path.splitext(os.path.basename(path))[0]  # not of a profile
         self.path = path
         self.name = content.get("name", of_steps if "step" in content else profile)
-        self.budget = seconds_of(content.get("budget", "%ds" % PROFILES[profile].budget),
-                                 "%s: budget" % path)
+        self.budget = seconds_of(content.get("time_budget", PROFILES[profile].budget))
         self.backends = content.get("backends", ["mpi", "gloo"])
         self.ranks = content.get("ranks", 2)
-        self.deadline = float(content.get("deadline", 10))
+        self.deadline = seconds_of(content.get("timeout", 10))
         self.launcher = shlex.split(content["launcher"]) if "launcher" in content \
             else list(launcher)
         self.baseline = content.get("baseline")
@@ -59,8 +58,8 @@ class Plan:
                             for key, value in content.get("environment", {}).items()}
         steps = content.get("step") or steps_of(profile, self.budget, len(self.backends))
         if steps is None:
-            raise PlanError("%s: budget: %.0f s are too few for profile %s on %d backends; give "
-                            "more, a shorter profile, or [[step]] tables of your own" %
+            raise PlanError("%s: time_budget: %.0f s are too few for profile %s on %d backends; "
+                            "give more, a shorter profile, or [[step]] tables of your own" %
                             (path, self.budget, profile, len(self.backends)))
         self.steps = self._steps(path, steps, content.get("skip", []))
         self.hash = hashlib.sha256(json.dumps(

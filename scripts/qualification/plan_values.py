@@ -1,16 +1,18 @@
 """What the values of plans may be. A wrong one is one line: the input, the reason, the remedy."""
 
+import argparse
 import math
 import re
 import shlex
 import tomllib
+
+import launches
 
 BACKENDS = ("mpi", "gloo", "nccl", "null")
 BENCHES = ("bench_allgather", "bench_allreduce", "bench_barrier", "bench_broadcast",
            "bench_ddp_step", "bench_links", "bench_reduce_scatter", "bench_sharding")
 KINDS = ("bench", "stress", "simulation", "fuzz", "soak", "doctor")
 PROFILE_NAMES = ("quick", "standard", "full")
-_UNITS = {"s": 1, "min": 60, "h": 3600}
 _MOST_SECONDS = 10 * 365 * 86400  # of anything: a longer time is a slip
 
 
@@ -39,12 +41,14 @@ def read_file(path):
         raise PlanError("%s: cannot be read: %s; name a plan" % (path, error.strerror)) from None
 
 
-def seconds_of(text, what):
-    found = re.fullmatch(r"([0-9]+\.?[0-9]*)(s|min|h)", text) if isinstance(text, str) else None
-    seconds = float(found[1]) * _UNITS[found[2]] if found else math.inf
-    if seconds <= _MOST_SECONDS:
-        return seconds
-    raise PlanError("%s: %s is no time; give 300s, 5min or 1h" % (what, shown(text)))
+def seconds_of(value):
+    """A time as options take it: seconds, or a text with a unit. NaN: neither."""
+    if type(value) in (int, float):
+        return float(value) if value <= _MOST_SECONDS else math.inf
+    try:
+        return launches.seconds(value) if isinstance(value, str) else math.nan
+    except argparse.ArgumentTypeError:
+        return math.nan
 
 
 def shown(value):
@@ -68,6 +72,10 @@ def _is_count(most, least=1):
 
 def _is_number(most):
     return lambda value: type(value) in (int, float) and 0 < value <= most
+
+
+def _is_time(most):
+    return lambda value: 0 < seconds_of(value) <= most
 
 
 def _is_list(check, least=1):
@@ -113,7 +121,8 @@ _VALUES = {
     "baseline": (_is_text, "a text"),
     "environment": (_is_environment, "a table of texts and numbers"),
     "nccl_library": (_is_text, "the path of a library"),
-    "deadline": (_is_number(86400), "seconds, more than 0 and at most a day"),
+    "time_budget": (_is_time(_MOST_SECONDS), "a time: 300s, 5min or 1h"),
+    "timeout": (_is_time(86400), "a time, more than 0 and at most a day: 10 or 10s"),
     "skip": (_is_list(_is_text, 0), "a list of names of steps"),
     "kind": (KINDS.__contains__, "one of " + ", ".join(KINDS)),
     "program": (BENCHES.__contains__, "one of " + ", ".join(BENCHES)),
@@ -122,7 +131,7 @@ _VALUES = {
     "seconds": (_is_number(_MOST_SECONDS), "seconds, more than 0: how long a launch takes"),
     "launch_seconds": (_is_number(_MOST_SECONDS), "seconds, more than 0"),
     "launches": (_is_count(10_000), "a number from 1 to 10000"),
-    "seeds": (_is_count(1_000_000), "a number, 1 or more"),
+    "repeat": (_is_count(1_000_000), "a number, 1 or more"),
     "part": (_is_number(1), "more than 0, and 1 for all scenarios"),
     "required": (lambda value: isinstance(value, bool), "true or false"),
     "step": (_is_list(lambda value: isinstance(value, dict)), "[[step]] tables"),
@@ -130,15 +139,19 @@ _VALUES = {
 }
 
 
+# Keys of earlier versions: a word is that of the option which means the same.
+_RENAMED = {"budget": "time_budget", "deadline": "timeout", "seeds": "repeat"}
+
+
 def check_table(path, table, known, where):
     """`where`: what is checked, for the message: "step 'latency'"."""
     for key, value in table.items():
+        if _RENAMED.get(key) in known:
+            raise PlanError("%s: '%s' of %s is called '%s' now" %
+                            (path, key, where, _RENAMED[key]))
         if key not in known:
             raise PlanError("%s: '%s' of %s is unknown; choose from %s" %
                             (path, key, where, ", ".join(sorted(known))))
-        if key == "budget":
-            seconds_of(value, "%s: budget" % path)
-            continue
         is_right, wanted = _VALUES[key]
         try:
             right = is_right(value)

@@ -44,7 +44,7 @@ class _Profile:
             {"name": "catalogue", "kind": "stress", "scenarios": self.scenarios,
              "part": round(part, 4), "seconds": round(self.catalogue * part) + 10},
             {"name": "simulation", "kind": "simulation", "scenarios": self.scenarios,
-             "part": round(part, 4), "seeds": seeds, "seconds": round(seconds * part) + 5},
+             "part": round(part, 4), "repeat": seeds, "seconds": round(seconds * part) + 5},
             {"name": "fuzz", "kind": "fuzz", "seconds": scaled(self.fuzz, _LEAST_FUZZ)},
             {"name": "soak", "kind": "soak", "seconds": scaled(self.soak, _LEAST_SOAK),
              "launch_seconds": 30}]

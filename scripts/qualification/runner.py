@@ -109,7 +109,8 @@ class Runner:
 
     def _simulation(self, launch, output):
         return [self.programs["stress"], "--backend=sim", "--sim-rules=gloo", "--no-progress",
-                "--ranks=%d" % min(self.plan.ranks, 4), "--repeat=%d" % launch.step.get("seeds", 1),
+                "--ranks=%d" % min(self.plan.ranks, 4),
+                "--repeat=%d" % launch.step.get("repeat", 1),
                 "--seed=%d" % (self.night * 10**6 + 1000 * launch.replicate + 1),
                 "--output=" + output] + self._scenarios(launch, "sim")
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "core/base/version.h"
 #include "results/report/figures.h"
 #include "results/report/grid.h"
 
@@ -132,7 +133,7 @@ std::string FormatJson(const std::vector<JobNow>& jobs) {
                     {"size", job.size},
                     {"ranks", std::move(ranks)}});
   }
-  const Json document = {{"jobs", std::move(list)}};
+  const Json document = {{"lockstep", ThisVersionText()}, {"jobs", std::move(list)}};
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

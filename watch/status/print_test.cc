@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/base/version.h"
+
 namespace lockstep::watch::status {
 namespace {
 
@@ -53,7 +55,9 @@ job 4711: mpirun -np 4 ./solver (4 ranks, watcher 99)
 
 TEST(Print, NoJobIsOneLine) {
   EXPECT_EQ(FormatTable({}), "No job is watched here: start one with lockstep watch -- COMMAND\n");
-  EXPECT_EQ(nlohmann::json::parse(FormatJson({})), nlohmann::json::parse(R"({"jobs": []})"));
+  const nlohmann::json nothing = {{"lockstep", ThisVersionText()},
+                                  {"jobs", nlohmann::json::array()}};
+  EXPECT_EQ(nlohmann::json::parse(FormatJson({})), nothing);
 }
 
 TEST(Print, RanksOfOtherHostsAreCounted) {

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Union
 
 from .journal import Journal
@@ -24,8 +25,11 @@ from .seal import SCHEMA_VERSION, Error
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped, unused-ignore]
 
-__all__ = ["Error", "Finding", "Journal", "LAUNCH", "Run", "SCHEMA_VERSION", "TABLES", "frame",
-           "open"]
+# A link to the number of the source tree; packages hold a copy.
+__version__ = Path(__file__).with_name("VERSION").read_text(encoding="utf-8").strip()
+
+__all__ = ["Error", "Finding", "Journal", "LAUNCH", "Run", "SCHEMA_VERSION", "TABLES",
+           "__version__", "frame", "open"]
 
 
 def open(path: Union[str, os.PathLike[str]], *, verify: bool = True) -> Run:
