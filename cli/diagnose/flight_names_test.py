@@ -40,6 +40,57 @@ class Names(FlightTest):
         self.assertEqual((1, findings), self.found("--prefix=nccl_trace_rank_")[:2])
         self.assertEqual([0, 1], self.found("--prefix=node02")[2]["missing"])
 
+    def write_in(self, folder, dumps, prefix="nccl_trace_rank_"):
+        flight_dumps.write(os.path.join(self.directory, folder), dumps, prefix=prefix)
+
+    def refusal(self, *words):
+        code, out, err = run("diagnose", "--flight-recorder", self.directory, *words)
+        self.assertEqual((2, "", 1), (code, out, err.count("\n")), err)
+        return err
+
+    def test_a_folder_a_host(self):
+        self.write_in("node01", self.hung(2, (0, 1)))
+        self.write_in("node02", self.hung(2, (2, 3)))
+        self.write_in("checkpoints", {})
+        with open(os.path.join(self.directory, "checkpoints/step_12"), "wb") as file:
+            file.write(b"weights")
+        code, findings, answer = self.found()
+        self.assertEqual((1, [("rank_busy", [2], "suspected")]), (code, findings))
+        self.assertEqual({"node01": [0, 1], "node02": [2, 3]}, answer["hosts"])
+        self.assertEqual(("*/nccl_trace_rank_", []), (answer["prefix"], answer["missing"]))
+        self.assertEqual("by their folders the dumps are of one job on 2 hosts (node01: ranks 0 to "
+                         "1; node02: ranks 2 to 3)", answer["notes"][0])
+        # A rank in two folders: several jobs, or lifetimes of one.
+        self.write_in("again", self.hung(2, (2, 3)))
+        said = self.refusal()
+        self.assertRegex(said, r"again/nccl_trace_rank_2 and .*/node02/nccl_trace_rank_2 are both "
+                         r"of rank 2, so they are not of one job; name one folder, as .*/again, or")
+        shutil.rmtree(os.path.join(self.directory, "again"))
+        # Of the ranks of folders that names cannot tell apart, what is in the dumps decides.
+        self.write_in("node02", {2: dump(steps(3), (("0", "default_pg", range(8)),))})
+        self.assertIn("(of 8 and of 4 ranks)", self.refusal())
+
+    def test_one_folder_is_as_if_it_were_named(self):
+        self.write_in("lifetime_1", self.hung(2))
+        self.assertEqual((1, [("rank_busy", [2], "suspected")]), self.found()[:2])
+
+    def test_folders_without_a_dump(self):
+        self.write_in("checkpoints", {})
+        with open(os.path.join(self.directory, "checkpoints/step_12"), "wb") as file:
+            file.write(b"weights")
+        self.assertIn("holds no file whose name is a prefix and a rank", self.refusal())
+
+    def test_a_host_without_an_underline_before_the_rank(self):
+        """nccl_trace_rank_$(hostname): node02 and 5 are read as one number."""
+        self.write("nccl_trace_rank_node0", {21: dump(steps(3)), 22: dump(steps(3))})
+        self.assertIn("nccl_trace_rank_node021: rank 21 is none, because PyTorch writes no zeros "
+                      "before a rank; if a host's name stands before the rank, put '_'",
+                      self.refusal())
+        shutil.rmtree(self.directory)
+        self.write("nccl_trace_rank_node", {20: dump(steps(3)), 21: dump(steps(3))})
+        self.assertIn("nccl_trace_rank_node20: rank 20 is none, because its job has ranks 0 to 3; "
+                      "if a host's name", self.refusal())
+
     def test_a_host_is_missing(self):
         self.write("nccl_trace_rank_node02_", self.hung(None, (2, 3)))
         code, findings, answer = self.found()

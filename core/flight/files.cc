@@ -1,6 +1,6 @@
 // PyTorch appends the rank to a prefix that people choose. On several hosts they put the host's
-// name into it, and a folder can hold the dumps of several jobs. Only names are looked at, and the
-// first bytes of files where prefixes compete.
+// name into it, or give each host a folder, and a folder can hold the dumps of several jobs. Only
+// names are looked at, and the first bytes of files where prefixes or folders compete.
 #include "core/flight/files.h"
 
 #include <fmt/format.h>
@@ -11,6 +11,7 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -131,10 +132,22 @@ std::string RanksText(const std::vector<int>& ranks) {
   return fmt::format("{} ranks from {} to {}", ranks.size(), ranks.front(), ranks.back());
 }
 
+// "node01: ranks 0 to 1; node02: ranks 2 to 3"
+std::string HostsText(const std::vector<FlightHost>& hosts) {
+  std::vector<std::string> texts;
+  for (const FlightHost& host : hosts) {
+    if (texts.size() == kShown) break;
+    texts.push_back(host.name + ": " + RanksText(host.ranks));
+  }
+  if (hosts.size() > texts.size()) {
+    texts.push_back(fmt::format("and {} more", hosts.size() - texts.size()));
+  }
+  return fmt::format("{}", fmt::join(texts, "; "));
+}
+
 FlightFiles SpreadJob(const std::string& pattern, const Prefixes& prefixes, ByPrefix& groups) {
   FlightFiles job;
   job.prefix = pattern;
-  std::vector<std::string> texts;
   for (const std::string& prefix : prefixes) {
     FlightHost& host = job.hosts.emplace_back();
     for (const auto& [of, part] : Patterns(prefix)) {
@@ -145,14 +158,10 @@ FlightFiles SpreadJob(const std::string& pattern, const Prefixes& prefixes, ByPr
       job.files.push_back(std::move(file));
     }
     std::ranges::sort(host.ranks);
-    if (texts.size() < kShown) texts.push_back(host.name + ": " + RanksText(host.ranks));
     groups.erase(prefix);
   }
-  if (job.hosts.size() > texts.size()) {
-    texts.push_back(fmt::format("and {} more", job.hosts.size() - texts.size()));
-  }
   job.notes.push_back(fmt::format("by their names the dumps are of one job on {} hosts ({})",
-                                  job.hosts.size(), fmt::join(texts, "; ")));
+                                  job.hosts.size(), HostsText(job.hosts)));
   return job;
 }
 
@@ -193,32 +202,89 @@ Result<std::vector<FlightFiles>> JobsOf(ByPrefix groups, const std::string& dire
   return jobs;
 }
 
-bool HoldsDumps(const fs::path& folder) {
+// The files of a directory that are named as dumps are; with `prefix` those that have it, or where
+// none does, that contain it.
+std::vector<FlightFile> FilesIn(fs::directory_iterator entries, const std::string& prefix) {
+  std::vector<FlightFile> files;
   std::error_code error;
-  FlightFile file;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    if (entry.is_regular_file(error) && ParseName(entry.path(), file)) return true;
+  for (const fs::directory_entry& entry : entries) {
+    FlightFile file;
+    if (entry.is_regular_file(error) && ParseName(entry.path(), file)) {
+      files.push_back(std::move(file));
+    }
   }
-  return false;
+  if (prefix.empty()) return files;
+  const bool exact =
+      std::ranges::any_of(files, [&](const FlightFile& file) { return file.prefix == prefix; });
+  std::erase_if(files, [&](const FlightFile& file) {
+    return exact ? file.prefix != prefix : file.prefix.find(prefix) == std::string::npos;
+  });
+  return files;
 }
 
-// Where no dump is in it: the first of its folders that hold some, else what to name.
-Status NoDumps(const std::string& directory, const std::string& prefix) {
+// {name of a folder in the directory: the dumps in it}
+ByPrefix FoldersOf(const std::string& directory, const std::string& prefix) {
   std::error_code error;
-  std::string below;
+  ByPrefix folders;
   for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) {
-    if (!entry.is_directory(error) || !HoldsDumps(entry.path())) continue;
-    if (below.empty() || entry.path().string() < below) below = entry.path().string();
+    const std::string name = entry.path().filename().string();
+    if (!entry.is_directory(error) || name.starts_with('.')) continue;
+    std::vector<FlightFile> files = FilesIn(fs::directory_iterator(entry.path(), error), prefix);
+    std::erase_if(files, [](const FlightFile& file) { return !BeginsLikeADump(file); });
+    if (!files.empty()) folders.emplace(name, std::move(files));
   }
-  if (!below.empty()) {
+  return folders;
+}
+
+// Of folders that are hosts of one job. kInvalidInput: two dumps are of one rank.
+Result<FlightFiles> JoinFolders(const std::string& directory, ByPrefix folders) {
+  FlightFiles job;
+  const std::string first = folders.begin()->first;
+  std::set<std::string> prefixes;
+  for (auto& [name, files] : folders) {
+    FlightHost& host = job.hosts.emplace_back();
+    host.name = name;
+    for (FlightFile& file : files) {
+      host.ranks.push_back(file.rank);
+      prefixes.insert(file.prefix);
+      job.files.push_back(std::move(file));
+    }
+    std::ranges::sort(host.ranks);
+  }
+  std::ranges::sort(job.files, [](const FlightFile& a, const FlightFile& b) {
+    return std::pair(a.rank, a.path) < std::pair(b.rank, b.path);
+  });
+  const auto twice = std::ranges::adjacent_find(job.files, {}, &FlightFile::rank);
+  if (twice != job.files.end()) {
     return InvalidInput(fmt::format(
-        "{}: the dumps are in its folders, those of one launch in each; name one, as {}", directory,
-        below));
+        "{}: the dumps are in its folders, and {} and {} are both of rank {}, so they are not of "
+        "one job; name one folder, as {}, or choose with --prefix=, which takes a part of a name",
+        directory, twice->path, std::next(twice)->path, twice->rank,
+        (fs::path(directory) / first).string()));
   }
-  return InvalidInput(
-      fmt::format("{}: holds no file whose name is {} and a rank; name the directory that "
-                  "TORCH_FR_DUMP_TEMP_FILE or TORCH_NCCL_DEBUG_INFO_TEMP_FILE pointed to",
-                  directory, prefix.empty() ? "a prefix" : "'" + prefix + "'"));
+  job.prefix = "*/" + (prefixes.size() == 1 ? *prefixes.begin() : "*");
+  job.notes.push_back(fmt::format("by their folders the dumps are of one job on {} hosts ({})",
+                                  job.hosts.size(), HostsText(job.hosts)));
+  return job;
+}
+
+// Where no dump is in the directory itself.
+Result<std::vector<FlightFiles>> FindInFolders(const std::string& directory,
+                                               const std::string& prefix) {
+  ByPrefix folders = FoldersOf(directory, prefix);
+  if (folders.empty()) {
+    return InvalidInput(
+        fmt::format("{}: holds no file whose name is {} and a rank; name the directory that "
+                    "TORCH_FR_DUMP_TEMP_FILE or TORCH_NCCL_DEBUG_INFO_TEMP_FILE pointed to",
+                    directory, prefix.empty() ? "a prefix" : "'" + prefix + "'"));
+  }
+  if (folders.size() == 1) {
+    return FindFlightFiles((fs::path(directory) / folders.begin()->first).string(), prefix);
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(FlightFiles job, JoinFolders(directory, std::move(folders)));
+  std::vector<FlightFiles> jobs;
+  jobs.push_back(std::move(job));
+  return jobs;
 }
 
 }  // namespace
@@ -236,21 +302,8 @@ Result<std::vector<FlightFiles>> FindFlightFiles(const std::string& directory,
     return InvalidInput(fmt::format("{}: {}; name the directory of the Flight Recorder's dumps",
                                     directory, error.message()));
   }
-  std::vector<FlightFile> files;
-  for (const fs::directory_entry& entry : entries) {
-    FlightFile file;
-    if (entry.is_regular_file(error) && ParseName(entry.path(), file)) {
-      files.push_back(std::move(file));
-    }
-  }
-  const bool exact =
-      std::ranges::any_of(files, [&](const FlightFile& file) { return file.prefix == prefix; });
-  if (!prefix.empty()) {
-    std::erase_if(files, [&](const FlightFile& file) {
-      return exact ? file.prefix != prefix : file.prefix.find(prefix) == std::string::npos;
-    });
-  }
-  if (files.empty()) return NoDumps(directory, prefix);
+  std::vector<FlightFile> files = FilesIn(std::move(entries), prefix);
+  if (files.empty()) return FindInFolders(directory, prefix);
   ByPrefix groups = GroupsOf(std::move(files));
   std::vector<std::string> notes;
   DropForeign(groups, notes);

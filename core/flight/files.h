@@ -24,7 +24,7 @@ struct FlightHost {
 
 // One job.
 struct FlightFiles {
-  std::string prefix;             // of all; "nccl_trace_rank_*_" where a part names the host
+  std::string prefix;             // "nccl_trace_rank_*_", "*/nccl_trace_rank_": a host instead of *
   std::vector<FlightHost> hosts;  // by name; empty: all files have one prefix
   std::vector<FlightFile> files;  // ascending ranks
   std::vector<std::string> notes;
@@ -39,7 +39,8 @@ Result<std::vector<FlightFiles>> GroupFlightFiles(std::vector<FlightFile> files,
 
 // The regular files of a directory whose names end in a rank, with or without ".json"; others are
 // left alone. `prefix`: only those with that one, or where none has it, those that contain it; "":
-// all. Of several prefixes those without a single dump are left alone, too.
+// all. Of several prefixes those without a single dump are left alone, too. Where there is none, the
+// dumps in its folders are of one job on a host each; kInvalidInput: unless a rank stands in two.
 Result<std::vector<FlightFiles>> FindFlightFiles(const std::string& directory,
                                                  const std::string& prefix);
 

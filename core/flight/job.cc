@@ -79,6 +79,26 @@ Status CheckOneJob(const std::vector<FlightDump>& dumps) {
   return OkStatus();
 }
 
+// A host's digits before a rank make another rank: "node02" and 5 are "node025".
+Status CheckRank(const FlightFile& file, const FlightDump& dump) {
+  const std::string name = file.path.substr(file.path.rfind('/') + 1);
+  const std::string digits = name.substr(file.prefix.size());
+  const std::vector<int> world = WorldOf(dump);
+  std::string why;
+  if (digits.starts_with('0') && file.rank > 0) {
+    why = "PyTorch writes no zeros before a rank";
+  } else if (!world.empty() && std::ranges::find(world, dump.rank) == world.end()) {
+    why = fmt::format("its job has ranks {} to {}", std::ranges::min(world),
+                      std::ranges::max(world));
+  } else {
+    return OkStatus();
+  }
+  return InvalidInput(fmt::format(
+      "{}: rank {} is none, because {}; if a host's name stands before the rank, put '_' between "
+      "them, and let TORCH_FR_DUMP_TEMP_FILE end in one",
+      file.path, file.rank, why));
+}
+
 class TeamFinder {
  public:
   explicit TeamFinder(FlightJob& job) : job_(job) {}
@@ -200,6 +220,7 @@ Result<FlightJob> ReadFlightJob(const FlightFiles& files) {
   std::vector<FlightDump> dumps;
   for (const FlightFile& file : files.files) {
     LOCKSTEP_ASSIGN_OR_RETURN(FlightDump dump, ReadFile(file, texts));
+    LOCKSTEP_RETURN_IF_ERROR(CheckRank(file, dump));
     dumps.push_back(std::move(dump));
   }
   if (!files.hosts.empty()) LOCKSTEP_RETURN_IF_ERROR(CheckOneJob(dumps));
