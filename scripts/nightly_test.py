@@ -71,6 +71,27 @@ seconds = 3
                          [(one["rank"], one["causes"], one["proved"])
                           for one in answer["quarantine"]])
 
+    def plugin(self, text):
+        done = subprocess.run(
+            ["scripts/nightly", self.plan(text), "--output-folder=" + self.output,
+             "--programs=" + os.getcwd(), "--nagios"], capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout
+
+    def test_a_plugin_of_a_night_that_is_well(self):
+        code, said = self.plugin('backends = ["gloo"]\n' + LATENCY % 1)
+        self.assertEqual(0, code, said)
+        self.assertRegex(said, r"\ALOCKSTEP NIGHTLY OK - QUALIFIED: plan plan, 2 ranks, gloo; "
+                         r"[^|\n]* \| launches=1 passed=1 reasons=0 quarantined=0 time=[\d.]+s;;;0;300\n\Z")
+
+    def test_a_plugin_of_a_night_that_is_not(self):
+        code, said = self.plugin(
+            'backends = ["mpi"]\ntimeout = 3\n[environment]\nLD_PRELOAD = "%s"\n'
+            'FAULTY_KIND = "flip"\nFAULTY_CALL = "50"\nFAULTY_RANK = "1"\n' % _FAULTY +
+            (LATENCY % 1).replace('"8", "-e", "16"', '"1K", "-e", "4K"'))
+        self.assertEqual(2, code, said)
+        self.assertRegex(said, r"\ALOCKSTEP NIGHTLY CRITICAL - NOT QUALIFIED: plan plan, [^|\n]* "
+                         r"\| launches=1 passed=0 reasons=1 quarantined=1 time=[\d.]+s;;;0;300\n\Z")
+
     def test_a_stopped_rank(self):
         process = self.begin(self.plan('backends = ["gloo"]\ntimeout = 3\n' + (
             LATENCY % 1).replace(

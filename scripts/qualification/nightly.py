@@ -183,11 +183,21 @@ def read_options(arguments):
     return options
 
 
-def tell_nagios(code, sentence):
-    """A plugin's line; its exit code."""
+def tell_nagios(code, sentence, figures=""):
+    """A plugin's line, figures behind a bar; its exit code."""
     state, word = NAGIOS.get(code, (3, "UNKNOWN"))
-    print("LOCKSTEP NIGHTLY %s - %s" % (word, " ".join(sentence.split()).replace("|", "/")))
+    print("LOCKSTEP NIGHTLY %s - %s%s" % (word, " ".join(sentence.split()).replace("|", "/"),
+                                          " | " + figures if figures else ""))
     return state
+
+
+def figures_of(answer):
+    """As plugins write them: label=value, of seconds with their unit, bounds none, least, most."""
+    if "earlier" in answer:
+        return ""
+    return "launches=%d passed=%d reasons=%d quarantined=%d time=%.1fs;;;0;%.0f" % (
+        answer["launches"], sum(answer["passed"].values()), len(answer["reasons"]),
+        len(answer["quarantine"]), answer["seconds"], answer["budget_seconds"])
 
 
 def fail(options, code, message):
@@ -218,7 +228,8 @@ def main(arguments):
     except Stopped:
         fail(options, 3, "stopped; the same command goes on")
     if options.nagios:
-        return tell_nagios(answer["exit_code"], verdict.format_answer(answer).splitlines()[0])
+        return tell_nagios(answer["exit_code"], verdict.format_answer(answer).splitlines()[0],
+                           figures_of(answer))
     print(json.dumps(answer, indent=1) if options.format == "json"
           else verdict.format_answer(answer), end="\n" if options.format == "json" else "")
     return answer["exit_code"]
