@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import unittest
 
 sys.path.insert(0, os.getcwd())
@@ -15,19 +14,9 @@ sys.path.insert(0, os.getcwd())
 from cli.diagnose.testing import flight_dumps
 from cli.diagnose.testing.flight_dumps import dump, entry, steps
 from cli.diagnose.testing.flight_folder import FlightTest
+from cli.diagnose.testing.ras_service import Service, answer
 
 LOCKSTEP = "cli/lockstep"
-
-
-def answer(counts):
-    """Of ranks that launched so many all-reduces, as NCCL 2.29 writes it."""
-    ranks = [{"rank": rank, "host": "10.0.0.1", "pid": 100 + rank,
-              "status": {"init_state": 0, "async_error": 0},
-              "collective_counts": {"AllReduce": count}} for rank, count in enumerate(counts)]
-    return json.dumps({"nccl_version": "2.29.2", "communicators": [
-        {"hash": "0xab", "ranks": ranks, "missing_ranks": []}]})
-
-
 TEXT = """NCCL version 2.26.5 compiled with CUDA 12.8
 
 Communicators... (0.00s)
@@ -36,35 +25,6 @@ Communicators... (0.00s)
   Rank 0 has launched up to operation 7 -- GPU 0 managed by process 11 on node 10.0.0.1
   Rank 1 has launched up to operation 6 -- GPU 1 managed by process 12 on node 10.0.0.2
 """
-
-
-class Service:
-    """Says one of `answers` to each client; `knows_json`: else it is from before NCCL 2.28.7."""
-
-    def __init__(self, answers, knows_json=True):
-        self.answers, self.knows_json, self.heard = list(answers), knows_json, []
-        self.socket = socket.create_server(("127.0.0.1", 0))
-        self.address = "127.0.0.1:%d" % self.socket.getsockname()[1]
-        threading.Thread(target=self.serve, daemon=True).start()
-
-    def serve(self):
-        while self.answers:
-            client, _ = self.socket.accept()
-            with client, client.makefile("rw") as stream:
-                for line in stream:
-                    self.heard.append(line.strip())
-                    if line.startswith("CLIENT PROTOCOL"):
-                        stream.write("SERVER PROTOCOL 2\n")
-                    elif line.startswith("SET FORMAT") and self.knows_json:
-                        stream.write("OK\n")
-                    elif line.startswith("VERBOSE STATUS"):
-                        stream.write(self.answers.pop(0))
-                        stream.flush()
-                        break
-                    else:
-                        stream.write("ERROR: Unknown command " + line)
-                    stream.flush()
-        self.socket.close()
 
 
 def diagnose(*words):
