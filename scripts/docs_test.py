@@ -16,7 +16,9 @@ sys.path[:0] = [os.path.join(TREE, "scripts"), os.path.join(TREE, "scripts/packa
 # pylint: disable=wrong-import-position
 from docs_figures import OPTIONS, PAGES, filled, read
 from launches import installed_name
-from documentation import clashes, options_of, options_page, words_page
+from documentation import options_of, options_page
+from option_words import clashes, words_page
+from qualification import plan_values
 
 FAULTS = "docs/faults.md"
 WORDS = "docs/option_words.md"
@@ -25,6 +27,11 @@ LETTERS = {"-h": "--help", "-b": "--minbytes", "-e": "--maxbytes", "-i": "--step
            "-f": "--stepfactor", "-n": "--iters", "-w": "--warmup_iters", "-c": "--check",
            "-o": "--op", "-d": "--datatype", "-r": "--root", "-z": "--blocking",
            "-T": "--timeout"}
+# Keys of nightly's plans that mean what an option of that name means, and those of plans alone.
+OPTION_KEYS = {"backend", "backends", "baseline", "launcher", "launches", "min_effect",
+               "nccl_library", "profile", "ranks", "repeat", "time_budget", "timeout"}
+PLAN_KEYS = {"arguments", "configuration", "environment", "kind", "launch_seconds", "name", "part",
+             "program", "required", "scenarios", "seconds", "skip", "step"}
 MOST_WORDS = 25          # of a sentence
 MOST_MEDIAN_WORDS = 16   # of the README's sentences
 MOST_README_LINES = 150
@@ -132,6 +139,12 @@ class DocsTest(unittest.TestCase):
 
     def test_a_word_means_one_thing_in_all_programs(self):
         self.assertEqual(clashes(self.help), [])
+
+    def test_keys_of_plans_are_words_of_options(self):
+        words = {name.removeprefix("--").replace("-", "_") for said in self.help.values()
+                 for option in options_of(said) for name in option.names}
+        self.assertEqual(set(), OPTION_KEYS - words)
+        self.assertEqual(OPTION_KEYS | PLAN_KEYS, plan_values.KEYS)
 
     def test_letters_are_those_of_nccl_tests(self):
         found = {letter: word for said in self.help.values() for option in options_of(said)

@@ -284,6 +284,11 @@ class DocumentationTest(unittest.TestCase):
                               check=False)
         self.assertEqual(done.returncode, 0, done.stdout)
 
+    def test_its_version(self):
+        said = subprocess.run(["cli/lockstep", "--version"], capture_output=True, text=True,
+                              check=True).stdout
+        self.assertEqual(f"lockstep {lockstep.__version__}", said.split(" (")[0].strip())
+
     def test_everything_public_says_what_it_is(self):
         public = [getattr(lockstep, name) for name in lockstep.__all__]
         for one in (lockstep.Run, lockstep.Journal):

@@ -46,6 +46,20 @@ name = "fuzz"
 kind = "fuzz"
 seconds = 2
 """
+# Without PYTHONPATH.
+_READ = """import lockstep
+with lockstep.open("a.h5") as run:
+    print(lockstep.__version__, run.verdict == "pass")
+    print(run.summary.to_string())
+"""
+# What bash offers behind what was typed, a word a line.
+_COMPLETE = """. /usr/share/bash-completion/bash_completion
+COMP_WORDS=(%s)
+COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+_completion_loader "${COMP_WORDS[0]}"
+[[ "$(complete -p "${COMP_WORDS[0]}")" == *"-F _lockstep "* ]] && _lockstep
+printf '%%s\\n' "${COMPREPLY[@]}"
+"""
 
 
 def sources():
@@ -161,6 +175,8 @@ class BareRootTest(unittest.TestCase):
                   says="PASS: ")
         self.must(root, at + "lockstep nightly plan.toml --output-folder=night",
                   says="(?m)^QUALIFIED")
+        self.must(root, at + "lockstep nightly --profile=quick --output-folder=quick",
+                  codes=(0, 1, 3), says=r"(?m)^(NOT )?QUALIFIED: plan quick, 2 ranks, mpi\+gloo; ")
         self.must(root, at + "lockstep show a.h5", says="all_reduce")
         self.must(root, at + "lockstep report a.h5 --output=a.html && grep -q '</html>' a.html")
         self.must(root, at + "lockstep watch -- " + _MPIRUN + " bench_barrier -n 5")
@@ -171,7 +187,28 @@ class BareRootTest(unittest.TestCase):
         for name in ("stress", "fuzz", "g++", "bazel"):
             self.must(root, "command -v " + name, codes=(1, 127))
         self.use(root)
+        root.write("/tmp/read.py", _READ)
+        self.must(root, "cd /tmp && python3 read.py",
+                  says=rf"(?s)\A{re.escape(tree.version())} .* True\n.*all_reduce/")
+        self.read_pages(root)
         self.must(root, f"dpkg --purge {_PACKAGE} && ! command -v lockstep")
+        self.must(root, "ls -d /usr/libexec/lockstep /usr/lib/python3/dist-packages/lockstep "
+                  "/usr/share/lockstep", codes=(2,))
+
+    def read_pages(self, root):
+        """With the programs that show them, which a bare system lacks."""
+        shutil.copy("/etc/resolv.conf", os.path.join(root.path, "etc/resolv.conf"))
+        self.must(root, "apt-get update && apt-get install --yes --no-install-recommends man-db "
+                  "bash-completion zsh")
+        for page in ("lockstep", "lockstep-nightly", "bench_allreduce"):
+            self.must(root, f"MANPAGER=cat man {page}", says="SYNOPSIS")
+        for typed, offered in (("lockstep nigh", "nightly"),
+                               ("lockstep stress --scen", "--scenario"),
+                               ("bench_allreduce --mod", "--model")):
+            root.write("/tmp/complete.bash", _COMPLETE % typed)
+            self.must(root, "bash /tmp/complete.bash", says=rf"\A{offered}\n\Z")
+        self.must(root, "zsh -fc 'autoload -Uz compinit; compinit -u -D; echo $_comps[lockstep]'",
+                  says=r"\A_lockstep\n\Z")
 
     def test_tarball(self):
         package = packaged("tarball", self.folder)

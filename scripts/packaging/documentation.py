@@ -53,92 +53,6 @@ def helps_of(page):
     return {program: said for program, said in found if not program.startswith("scripts/")}
 
 
-# What a value may be, in --help and in docs/option_words.md.
-SHAPES = {
-    "0\\|1": "a switch; `0,1` compares both; the option alone is 1",
-    "BYTES": "a size: 8, 64K, 128M, 1G, in powers of 1024",
-    "COMMAND": "words of a command, as in a shell",
-    "COUNT": "a whole number; scripts take several: 2,4",
-    "FACTOR": "how many times more",
-    "FILE": "a path; where runs are read also a folder or a glob",
-    "FOLDER": "a path",
-    "GLOB": "a pattern: `all_reduce/*`",
-    "HOST:PORT": "an address; or a file that holds an answer",
-    "HOST:NAME": "`=` and a value: a variable of one host",
-    "MIB": "a number of MiB, as PyTorch takes it",
-    "MS": "a number of milliseconds",
-    "NAME": "of the catalogue, or a file; wildcards where the help says so",
-    "OLD NEW": "two files",
-    "PERCENT": "a change: 5%",
-    "RANK": "a number from 0 on",
-    "SEED": "a whole number",
-    "SHARE": "a fraction: 0.05",
-    "TEXT": "any text",
-    "TIME": "seconds, or with a unit: 20, 1.5s, 250ms, 2m, 1h",
-    "VERSION": "a version: 2.6; several with commas",
-    "WORD": "one of the words that --help lists, or several where it says so",
-}
-
-
-def _uses(helps):
-    """[(program, option)] of all programs."""
-    return [(program, option) for program, said in helps.items() for option in options_of(said)]
-
-
-def _kinds(found):
-    return {key: sorted(values) for key, values in found.items() if len(values) > 1}
-
-
-def clashes(helps):
-    """Sentences: words and letters that mean two things, take two shapes or have two partners, and
-    meanings that have two words. None: every word means one thing in all programs."""
-    senses, shapes, partners, words, lines = {}, {}, {}, {}, []
-    for program, option in _uses(helps):
-        if not option.meaning:
-            lines.append("%s %s says nothing of itself" % (program, option.names[-1]))
-        if option.shape() and option.shape().replace("|", "\\|") not in SHAPES:
-            lines.append("%s %s takes %s, which SHAPES does not explain" %
-                         (program, option.names[-1], option.shape()))
-        words.setdefault(option.sense().lower(), set()).add(option.names[-1])
-        for name in option.names:
-            senses.setdefault(name, set()).add(option.sense())
-            shapes.setdefault(name, set()).add(option.shape())
-            partners.setdefault(name, set()).add(",".join(option.names))
-    for name, found in shapes.items():
-        if "0|1" in found:
-            found.discard("")  # --drop-last alone is --drop-last=1
-    for found, what in ((senses, "means"), (shapes, "takes"), (partners, "is spelled"),
-                        (words, "is said of")):
-        lines += ["%s %s: %s" % (key, what, " / ".join(values))
-                  for key, values in _kinds(found).items()]
-    return lines
-
-
-def words_page(helps):
-    """docs/option_words.md: a row for each word of all programs."""
-    rows, programs = {}, {}
-    for program, option in _uses(helps):
-        programs.setdefault(option.names[-1], []).append(program)
-        if option.shape() or option.names[-1] not in rows:
-            rows[option.names[-1]] = option
-    benches = [program for program in helps if program.startswith("bench_")]
-    text = ("# Words of options\n\nEvery option of every program, with its one meaning; written by "
-            "`bazel run //scripts:docs_test -- --write`. A test fails\nwhen a word or a letter "
-            "gets a second meaning. [Options](options.md) has what each program adds.\n\n"
-            "| option | takes | meaning | programs |\n|---|---|---|---|\n")
-    for word in sorted(rows):
-        option, users = rows[word], programs[word]
-        if all(bench in users for bench in benches):
-            users = ["bench_*"] + [user for user in users if user not in benches]
-        if len(users) > 12:
-            users = ["all but bench_*"] if "bench_*" not in users else ["all"]
-        text += "| %s | %s | %s | %s |\n" % (
-            ", ".join("`%s`" % name for name in option.names), option.shape().replace("|", "\\|"),
-            option.sense().replace("|", "\\|"), ", ".join(users))
-    return text + "\n| a value that is | is |\n|---|---|\n" + "".join(
-        "| %s | %s |\n" % row for row in SHAPES.items())
-
-
 def sections_of(said):
     """(summary, synopsis, [(title or "", lines)]) of a --help."""
     blocks, synopsis, summary = [("", [])], [], ""
@@ -225,14 +139,26 @@ def man_pages(helps, version):
     return pages
 
 
+# Subcommands that take the options of a program, too: what they are called here counts.
+_TAKES = {"lockstep stress": "lockstep-stress"}
+
+
+def _offered(helps, program):
+    """Options that a shell offers."""
+    found = options_of(helps[program])
+    known = {name for option in found for name in option.names}
+    more = options_of(helps.get(_TAKES.get(program), ""))
+    return found + [option for option in more if known.isdisjoint(option.names)]
+
+
 def _programs(helps):
     return [program for program in helps if " " not in program]
 
 
 def bash_completion(helps):
     words, values = [], []
-    for program, said in helps.items():
-        options = options_of(said)
+    for program in helps:
+        options = _offered(helps, program)
         names = [name for option in options for name in option.names]
         if program == "lockstep":
             names += subcommands_of(helps)
@@ -286,8 +212,8 @@ def _zsh_specs(options):
 
 def zsh_completion(helps):
     cases = []
-    for program, said in helps.items():
-        specs = list(_zsh_specs(options_of(said))) + ["'*:file:_files'"]
+    for program in helps:
+        specs = list(_zsh_specs(_offered(helps, program))) + ["'*:file:_files'"]
         cases.append("    %s)\n      _arguments \\\n        %s ;;" %
                      (_quoted(program), " \\\n        ".join(specs)))
     commands = "\n".join("      %s" % _quoted("%s:%s" % (

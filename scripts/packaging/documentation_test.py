@@ -12,6 +12,7 @@ import unittest
 sys.path.insert(0, os.path.abspath("scripts/packaging"))
 # pylint: disable=wrong-import-position
 import documentation
+import option_words
 
 BENCH = """Latency of a message.
 Usage: bench_it [OPTIONS]
@@ -123,8 +124,8 @@ class DocumentationTest(unittest.TestCase):
     def clashes(self, first, second):
         helps = {name: "It.\nUsage: %s\n\nOptions:\n%s\n" % (name, line)
                  for name, line in (("one", first), ("two", second))}
-        self.assertIn("--", documentation.words_page(helps))
-        return documentation.clashes(helps)
+        self.assertIn("--", option_words.words_page(helps))
+        return option_words.clashes(helps)
 
     def test_one_word_one_meaning(self):
         well = "  -T,--timeout TIME=5         Silence (default 5)"
@@ -142,7 +143,15 @@ class DocumentationTest(unittest.TestCase):
                  ["--timeout is spelled: --timeout / -T,--timeout"]),
                 ("  --empty", ["two --empty says nothing of itself"]),
                 ("  --limit INT=5               Limit",
-                 ["two --limit takes INT, which SHAPES does not explain"])):
+                 ["two --limit takes INT, which SHAPES does not explain"]),
+                ("  --format WORD               Form (text, xml or json)",
+                 ["two --format: FORMATS does not explain 'xml'"]),
+                ("  --format WORD:{yaml,text}=text  Form",
+                 ["two --format: FORMATS does not explain 'yaml'"]),
+                ("  --log FILE                  Write the log to this file",
+                 ["two --log writes a file: call it --output, or say 'Also write'"]),
+                ("  --log FILE                  Also write the log to this file", []),
+                ("  --log FILE                  Read this log", [])):
             self.assertEqual(self.clashes(well, other), said)
 
     def test_a_switch_may_be_a_list_of_both(self):
@@ -158,6 +167,16 @@ class DocumentationTest(unittest.TestCase):
                          ["text", "json"])
         self.assertEqual(completed(script, "lockstep", "nightly", "--format", "=", "j"), ["json"])
         self.assertEqual(completed(script, "lockstep", "nightly", "--o"), ["--output"])
+
+    def test_a_subcommand_offers_what_its_program_takes(self):
+        helps = {"lockstep": "It.\n", "lockstep stress":
+                 "It.\n\nOptions:\n  --ranks COUNT   Number of ranks (of every launch)\n",
+                 "lockstep-stress": "It.\n\nOptions:\n  --ranks COUNT   Number of ranks (of sim)\n"
+                                    "  --scenario NAME   Scenarios\n"}
+        script = documentation.bash_completion(helps)
+        self.assertEqual(completed(script, "lockstep", "stress", "--"), ["--ranks", "--scenario"])
+        case = documentation.zsh_completion(helps).split("'lockstep stress')")[1].split(";;")[0]
+        self.assertEqual(["--ranks", "--scenario"], re.findall(r"--\w+", case))
 
     @unittest.skipUnless(shutil.which("zsh"), "no zsh")
     def test_zsh_reads_it(self):

@@ -21,6 +21,7 @@ _BASE = ("libc6", "libexpat1", "libffi8", "libgcc-s1", "libpython3.11-minimal",
          "libpython3.11-stdlib", "libstdc++6", "python3-minimal", "python3.11-minimal", "zlib1g",
          "libbz2-1.0", "liblzma5", "libuuid1", "base-files")
 _READ = """import lockstep
+assert lockstep.__version__ == "%s"
 with lockstep.open("%s/failing.h5") as run:
     assert (run.summary.verdict == "pass").any() and run.samples(0).shape == (5, 2)
     print(run.findings[0].headline)
@@ -72,7 +73,7 @@ class InstallTest(unittest.TestCase):
         self.assertEqual((code, out[:6]), (0, "FAIL: "))
         page = _RUNS + "/page.html"
         self.assertEqual(run(tool, "report", _RUNS + "/failing.h5", "--output", page)[0], 0)
-        code, out = run(_VENV + "/bin/python", "-c", _READ % _RUNS)
+        code, out = run(_VENV + "/bin/python", "-c", _READ % (wheel.tree.version(), _RUNS))
         self.assertEqual((code, out), (0, "rank 1 was killed by signal 9\n"))
 
     def test_on_this_machine(self):

@@ -78,7 +78,8 @@ class WheelTest(unittest.TestCase):
             self.assertEqual((digest, int(size)), ("sha256=" + wanted.rstrip("="), len(content)))
 
     def test_what_is_in_it(self):
-        for name in ("lockstep/__init__.py", "lockstep/py.typed", "lockstep_tool/__init__.py",
+        for name in ("lockstep/__init__.py", "lockstep/py.typed", "lockstep/VERSION",
+                     "lockstep_tool/__init__.py",
                      "lockstep_tool/libexec/lockstep/report/page.html",
                      "lockstep_tool/libexec/lockstep/report/figures/latency.py",
                      "lockstep_tool/share/lockstep/datasets/manifests/resnet50.json",

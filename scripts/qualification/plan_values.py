@@ -139,6 +139,7 @@ _VALUES = {
 }
 
 
+KEYS = set(_VALUES)
 # Keys of earlier versions: a word is that of the option which means the same.
 _RENAMED = {"budget": "time_budget", "deadline": "timeout", "seeds": "repeat"}
 
