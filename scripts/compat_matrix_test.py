@@ -123,13 +123,15 @@ class CellTest(unittest.TestCase):
             self.assertRegex(why, r"^it answered .*; do its version and this one differ\?$")
 
     def test_the_example_can_be_decided(self):
-        with open("scripts/examples/matrix.toml", encoding="utf-8") as file:
-            example = of_cells.Matrix("matrix.toml", tomllib.loads(file.read()))
-        benches = [step for step in example.plans["gloo"].steps if step["kind"] == "bench"]
-        # So many prove a difference in each of 100 cases.
-        self.assertTrue(all(step["launches"] >= 9 for step in benches))
-        planned = sum(launch.seconds for _, launch in example.launches())
-        self.assertLess(planned, example.budget)
+        for path in ("scripts/examples/matrix.toml", "scripts/examples/mpich/matrix.toml"):
+            with open(path, encoding="utf-8") as file:
+                example = of_cells.Matrix("matrix.toml", tomllib.loads(file.read()))
+            self.assertEqual(4, len(example.plans))
+            benches = [step for step in example.plans["gloo"].steps if step["kind"] == "bench"]
+            # So many prove a difference in each of 100 cases.
+            self.assertTrue(all(step["launches"] >= 9 for step in benches))
+            planned = sum(launch.seconds for _, launch in example.launches())
+            self.assertLess(planned, example.budget)
 
 
 class CompatMatrixTest(unittest.TestCase):

@@ -5,6 +5,7 @@ import collections
 import glob
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -348,10 +349,23 @@ class Parts(Folder):
 class Examples(unittest.TestCase):
 
     def test_plan(self):
-        with open("scripts/examples/nightly.toml", encoding="utf-8") as file:
-            text = file.read()
-        self.assertEqual(8, plan.read_plan("nightly.toml", text).ranks)
-        tomllib.loads(text)
+        plans = []
+        for folder in ("", "mpich/"):
+            with open(f"scripts/examples/{folder}nightly.toml", encoding="utf-8") as file:
+                plans.append(tomllib.loads(file.read()))
+            self.assertEqual(8, plan.Plan("nightly.toml", plans[-1]).ranks)
+        # They differ in the words of the MPI alone.
+        for one in plans:
+            del one["launcher"], one["environment"]
+        self.assertEqual(*plans)
+
+    def test_slurm_with_mpich(self):
+        lines = []
+        for folder in ("", "mpich/"):
+            with open(f"scripts/examples/{folder}nightly.sbatch", encoding="utf-8") as file:
+                lines.append([line for line in file if not re.search("Open MPI|Hydra|launcher",
+                                                                     line)])
+        self.assertEqual(*lines)
 
     def test_slurm(self):
         path = "scripts/examples/nightly.sbatch"

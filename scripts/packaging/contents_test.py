@@ -99,6 +99,16 @@ class Contents:
             with open(os.path.join(folder, name), encoding="utf-8") as file:
                 self.assertIn(text % self.installed_to, file.read())
 
+    def test_examples_speak_of_the_mpi_of_the_programs(self):
+        folder = os.path.join(self.package.prefix, "share/lockstep/examples")
+        self.assertFalse(os.path.exists(os.path.join(folder, "mpich")))
+        ours = tree.MPI[tree.mpi_of([os.path.realpath("cli/lockstep")])]
+        for name in ("nightly.toml", "matrix.toml", "nightly.sbatch"):
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                text = file.read()
+            self.assertEqual(ours == "MPICH", bool(re.search("mpiexec|MPIR_CVAR", text)), name)
+            self.assertEqual(ours != "MPICH", bool(re.search("mpirun|OMPI_MCA", text)), name)
+
     def test_no_path_of_this_machine(self):
         paths = tree.files_of(self.package.prefix)
         self.assertGreater(len(paths), 200)
