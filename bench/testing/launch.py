@@ -4,11 +4,13 @@ import glob
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import uuid
 
-import h5py
+sys.path.insert(0, os.path.abspath(os.path.join(__file__, "../../../results/python")))
+import lockstep  # pylint: disable=wrong-import-position
 
 MARK = "LOCKSTEP_TEST_MARK"
 LOOK_S = 20  # between two looks at a launcher that may hang
@@ -129,10 +131,10 @@ class Launch:
 
     def outcomes(self):
         """{rank: outcome} of the launch, from the file."""
-        with h5py.File(self.path) as run:
-            table = run["verdicts/outcomes"][:]
-        return {int(row["rank"]): text(row["outcome"]) for row in table if row["case"] < 0}
+        with lockstep.open(self.path) as run:
+            return {row["rank"]: row["outcome"] for row in run.rows("verdicts/outcomes")
+                    if row["case"] == lockstep.LAUNCH}
 
     def attribute(self, name):
-        with h5py.File(self.path) as run:
-            return run.attrs[name]
+        with lockstep.open(self.path) as run:
+            return getattr(run, name)
