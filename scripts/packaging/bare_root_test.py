@@ -199,7 +199,7 @@ class BareRootTest(unittest.TestCase):
         """With the programs that show them, which a bare system lacks."""
         shutil.copy("/etc/resolv.conf", os.path.join(root.path, "etc/resolv.conf"))
         self.must(root, "apt-get update && apt-get install --yes --no-install-recommends man-db "
-                  "bash-completion zsh")
+                  "bash-completion zsh environment-modules")
         for page in ("lockstep", "lockstep-nightly", "bench_allreduce"):
             self.must(root, f"MANPAGER=cat man {page}", says="SYNOPSIS")
         for typed, offered in (("lockstep nigh", "nightly"),
@@ -207,6 +207,10 @@ class BareRootTest(unittest.TestCase):
                                ("bench_allreduce --mod", "--model")):
             root.write("/tmp/complete.bash", _COMPLETE % typed)
             self.must(root, "bash /tmp/complete.bash", says=rf"\A{offered}\n\Z")
+        self.must(root, "mkdir -p /tmp/modules/lockstep && "
+                  "cp /usr/share/lockstep/examples/lockstep.modulefile /tmp/modules/lockstep/1 && "
+                  "bash -c '. /etc/profile.d/modules.sh && module use /tmp/modules && "
+                  "module load lockstep && echo $LOCKSTEP_ROOT'", says=r"(?m)^/usr$")
         self.must(root, "zsh -fc 'autoload -Uz compinit; compinit -u -D; echo $_comps[lockstep]'",
                   says=r"\A_lockstep\n\Z")
 
