@@ -186,6 +186,12 @@ ByPrefix GroupsOf(std::vector<FlightFile> files) {
   return groups;
 }
 
+void SortByRank(std::vector<FlightFile>& files) {
+  std::ranges::sort(files, [](const FlightFile& a, const FlightFile& b) {
+    return std::pair(a.rank, a.path) < std::pair(b.rank, b.path);
+  });
+}
+
 Result<std::vector<FlightFiles>> JobsOf(ByPrefix groups, const std::string& directory) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto spread, SpreadJobs(groups, directory));
   std::vector<FlightFiles> jobs;
@@ -193,11 +199,7 @@ Result<std::vector<FlightFiles>> JobsOf(ByPrefix groups, const std::string& dire
     jobs.push_back(SpreadJob(pattern, prefixes, groups));
   }
   for (auto& [prefix, files] : groups) jobs.push_back({prefix, {}, std::move(files), {}});
-  for (FlightFiles& job : jobs) {
-    std::ranges::sort(job.files, [](const FlightFile& a, const FlightFile& b) {
-      return std::pair(a.rank, a.path) < std::pair(b.rank, b.path);
-    });
-  }
+  for (FlightFiles& job : jobs) SortByRank(job.files);
   std::ranges::sort(jobs, {}, &FlightFiles::prefix);
   return jobs;
 }
@@ -251,9 +253,7 @@ Result<FlightFiles> JoinFolders(const std::string& directory, ByPrefix folders) 
     }
     std::ranges::sort(host.ranks);
   }
-  std::ranges::sort(job.files, [](const FlightFile& a, const FlightFile& b) {
-    return std::pair(a.rank, a.path) < std::pair(b.rank, b.path);
-  });
+  SortByRank(job.files);
   const auto twice = std::ranges::adjacent_find(job.files, {}, &FlightFile::rank);
   if (twice != job.files.end()) {
     return InvalidInput(fmt::format(
