@@ -39,8 +39,9 @@ Result<std::vector<FlightFiles>> GroupFlightFiles(std::vector<FlightFile> files,
 
 // The regular files of a directory whose names end in a rank, with or without ".json"; others are
 // left alone. `prefix`: only those with that one, or where none has it, those that contain it; "":
-// all. Of several prefixes those without a single dump are left alone, too. Where there is none, the
-// dumps in its folders are of one job on a host each; kInvalidInput: unless a rank stands in two.
+// all. Of several prefixes those without a single dump are left alone, too. Where it has no such
+// file, the dumps in its folders are of one job, of a host each. kInvalidInput: a rank stands in
+// two of them.
 Result<std::vector<FlightFiles>> FindFlightFiles(const std::string& directory,
                                                  const std::string& prefix);
 
