@@ -3,6 +3,7 @@
 own sources of apt, the package is put in, and the first things that people type are run there.
 The same for the two recipes of containers."""
 import glob
+import json
 import os
 import re
 import shutil
@@ -175,8 +176,6 @@ class BareRootTest(unittest.TestCase):
                   says="PASS: ")
         self.must(root, at + "lockstep nightly plan.toml --output-folder=night",
                   says="(?m)^QUALIFIED")
-        self.must(root, at + "lockstep nightly --profile=quick --output-folder=quick",
-                  codes=(0, 1, 3), says=r"(?m)^(NOT )?QUALIFIED: plan quick, 2 ranks, mpi\+gloo; ")
         self.must(root, at + "lockstep show a.h5", says="all_reduce")
         self.must(root, at + "lockstep report a.h5 --output=a.html && grep -q '</html>' a.html")
         self.must(root, at + "lockstep watch -- " + _MPIRUN + " bench_barrier -n 5")
@@ -187,6 +186,14 @@ class BareRootTest(unittest.TestCase):
         for name in ("stress", "fuzz", "g++", "bazel"):
             self.must(root, "command -v " + name, codes=(1, 127))
         self.use(root)
+        # Whether this machine is fit is not asked here: every step of the profile has an answer.
+        self.must(root, "cd /tmp && lockstep nightly --profile=quick --output-folder=quick",
+                  codes=(0, 1, 3), says=r"(?m)^[A-Z ]+: plan quick, 2 ranks, mpi\+gloo; ")
+        with open(root.path + "/tmp/quick/verdict.json", encoding="utf-8") as file:
+            answer = json.load(file)
+        self.assertLessEqual({"latency.mpi", "bandwidth.gloo", "barrier.mpi", "ddp_step.gloo",
+                              "catalogue.mpi", "catalogue.gloo", "simulation", "fuzz"},
+                             {key for key, passed in answer["passed"].items() if passed}, answer)
         root.write("/tmp/read.py", _READ)
         self.must(root, "cd /tmp && python3 read.py",
                   says=rf"(?s)\A{re.escape(tree.version())} .* True\n.*all_reduce/")
