@@ -31,6 +31,7 @@ _MPIRUN, _PACKAGE, _MPI_PACKAGE = {
     "libmpi.so.40": ("mpirun --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -np 2",
                      "lockstep", "openmpi-bin"),
     "libmpich.so.12": ("mpiexec.mpich -n 2", "lockstep-mpich", "mpich")}[_LIBRARY]
+_AT = "cd /tmp && export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; "
 _PLAN = """backends = ["mpi", "gloo"]
 [[step]]
 name = "latency"
@@ -161,8 +162,7 @@ class BareRootTest(unittest.TestCase):
 
     def use(self, root, before=""):
         """What somebody types who has just installed it."""
-        at = ("cd /tmp && export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; " +
-              before)
+        at = _AT + before
         root.write("/tmp/plan.toml", _PLAN)
         root.write("/etc/hosts", "127.0.0.1 localhost %s\n" % os.uname().nodename)
         self.must(root, at + "lockstep --version", says="lockstep")
@@ -187,7 +187,7 @@ class BareRootTest(unittest.TestCase):
             self.must(root, "command -v " + name, codes=(1, 127))
         self.use(root)
         # Whether this machine is fit is not asked here: every step of the profile has an answer.
-        self.must(root, "cd /tmp && lockstep nightly --profile=quick --output-folder=quick",
+        self.must(root, _AT + "lockstep nightly --profile=quick --output-folder=quick",
                   codes=(0, 1, 3), says=r"(?m)^[A-Z ]+: plan quick, 2 ranks, mpi\+gloo; ")
         with open(root.path + "/tmp/quick/verdict.json", encoding="utf-8") as file:
             answer = json.load(file)
