@@ -58,7 +58,8 @@ SUBSTITUTIONS = [
 SKIPPED = [
     (r"^lockstep (diagnose --ras|stress|compare)$|^mpirun --allow-run-as-root$|^mpirun .*_idle 1$",
      "no whole command"),
-    (r"^scripts/(quickstart|test|test_packages|soak|sanitize|benchmarks)\b", "builds and tests everything"),
+    (r"^scripts/(quickstart|test|test_packages|soak|sanitize|benchmarks)\b",
+     "builds and tests everything"),
     (r"^bazel ", "Bazel within a test"),
     (r"^scripts/node_deaths", "hosts see the same folder only outside a test (node_deaths_test)"),
     (r"--backend=nccl.* -e|--backend=nccl .*--(nccl-library|scenario)", "a GPU"),

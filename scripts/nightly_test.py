@@ -17,7 +17,15 @@ import unittest
 from nightly_testing import LATENCY, Folder
 from qualification import journal, plan, runner, verdict
 
-_FAULTY = os.path.abspath("bench/peers/libfaulty_allreduce.so")
+_CORRUPTED = """backends = ["mpi"]
+timeout = 3
+[environment]
+LD_PRELOAD = "%s"
+FAULTY_KIND = "flip"
+FAULTY_CALL = "50"
+FAULTY_RANK = "1"
+""" % os.path.abspath("bench/peers/libfaulty_allreduce.so") + (
+    LATENCY % 1).replace('"8", "-e", "16"', '"1K", "-e", "4K"')
 
 # Its parent is timeout, and nightly is the parent of that.
 _KILLS_NIGHTLY_IN_THE_THIRD = """#!/bin/sh
@@ -60,11 +68,7 @@ seconds = 3
         self.assertEqual(1, answer["resumed"])
 
     def test_a_library_that_corrupts_one_float(self):
-        code, answer, _ = self.nightly(
-            'backends = ["mpi"]\ntimeout = 3\n[environment]\nLD_PRELOAD = "%s"\n'
-            'FAULTY_KIND = "flip"\nFAULTY_CALL = "50"\nFAULTY_RANK = "1"\n' % _FAULTY +
-            (LATENCY % 1).replace('"8", "-e", "16", "-n", "100"',
-                                   '"1K", "-e", "4K", "-n", "100"'))
+        code, answer, _ = self.nightly(_CORRUPTED)
         self.assertEqual((1, "NOT QUALIFIED"), (code, answer["verdict"]))
         self.assertIn("rank 1 received wrong data", answer["reasons"][0])
         self.assertIn("1 wrong elements in all", answer["reasons"][0])
@@ -82,16 +86,15 @@ seconds = 3
         code, said = self.plugin('backends = ["gloo"]\n' + LATENCY % 1)
         self.assertEqual(0, code, said)
         self.assertRegex(said, r"\ALOCKSTEP NIGHTLY OK - QUALIFIED: plan plan, 2 ranks, gloo; "
-                         r"[^|\n]* \| launches=1 passed=1 reasons=0 quarantined=0 time=[\d.]+s;;;0;300\n\Z")
+                         r"[^|\n]* \| launches=1 passed=1 reasons=0 quarantined=0 "
+                         r"time=[\d.]+s;;;0;300\n\Z")
 
     def test_a_plugin_of_a_night_that_is_not(self):
-        code, said = self.plugin(
-            'backends = ["mpi"]\ntimeout = 3\n[environment]\nLD_PRELOAD = "%s"\n'
-            'FAULTY_KIND = "flip"\nFAULTY_CALL = "50"\nFAULTY_RANK = "1"\n' % _FAULTY +
-            (LATENCY % 1).replace('"8", "-e", "16"', '"1K", "-e", "4K"'))
+        code, said = self.plugin(_CORRUPTED)
         self.assertEqual(2, code, said)
-        self.assertRegex(said, r"\ALOCKSTEP NIGHTLY CRITICAL - NOT QUALIFIED: plan plan, [^|\n]* "
-                         r"\| launches=1 passed=0 reasons=1 quarantined=1 time=[\d.]+s;;;0;300\n\Z")
+        self.assertRegex(said, r"\ALOCKSTEP NIGHTLY CRITICAL - NOT QUALIFIED: plan plan, "
+                         r"[^|\n]* \| launches=1 passed=0 reasons=1 quarantined=1 "
+                         r"time=[\d.]+s;;;0;300\n\Z")
 
     def test_a_stopped_rank(self):
         process = self.begin(self.plan('backends = ["gloo"]\ntimeout = 3\n' + (

@@ -206,7 +206,9 @@ class Refused(FlightTest):
         os.makedirs(below)
         os.mkdir(os.path.join(self.directory, "a_folder_of_others"))
         flight_dumps.write(below, {0: dump(steps(2))})
-        self.assertIn(f"name one, as {below}", self.refused())
+        self.assertEqual([1, 2, 3], self.found()[2]["missing"])
+        flight_dumps.write(os.path.join(self.directory, "lifetime_2"), {0: dump(steps(2))})
+        self.assertIn(f"name one folder, as {below}", self.refused())
 
     def test_directories(self):
         self.assertIn("No such file", self.refused())

@@ -278,8 +278,14 @@ class DocumentationTest(unittest.TestCase):
 
     def test_types(self):
         if importlib.util.find_spec("mypy") is None:
-            self.skipTest("python3 -m pip install mypy")
-        done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir=/dev/null",
+            self.skipTest("no mypy: apt-get install mypy")
+        # Versions of mypy have different words for ignoring that in a line.
+        settings = os.path.join(_DIRECTORY, "mypy.ini")
+        with open(settings, "w", encoding="utf-8") as file:
+            file.write("[mypy]\nstrict = True\n"
+                       "[mypy-h5py.*,pandas.*]\nignore_missing_imports = True\n")
+        done = subprocess.run([sys.executable, "-m", "mypy", "--config-file=" + settings,
+                               "--cache-dir=/dev/null",
                                "results/python/lockstep"], capture_output=True, text=True,
                               check=False)
         self.assertEqual(done.returncode, 0, done.stdout)

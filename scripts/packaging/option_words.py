@@ -1,5 +1,5 @@
-"""One meaning a word: what options of all programs may be called, take and print. docs_test.py holds
-every --help against it, and docs/option_words.md is made of it."""
+"""One meaning a word: what options of all programs may be called, take and print. docs_test.py
+holds every --help against it, and docs/option_words.md is made of it."""
 import re
 
 from documentation import options_of
@@ -125,7 +125,9 @@ def words_page(helps):
         text += "| %s | %s | %s | %s |\n" % (
             ", ".join("`%s`" % name for name in option.names), option.shape().replace("|", "\\|"),
             option.sense().replace("|", "\\|"), ", ".join(users))
-    for head, table in (("a value that is | is", SHAPES), ("`--format=` | is", FORMATS)):
-        text += "\n| %s |\n|---|---|\n" % head + "".join(
-            "| %s | %s |\n" % row for row in table.items())
-    return text
+    return text + _explained("a value that is", SHAPES) + _explained("`--format=`", FORMATS)
+
+
+def _explained(head, table):
+    return "\n| %s | is |\n|---|---|\n" % head + "".join(
+        "| %s | %s |\n" % row for row in table.items())

@@ -23,7 +23,7 @@ from .run import LAUNCH, TABLES, Finding, Run
 from .seal import SCHEMA_VERSION, Error
 
 if TYPE_CHECKING:
-    import pandas  # type: ignore[import-untyped, unused-ignore]
+    import pandas
 
 # A link to the number of the source tree; packages hold a copy.
 __version__ = Path(__file__).with_name("VERSION").read_text(encoding="utf-8").strip()
@@ -52,7 +52,7 @@ def frame(runs: Iterable[Union[str, os.PathLike[str], Run]],
 
     Error: as `open`, and when there is no run at all.
     """
-    import pandas  # type: ignore[import-untyped, unused-ignore]
+    import pandas
     if isinstance(runs, (str, os.PathLike, Run)):
         runs = [runs]
     frames = []

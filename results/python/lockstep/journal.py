@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import h5py  # type: ignore[import-untyped, unused-ignore]
+import h5py
 import numpy
 import numpy.typing
 
 if TYPE_CHECKING:
-    import pandas  # type: ignore[import-untyped, unused-ignore]
+    import pandas
 
 _ENUMERATIONS = ("kind", "collective", "type", "reduction", "phase")
 
@@ -42,7 +42,7 @@ class Journal:
 
     def frame(self) -> pandas.DataFrame:
         """A row an event: `ns`, then the columns of `events`, enumerations as words."""
-        import pandas  # type: ignore[import-untyped, unused-ignore]
+        import pandas
         columns: dict[str, Any] = {"ns": self.ns}
         for column in self.events.dtype.names or ():
             values = self.events[column]

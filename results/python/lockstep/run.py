@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union
 
-import h5py  # type: ignore[import-untyped, unused-ignore]
+import h5py
 import numpy
 import numpy.typing
 
@@ -20,7 +20,7 @@ from .journal import Journal
 from .seal import Error, check, refusal
 
 if TYPE_CHECKING:
-    import pandas  # type: ignore[import-untyped, unused-ignore]
+    import pandas
 
 Floats = numpy.typing.NDArray[numpy.float64]
 Rows = list[dict[str, Any]]
@@ -133,7 +133,7 @@ class Run:
 
     def table(self, table: str) -> pandas.DataFrame:
         """As `rows`, as a frame. It has no columns where the file has no such table."""
-        import pandas  # type: ignore[import-untyped, unused-ignore]
+        import pandas
         # A column of texts is one without rows, too.
         return pandas.DataFrame({name: pandas.Series(column, dtype=object)
                                  if isinstance(column, list) else column
