@@ -32,12 +32,12 @@ int main(int argc, char** argv) {
   return MPI_Finalize();
 }
 """
-# mpirun reaches the other of two hosts of this machine.
+# On the first of two hosts of this machine, where mpirun reaches the other. A host begins in /.
 ON_HOSTS = """#!/bin/sh
-exec lockstep testbed 2 --shell -- sh -c '
+exec lockstep testbed 2 --shell -- sh -c 'cd "$0"
   export OMPI_MCA_plm=rsh OMPI_MCA_plm_rsh_agent="$TEST_HOSTS_AGENT" OMPI_MCA_btl=self,vader,tcp
   export OMPI_MCA_btl_tcp_if_include=eth0 OMPI_MCA_oob_tcp_if_include=eth0
-  exec "$@"' sh "$@"
+  exec "$@"' "$PWD" "$@"
 """
 HOSTS = "10.77.0.1 slots=1\n10.77.0.2 slots=1\n"
 # Pages whose whole commands within the text are run, too.
