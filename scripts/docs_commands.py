@@ -23,7 +23,6 @@ SUBSTITUTIONS = [
      "results/matrix/matrix.json results/matrix/matrix.json", "what compat_matrix left"),
     (r"lockstep compare baseline/ night/launches", "lockstep compare old/ night/launches",
      "a folder of launches"),
-    (r"\$N\b", "2", "the number of ranks"),
     (r"(lockstep status --watch=0.5)", r"timeout 3 \1 || [ $? = 124 ]", "until Ctrl-C"),
     # Sizes, where a command as printed takes minutes.
     (r"--prefix=\$HOME/\.local|scripts/package .*", r"\g<0> --built=$BUILT", "a test cannot build"),
@@ -49,7 +48,9 @@ SUBSTITUTIONS = [
     (r"--trials=100\b", "--trials=2", "trials"),
     (r"--trials=20\b", "--trials=1", "trials"),
     (r"nightly --profile=\w+( --time-budget=20min)?", "nightly small_night.toml", "an hour"),
-    (r"\$PREFIX/\S*/examples/(nightly|matrix)\.toml", r"small_\1.toml", "hosts, and minutes"),
+    (r"\$PREFIX/\S*/examples/matrix\.toml", "small_matrix.toml", "minutes"),
+    (r"\$PREFIX/\S*/examples/nightly\.toml .*",
+     "small_night.toml --output-folder=of_the_example", "hosts, and an hour"),
     (r"matrix my\.toml", "matrix small_matrix.toml", "a plan of the reader's"),
     (r"--output-folder=before", "--output-folder=results/before", "a new folder"),
 ]
