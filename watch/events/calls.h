@@ -46,8 +46,10 @@ enum class Sync : std::uint8_t {
   X(Rsend, kSend, kNone)                           \
   X(Recv, kReceive, kNone)                         \
   X(Probe, kProbe, kNone)                          \
+  X(Iprobe, kTest, kNone)                          \
   X(Mprobe, kReceive, kNone)                       \
   X(Improbe, kTest, kNone)                         \
+  X(Mrecv, kLocal, kNone)                          \
   X(Sendrecv, kExchange, kNone)                    \
   X(Sendrecv_replace, kExchange, kNone)            \
   X(Isend, kPostSend, kNone)                       \

@@ -1,6 +1,7 @@
-// The file that a watched process and its watcher share: a header and a ring of events. The writer
-// never waits. It allocates a chunk ahead (a full /dev/shm is an error there, not a signal), and
-// stops for good when the reader is a whole ring behind. The reader gives read chunks back.
+// The file that a watched process and its watcher share: a header and chunks of events. The writer
+// owns the memory and never waits. It prepares a chunk ahead: one that was read, or else a new one
+// (a full /dev/shm is an error there, not a signal). So a reader that keeps up costs no page
+// faults, and some chunks are all that is used. A whole ring behind, it stops for good.
 #ifndef LOCKSTEP_WATCH_EVENTS_SEGMENT_H_
 #define LOCKSTEP_WATCH_EVENTS_SEGMENT_H_
 
@@ -12,22 +13,33 @@
 
 namespace lockstep::watch::events {
 
-inline constexpr std::uint64_t kMagic = 0x3168637461776b6cULL;  // "lkwatch1"
+inline constexpr std::uint64_t kMagic = 0x3268637461776b6cULL;  // "lkwatch2"
 inline constexpr std::uint64_t kChunkEvents = 4096;
-inline constexpr std::uint64_t kRingEvents = 1024 * kChunkEvents;
-inline constexpr std::size_t kHeaderBytes = 8192;
-inline constexpr std::size_t kSegmentBytes = kHeaderBytes + kRingEvents * sizeof(Event);
+inline constexpr std::uint64_t kChunks = 1024;
+inline constexpr std::size_t kChunkBytes = kChunkEvents * sizeof(Event);
+inline constexpr std::size_t kHeaderBytes = 12288;
+inline constexpr std::size_t kSegmentBytes = kHeaderBytes + kChunks * kChunkBytes;
 
 // The folder of segments, and what their names end in.
 inline constexpr const char* kFolderVariable = "LOCKSTEP_WATCH_FOLDER";
 inline constexpr const char* kSuffix = ".watch";
+
+// Where it is set, somebody asked how long calls take. Else they have a stamp of their entry only.
+inline constexpr const char* kTimesVariable = "LOCKSTEP_WATCH_TIMES";
 
 // How watchers of several hosts meet: where it is set, MPI carries rank 0's file to all others.
 inline constexpr const char* kMeetVariable = "LOCKSTEP_WATCH_MEET";
 inline constexpr const char* kEndpointFile = "endpoint";
 inline constexpr std::size_t kMostEndpointBytes = 255;
 
-enum class Stopped : std::uint32_t { kNo, kRingFull, kNoSpace, kTooManyHandles };
+enum class Stopped : std::uint32_t {
+  kNo,
+  kRingFull,
+  kNoSpace,
+  kTooManyHandles,
+  kReplaced,   // the process became another program
+  kAbandoned,  // the watcher was killed
+};
 
 struct Header {
   std::atomic<std::uint64_t> magic;  // written last
@@ -40,14 +52,24 @@ struct Header {
   std::atomic<std::uint32_t> exited;   // the process ended by exit() or return
   std::atomic<std::int32_t> exit_code;
   std::atomic<std::uint64_t> head;   // events begun
-  std::atomic<std::uint64_t> tail;   // events read
+  std::atomic<std::uint64_t> tail;   // events whose chunks may be used again
+  std::atomic<std::uint64_t> ready;  // chunks that were prepared: events are in these alone
   std::atomic<std::uint64_t> polls;  // tests that found nothing
   std::atomic<std::uint64_t> poll_site;
   std::uint64_t started;  // the process, in clock ticks since boot
   char job[256];          // what the launcher calls this launch
   char maps[6144];        // file names too long for it are cut off
+  // Where a chunk lies in the file: chunk c at places[c % kChunks], counted in chunks.
+  std::atomic<std::uint32_t> places[kChunks];
 };
 static_assert(sizeof(Header) <= kHeaderBytes);
+
+// From the beginning of the file, of an event in a chunk that is ready.
+inline std::size_t OffsetOf(const Header& header, std::uint64_t event) {
+  const std::uint32_t place =
+      header.places[event / kChunkEvents % kChunks].load(std::memory_order_relaxed);
+  return kHeaderBytes + place % kChunks * kChunkBytes + event % kChunkEvents * sizeof(Event);
+}
 
 }  // namespace lockstep::watch::events
 

@@ -106,9 +106,8 @@ std::optional<Wrong> WrongArgument(const Event& event, const Communicator* comm)
 }  // namespace
 
 bool Judge::CheckArguments(int rank, const Event& event) {
-  const auto comm = history_.communicators.find(event.comm);
   const std::optional<Wrong> wrong =
-      WrongArgument(event, comm == history_.communicators.end() ? nullptr : &comm->second);
+      WrongArgument(event, history_.MembershipIn(rank, event.comm).comm);
   if (!wrong) return true;
   Add(wrong->cause, {rank},
       fmt::format("rank {} gives {} {} at {}", rank, FactsOf(event.call).name, wrong->what,

@@ -32,16 +32,17 @@ std::int64_t Bytes(const Event& event) { return event.count * (event.type & 255)
 }  // namespace
 
 const Position* Communicator::FirstMissed(int member) const {
-  for (const auto& [place, position] : positions) {
-    if (!position.came[static_cast<std::size_t>(member)]) return &position;
+  for (std::size_t each = 0; each < positions.size(); ++each) {
+    if (!positions[each].came[static_cast<std::size_t>(member)]) return &positions[each];
   }
   return nullptr;
 }
 
 void Judge::EnterCollective(int rank, const Event& event, std::uint64_t* position) {
-  const int me = history_.RankIn(rank, event.comm);
-  if (me < 0) return;
-  Communicator& comm = history_.communicators[event.comm];
+  const Membership& member = history_.MembershipIn(rank, event.comm);
+  if (!member.comm || member.me < 0) return;
+  Communicator& comm = *member.comm;
+  const int me = member.me;
   if (comm.inter || (comm.broken && comm.enqueued)) return;
   const std::uint64_t order = events::OrderOf(event);
   const std::uint64_t place = order != 0 ? order : comm.called[Index(me)];
@@ -50,9 +51,10 @@ void Judge::EnterCollective(int rank, const Event& event, std::uint64_t* positio
   ++comm.called[Index(me)];
   *position = place + 1;
   if (FactsOf(event.call).call_class == Class::kCollective) comm.passed[Index(me)] = place + 1;
-  const auto [found, fresh] = comm.positions.try_emplace(place);
-  Position& there = found->second;
-  if (fresh) BeginPosition(rank, event, comm, there);
+  const std::size_t number = comm.positions.Before(place);
+  const bool known = number < comm.positions.size() && comm.positions[number].place == place;
+  Position& there = known ? comm.positions[number] : comm.positions.Begin(place);
+  if (!known) BeginPosition(rank, event, comm, there);
   there.came[Index(me)] = true;
   ++there.entered;
   if (comm.broken) {
@@ -63,12 +65,14 @@ void Judge::EnterCollective(int rank, const Event& event, std::uint64_t* positio
     comm.broken_at = place;
   }
   if (!there.mismatch && there.entered == comm.size) {
-    comm.positions.erase(found);
+    comm.positions.Erase(place);
   }
 }
 
 void Judge::BeginPosition(int rank, const Event& event, const Communicator& comm, Position& there) {
-  there = {event, rank, 0, false, {}, std::vector<bool>(Index(comm.size))};
+  there.first = event;
+  there.first_rank = rank;
+  there.came.assign(Index(comm.size), false);
   if (comm.broken) return;
   for (const int member : comm.ended) TellMissing(comm.world[Index(member)], there);
 }

@@ -15,22 +15,14 @@
 #include <vector>
 
 #include "watch/events/event.h"
+#include "watch/judge/by_thread.h"
 #include "watch/judge/finding.h"
+#include "watch/judge/positions.h"
 
 namespace lockstep::watch::judge {
 
 using events::Call;
 using events::Event;
-
-// One place in the order of a communicator's collectives.
-struct Position {
-  Event first;
-  int first_rank = 0;  // in the world
-  int entered = 0;
-  bool mismatch = false;       // members called different things here
-  std::vector<int> different;  // ranks of the communicator that differ from the first in kind
-  std::vector<bool> came;      // by rank of the communicator
-};
 
 struct Communicator {
   int size = 0;
@@ -40,11 +32,11 @@ struct Communicator {
   std::vector<int> world;             // of each member, -1: not known yet
   std::vector<std::uint64_t> called;  // collectives of each member
   std::vector<std::uint64_t> passed;  // of these, how many when the last blocking one was entered
-  std::map<std::uint64_t, Position> positions;  // those that members miss, by place
-  std::vector<int> ended;                       // members that call nothing any more
-  bool broken = false;                          // its order is lost: nothing more is compared
-  std::uint64_t broken_at = 0;                  // the place from which it is
-  std::vector<int> aborted;                     // members that need nothing from it any more
+  Positions positions;                // those that members miss
+  std::vector<int> ended;             // members that call nothing any more
+  bool broken = false;                // its order is lost: nothing more is compared
+  std::uint64_t broken_at = 0;        // the place from which it is
+  std::vector<int> aborted;           // members that need nothing from it any more
   // NCCL's messages without their other half, by (from, to): sends only, or receives only.
   std::map<std::pair<int, int>, std::deque<Event>> halves;
 
@@ -98,15 +90,23 @@ struct OpenCall {
   std::uint64_t order = 0;
 };
 
+// A communicator and the own rank in it.
+struct Membership {
+  std::uint64_t name = 0;
+  Communicator* comm = nullptr;  // null: not known
+  int me = -1;
+};
+
 struct Rank {
   std::unordered_map<std::uint64_t, int> in;  // own rank in a communicator
-  std::map<std::uint16_t, OpenCall> open;     // by thread
-  std::map<std::uint16_t, std::vector<Event>> parts;
+  Membership newest;                          // that was asked for
+  ByThread<OpenCall> open;
+  ByThread<std::vector<Event>> parts;
   std::map<std::uint32_t, Request> requests;
   std::map<std::uint64_t, std::uint32_t> posted;  // active receives of these, by order
   std::set<ChannelKey> unsettled;  // to it, where more than the newest half may find its other one
   std::map<std::uint32_t, Event> objects;
-  std::map<std::uint16_t, bool> threads;
+  ByThread<bool> threads;
   bool begun = false;
   bool finalizing = false;
   bool finalized = false;
@@ -137,6 +137,7 @@ struct History {
   // The rank is in groups, and its main thread waits for a message.
   bool MainThreadWaits(int rank) const;
   int RankIn(int rank, std::uint64_t comm) const;  // -1: not known
+  const Membership& MembershipIn(int rank, std::uint64_t comm);
 };
 
 }  // namespace lockstep::watch::judge

@@ -45,6 +45,14 @@ int History::RankIn(int rank, std::uint64_t comm) const {
   return found == in.end() ? -1 : found->second;
 }
 
+const Membership& History::MembershipIn(int rank, std::uint64_t comm) {
+  Rank& mine = ranks[static_cast<std::size_t>(rank)];
+  if (mine.newest.comm && mine.newest.name == comm) return mine.newest;
+  const auto found = communicators.find(comm);
+  mine.newest = {comm, found == communicators.end() ? nullptr : &found->second, RankIn(rank, comm)};
+  return mine.newest;
+}
+
 Judge::Judge(int size, Locate locate, Options options)
     : locate_(std::move(locate)), options_(options) {
   history_.size = size;
@@ -128,7 +136,10 @@ std::string Judge::WhereNow(int rank, const Event& group_call) const {
 void Judge::Follow(int rank, OpenCall& open) {
   const Event& event = open.event;
   Rank& mine = history_.ranks[Index(rank)];
-  Request request{event, (event.flags & events::kPersistent) != 0, true, true};
+  const auto requested = [&]() -> Request& {
+    return mine.requests[event.request] = {event, (event.flags & events::kPersistent) != 0, true,
+                                           true};
+  };
   switch (FactsOf(event.call).call_class) {
     case Class::kSend:
       open.message = Send(rank, event);
@@ -141,17 +152,15 @@ void Judge::Follow(int rank, OpenCall& open) {
       open.order = ++history_.last_order;
       break;
     case Class::kPostSend:
-      request.message = Send(rank, event);
-      mine.requests[event.request] = request;
+      requested().message = Send(rank, event);
       break;
     case Class::kPostReceive:
-      request.order = ++history_.last_order;
-      mine.posted[request.order] = event.request;
-      mine.requests[event.request] = request;
+      requested().order = ++history_.last_order;
+      mine.posted[history_.last_order] = event.request;
       break;
     case Class::kPrepare:
-      request.active = request.started = false;
-      mine.requests[event.request] = request;
+      requested().active = false;
+      mine.requests[event.request].started = false;
       break;
     case Class::kStart:
       for (const Event& part : open.parts) Start(rank, part.request);
@@ -160,8 +169,7 @@ void Judge::Follow(int rank, OpenCall& open) {
       EnterCollective(rank, event, &open.position);
       break;
     case Class::kPostCollective:
-      EnterCollective(rank, event, &request.position);
-      mine.requests[event.request] = request;
+      EnterCollective(rank, event, &requested().position);
       break;
     case Class::kFinalize:
       mine.finalizing = true;
@@ -282,6 +290,7 @@ void Judge::MadeObject(int rank, const Event& event) {
     comm.called.assign(Index(comm.size), 0);
     comm.passed.assign(Index(comm.size), 0);
   }
+  mine.newest = {};
   if (event.peer < 0 || event.peer >= comm.size) return;
   comm.enqueued = events::OfNccl(event.call);
   const auto [me, first] = mine.in.try_emplace(event.comm, event.peer);

@@ -41,7 +41,8 @@ struct Unanswered {
 };
 
 void Consider(const Communicator& comm, Unanswered* oldest) {
-  for (const auto& [place, position] : comm.positions) {
+  for (std::size_t each = 0; each < comm.positions.size(); ++each) {
+    const Position& position = comm.positions[each];
     std::vector<int> missing;
     for (std::size_t member = 0; member < comm.world.size(); ++member) {
       if (!position.came[member] && comm.world[member] >= 0) missing.push_back(comm.world[member]);

@@ -85,8 +85,7 @@ std::optional<Need> Graph::NeedOfSend(const Event& sent, std::uint64_t message) 
 // The position that a rank is in; nullptr where it is over or not known.
 const Position* PositionOf(const Communicator& comm, std::uint64_t position) {
   if (position == 0) return nullptr;
-  const auto found = comm.positions.find(position - 1);
-  return found == comm.positions.end() ? nullptr : &found->second;
+  return comm.positions.Find(position - 1);
 }
 
 bool Differs(const Position& there, int member) {

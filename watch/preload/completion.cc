@@ -121,6 +121,11 @@ LOCKSTEP_POLLED(Testsome, (int asked, Handles requests, int* over, int* indices,
                 for (int each = 0; each < *over; ++each)
                     before.Over(call, indices[each], statuses + each))
 
+// The message stays where it is.
+LOCKSTEP_POLLED(Iprobe, (int source, int tag, Handle comm, int* flag, Statuses status),
+                (source, tag, comm, flag, status), call.Receive(0, abi.byte, source, tag, comm),
+                *flag, )
+
 LOCKSTEP_POLLED(Improbe,
                 (int source, int tag, Handle comm, int* flag, void* message, Statuses status),
                 (source, tag, comm, flag, message, status), OwnStatus own;

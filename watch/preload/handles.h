@@ -16,18 +16,24 @@ struct Known {
   std::uint32_t code = 0;
 };
 
+// Whether calls may come from several threads at a time. MPI says no where its program asked for
+// less than MPI_THREAD_MULTIPLE: then a lock, which costs as much as a look into a table, is none.
+inline constinit bool several_threads = true;
+
 class SpinLock {
  public:
-  explicit SpinLock(std::atomic_flag& flag) : flag_(flag) {
-    while (flag_.test_and_set(std::memory_order_acquire)) {
+  explicit SpinLock(std::atomic_flag& flag) : flag_(several_threads ? &flag : nullptr) {
+    while (flag_ && flag_->test_and_set(std::memory_order_acquire)) {
     }
   }
-  ~SpinLock() { flag_.clear(std::memory_order_release); }
+  ~SpinLock() {
+    if (flag_) flag_->clear(std::memory_order_release);
+  }
   SpinLock(const SpinLock&) = delete;
   SpinLock& operator=(const SpinLock&) = delete;
 
  private:
-  std::atomic_flag& flag_;
+  std::atomic_flag* flag_;
 };
 
 // Open addressing with backward shift: no tombstones, so it stays fast however long it runs.

@@ -79,6 +79,7 @@ void Began(events::Call call, int error) {
     Real<int(Handle, int*)>("PMPI_Comm_size")(abi.comm_world, &size);
     Real<int(int*)>("PMPI_Query_thread")(&threads);
     SetRank(rank, size, threads == kMpiThreadMultiple);
+    several_threads = any_thread_calls || threads == kMpiThreadMultiple;
     LearnPredefined();
   }
   events::Event event;

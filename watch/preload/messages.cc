@@ -57,6 +57,9 @@ LOCKSTEP_WATCHED(Mprobe, (int source, int tag, Handle comm, void* message, Statu
                  call.Receive(events::kUnknownCount, abi.byte, source, tag, comm),
                  if (result == kMpiSuccess) call.Done(0, status))
 
+LOCKSTEP_WATCHED(Mrecv, (void* data, int count, Handle type, void* message, Statuses status),
+                 (data, count, type, message, status), call.Data(count, type), )
+
 LOCKSTEP_WATCHED(
     Sendrecv,
     (const void* send, int send_count, Handle send_type, int peer, int send_tag, void* data,

@@ -27,7 +27,8 @@ HandleTable<4096> ordinals;
 std::atomic<std::uint32_t> last_object{0};
 std::atomic<std::uint32_t> last_request{0};
 
-// `code` of a type: what is known of its life.
+// `value` of a type: its elements; `number`: how many of them an item has.
+// `code`: what is known of its life.
 enum TypeLife : std::uint32_t { kPredefined, kFresh, kCommitted, kGone };
 
 template <typename Table>
@@ -73,13 +74,18 @@ std::uint64_t Ordinal(std::uint64_t base) {
   return 0;
 }
 
+std::uint32_t ElementsOfItem(std::uint32_t element, int size) {
+  const std::uint32_t width = element < 256 ? 1 : element & 255;
+  return width == 0 ? 0 : static_cast<std::uint32_t>(size) / width;
+}
+
 void LearnType(Handle type, std::uint32_t type_class) {
   if (type.word == 0 || type == abi.datatype_null) return;
   int size = 0;
   Real<int(Handle, int*)>("PMPI_Type_size")(type, &size);
   const auto element =
       type_class == kBytes ? events::kByteType : type_class << 8 | static_cast<std::uint32_t>(size);
-  types.Insert({type.Bits(), element, static_cast<std::uint32_t>(size), kPredefined});
+  types.Insert({type.Bits(), element, ElementsOfItem(element, size), kPredefined});
 }
 
 void LearnTypes() {
@@ -189,9 +195,7 @@ Elements ElementsOf(Handle type, std::int64_t count) {
   }
   if (known.code == kGone) return {events::kFreedType, count};
   if (known.code == kFresh) return {events::kUncommittedType, count};
-  const auto element = static_cast<std::uint32_t>(known.value);
-  const std::uint32_t width = element < 256 ? 1 : element & 255;
-  return {element, width == 0 ? 0 : count * known.number / width};
+  return {static_cast<std::uint32_t>(known.value), count * known.number};
 }
 
 std::uint32_t ElementTypeOf(Handle type) {
@@ -264,7 +268,7 @@ void MadeType(Handle type, std::uint32_t element, events::Call call, std::uint64
   const std::uint32_t number = ++last_object;
   // The object's number travels in the upper half of the value.
   Remember(types, {type.Bits(), std::uint64_t{number} << 32 | element,
-                   static_cast<std::uint32_t>(size), kFresh});
+                   ElementsOfItem(element, size), kFresh});
   NoteMade(Object::kDatatype, number, call, site);
 }
 

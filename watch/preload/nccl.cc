@@ -98,6 +98,7 @@ Event OnComm(Call call, void* caller, void* comm) {
 }
 
 bool BeginWith(std::uint64_t name, int rank, int size, void* caller) {
+  AnyThreadCalls();
   if (internal::header) return internal::depth == 0;
   if (internal::depth > 0) return false;
   Dl_info facts;

@@ -1,11 +1,12 @@
 // The writer of a segment. It relies on three things. The folder is named by the environment, the
-// reader publishes how far it has read, and a chunk is allocated before it is written. Whatever
+// reader publishes how far it has read, and a chunk is prepared before it is written. Whatever
 // fails here ends the recording and says so in one line; the program never notices.
 #include "watch/preload/recorder.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,12 +16,13 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "watch/events/ticks.h"
+#include "watch/preload/chunks.h"
 
 namespace lockstep::watch::preload {
 
 namespace internal {
 events::Header* header = nullptr;
+bool times = false;
 }  // namespace internal
 
 namespace {
@@ -28,16 +30,8 @@ namespace {
 using events::Event;
 using events::Header;
 
-int segment = -1;
-Event* ring = nullptr;
+constinit Chunks chunks;
 std::atomic<std::uint16_t> threads_seen{0};
-constinit thread_local std::uint16_t thread_number __attribute__((tls_model("initial-exec"))) = 0;
-
-bool AllocateChunk(std::uint64_t first_event) {
-  const std::uint64_t at = first_event % events::kRingEvents;
-  return fallocate(segment, 0, static_cast<off_t>(events::kHeaderBytes + at * sizeof(Event)),
-                   static_cast<off_t>(events::kChunkEvents * sizeof(Event))) == 0;
-}
 
 // Only what is executable: that is where return addresses point.
 void CopyMaps(Header& to) {
@@ -104,27 +98,45 @@ void Say(const char* what) {
   if (write(STDERR_FILENO, line, static_cast<std::size_t>(length)) < 0) return;
 }
 
+namespace {
+
+// This process was watched, and has become another program since. What that one did is not known.
+void EndEarlierProgram(const char* path) {
+  const int file = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  struct stat facts;
+  void* memory = MAP_FAILED;
+  if (file >= 0 && fstat(file, &facts) == 0 &&
+      facts.st_size == static_cast<off_t>(events::kSegmentBytes)) {
+    memory = mmap(nullptr, sizeof(Header), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  }
+  if (file >= 0) close(file);
+  if (memory == MAP_FAILED) return Say("its file for events is there already");
+  Header* const header = static_cast<Header*>(memory);
+  const bool mine = header->pid == getpid() && header->started == StartTime();
+  if (mine) header->stopped.store(static_cast<std::uint32_t>(events::Stopped::kReplaced));
+  munmap(memory, sizeof(Header));
+  Say(mine ? "another program ran in it before (exec) and called MPI_Init, too"
+           : "its file for events is there already");
+}
+
+}  // namespace
+
 bool OpenSegment() {
   const char* const folder = std::getenv(events::kFolderVariable);
   if (!folder || internal::header) return false;
   char path[512];
   std::snprintf(path, sizeof path, "%s/%d%s", folder, getpid(), events::kSuffix);
-  segment = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (segment < 0) return Say(std::strerror(errno)), false;
-  void* memory = MAP_FAILED;
-  if (ftruncate(segment, static_cast<off_t>(events::kSegmentBytes)) == 0 &&
-      fallocate(segment, 0, 0, static_cast<off_t>(events::kHeaderBytes)) == 0 && AllocateChunk(0)) {
-    memory = mmap(nullptr, events::kSegmentBytes, PROT_READ | PROT_WRITE,
-                  MAP_SHARED | MAP_NORESERVE, segment, 0);
-  }
-  if (memory == MAP_FAILED) {
+  const int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (file < 0 && errno == EEXIST) return EndEarlierProgram(path), false;
+  if (file < 0) return Say(std::strerror(errno)), false;
+  Header* const header = chunks.Open(file);
+  if (!header) {
     Say(std::strerror(errno));
     unlink(path);
-    close(segment);
+    close(file);
     return false;
   }
-  Header* const header = static_cast<Header*>(memory);
-  ring = reinterpret_cast<Event*>(static_cast<char*>(memory) + events::kHeaderBytes);
+  internal::times = std::getenv(events::kTimesVariable) != nullptr;
   header->pid = getpid();
   header->started = StartTime();
   header->launcher_rank = LauncherRank();
@@ -154,31 +166,44 @@ void Stop(events::Stopped why) {
                                          : "too many handles at a time");
 }
 
-void Write(const Event& event) {
-  Header* const header = internal::header;
-  if (!header) return;
-  const std::uint64_t number = header->head.fetch_add(1, std::memory_order_relaxed);
-  if (number % events::kChunkEvents == 0) {
-    const std::uint64_t ahead = number + events::kChunkEvents;
-    const std::uint64_t tail = header->tail.load(std::memory_order_acquire);
-    if (ahead + events::kChunkEvents > tail + events::kRingEvents) {
-      return Stop(events::Stopped::kRingFull);
-    }
-    if (!AllocateChunk(ahead)) return Stop(events::Stopped::kNoSpace);
-  }
-  if (thread_number == 0) thread_number = threads_seen.fetch_add(1) + 1;
-  Event copy = event;
-  copy.thread = thread_number;
-  copy.ticks = events::NowTicks();
-  copy.phase = events::Phase::kNothing;
-  Event& place = ring[number % events::kRingEvents];
-  place = copy;
-  std::atomic_ref<events::Phase>(place.phase).store(event.phase, std::memory_order_release);
+namespace internal {
+
+std::uint16_t NumberThread() {
+  thread_number = threads_seen.fetch_add(1) + 1;
+  return thread_number;
 }
 
+bool PrepareChunkAfter(std::uint64_t event) {
+  if (header->stopped.load(std::memory_order_relaxed) != 0) {
+    header = nullptr;
+    return false;
+  }
+  const events::Stopped why = chunks.Prepare(event / events::kChunkEvents + 1);
+  if (why != events::Stopped::kNo) Stop(why);
+  return why == events::Stopped::kNo;
+}
+
+// While another thread prepares this chunk, there is nowhere to write to.
+Event* ClaimBesideOthers(Header& to) {
+  const std::uint64_t number = to.head.fetch_add(1, std::memory_order_relaxed);
+  while (to.ready.load(std::memory_order_acquire) <= number / events::kChunkEvents) {
+    if (std::atomic_ref(header).load(std::memory_order_relaxed) == nullptr) return nullptr;
+    sched_yield();
+  }
+  if (number % events::kChunkEvents == 0 && !PrepareChunkAfter(number)) return nullptr;
+  return PlaceOf(to, number);
+}
+
+}  // namespace internal
+
 void CountPoll(std::uint64_t site) {
-  internal::header->poll_site.store(site, std::memory_order_relaxed);
-  internal::header->polls.fetch_add(1, std::memory_order_relaxed);
+  Header& header = *internal::header;
+  header.poll_site.store(site, std::memory_order_relaxed);
+  if (several_threads) {
+    header.polls.fetch_add(1, std::memory_order_relaxed);
+  } else {
+    header.polls.store(header.polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
 }
 
 void* FindFunction(const char* name) {

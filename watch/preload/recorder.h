@@ -2,17 +2,52 @@
 #ifndef LOCKSTEP_WATCH_PRELOAD_RECORDER_H_
 #define LOCKSTEP_WATCH_PRELOAD_RECORDER_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 #include "watch/events/event.h"
 #include "watch/events/segment.h"
+#include "watch/events/ticks.h"
+#include "watch/preload/handles.h"
 
 namespace lockstep::watch::preload {
 
 namespace internal {
 extern events::Header* header;  // null: this process is not watched
+extern bool times;              // the moments at which calls return are wanted, too
 inline constinit thread_local int depth __attribute__((tls_model("initial-exec"))) = 0;
+inline constinit thread_local std::uint16_t thread_number
+    __attribute__((tls_model("initial-exec"))) = 0;
+
+std::uint16_t NumberThread();
+// Makes ready the chunk behind that of `event`. False: recording has stopped.
+bool PrepareChunkAfter(std::uint64_t event);
+// Of several threads. Null: recording has stopped.
+events::Event* ClaimBesideOthers(events::Header& to);
+
+inline events::Event* PlaceOf(events::Header& header, std::uint64_t event) {
+  return reinterpret_cast<events::Event*>(reinterpret_cast<char*>(&header) +
+                                          events::OffsetOf(header, event));
+}
+
+// The next event's place. A locked instruction would wait for all that was written before.
+inline events::Event* Claim(events::Header& to) {
+  if (several_threads) return ClaimBesideOthers(to);
+  const std::uint64_t number = to.head.load(std::memory_order_relaxed);
+  to.head.store(number + 1, std::memory_order_relaxed);
+  if (number % events::kChunkEvents == 0 && !PrepareChunkAfter(number)) return nullptr;
+  return PlaceOf(to, number);
+}
+
+// The reader's processor has this line: it takes a while to get it back.
+inline void FetchToWrite(const void* line) {
+#if defined(__x86_64__)
+  asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(line)));
+#else
+  __builtin_prefetch(line, 1);
+#endif
+}
 }  // namespace internal
 
 // Is this call the program's own, and to be written down?
@@ -24,8 +59,27 @@ bool OpenSegment();
 void Say(const char* what);
 void SetRank(int rank, int size, bool threads);
 void Stop(events::Stopped why);
-void Write(const events::Event& event);
 void CountPoll(std::uint64_t site);
+
+// gloo's and NCCL's calls come from any thread, whatever MPI was told.
+inline constinit bool any_thread_calls = false;
+inline void AnyThreadCalls() { several_threads = any_thread_calls = true; }
+
+// Inlined, so that a call's fields go from registers to their place. An event that has no stamp
+// gets one, which takes as long as all the rest.
+[[gnu::always_inline]] inline void Write(const events::Event& event) {
+  events::Header* const header = internal::header;
+  if (!header) return;
+  events::Event* const place = internal::Claim(*header);
+  if (!place) return;
+  events::Event whole = event;
+  whole.phase = events::Phase::kNothing;
+  whole.thread = internal::thread_number != 0 ? internal::thread_number : internal::NumberThread();
+  if (whole.ticks == 0) whole.ticks = events::NowTicks();
+  *place = whole;
+  std::atomic_ref<events::Phase>(place->phase).store(event.phase, std::memory_order_release);
+  internal::FetchToWrite(place + 2);
+}
 
 // FNV-1a, to be continued from `before`.
 inline std::uint64_t HashBytes(std::uint64_t before, const void* data, std::size_t bytes) {

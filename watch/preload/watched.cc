@@ -8,32 +8,8 @@ namespace lockstep::watch::preload {
 using events::Event;
 using events::Phase;
 
-Watched::Watched(events::Call call, void* site) {
-  ++internal::depth;
-  event_.call = call;
-  event_.site = reinterpret_cast<std::uint64_t>(site);
-}
-
-Watched::~Watched() { --internal::depth; }
-
-void Watched::Message(std::int64_t count, Handle type, int peer, int tag, Handle comm,
-                      std::uint8_t flags) {
-  event_.comm = CommOf(comm);
-  event_.peer = peer == abi.proc_null ? events::kProcNull : peer;
-  event_.tag = tag;
-  event_.flags |= flags;
-  Data(count, type);
-}
-
-void Watched::Receive(std::int64_t count, Handle type, int source, int tag, Handle comm) {
-  event_.comm = CommOf(comm);
-  event_.peer = SourceOf(source);
-  event_.tag = TagOf(tag);
-  event_.flags |= events::kReceiving;
-  Data(count, type);
-}
-
 void Watched::SendPart(std::int64_t count, Handle type, int peer, int tag, Handle comm) {
+  event_.ticks = events::NowTicks();
   const Event kept = event_;
   Message(count, type, peer, tag, comm);
   event_.phase = Phase::kPart;
@@ -41,22 +17,10 @@ void Watched::SendPart(std::int64_t count, Handle type, int peer, int tag, Handl
   event_ = kept;
 }
 
-void Watched::Collective(Handle comm, int root, std::int32_t op) {
-  event_.comm = CommOf(comm);
-  event_.peer = root;
-  event_.tag = op;
-}
-
 void Watched::OnComm(std::uint64_t comm) {
   event_.comm = comm;
   event_.peer = events::kNoRoot;
   event_.tag = events::kNoOp;
-}
-
-void Watched::Data(std::int64_t count, Handle type) {
-  const Elements elements = ElementsOf(type, count);
-  event_.type = elements.type;
-  event_.count = elements.count;
 }
 
 void Watched::Data2(std::int64_t count, Handle type) {
@@ -73,11 +37,6 @@ void Watched::TypeOnly(Handle type) {
 
 void Watched::BadArgument() { event_.flags |= events::kBadArgument; }
 
-void Watched::Enter() {
-  event_.phase = Phase::kEnter;
-  Write(event_);
-}
-
 void Watched::Done(std::uint32_t request, Statuses status) {
   Event event;
   event.phase = Phase::kDone;
@@ -85,6 +44,7 @@ void Watched::Done(std::uint32_t request, Statuses status) {
   event.request = request;
   event.comm = event_.comm;
   event.flags = events::kNoMessage;
+  if (!internal::times) event.ticks = event_.ticks;
   if (!status.Ignored()) {
     int cancelled = 0;
     static const auto test_cancelled = Real<int(const void*, int*)>("PMPI_Test_cancelled");
@@ -93,14 +53,6 @@ void Watched::Done(std::uint32_t request, Statuses status) {
     event.peer = SourceOf(status.Source());
     event.tag = TagOf(status.Tag());
   }
-  Write(event);
-}
-
-void Watched::Leave(int error) {
-  Event event;
-  event.phase = Phase::kLeave;
-  event.call = event_.call;
-  event.peer = error;
   Write(event);
 }
 
@@ -115,6 +67,7 @@ void Watched::Posted(Handle request, int error) {
 }
 
 void Watched::Requests(int count, Handles requests, RequestFacts* facts) {
+  event_.ticks = events::NowTicks();
   for (int each = 0; each < count; ++each) {
     facts[each] = RequestOf(requests[each]);
     if (facts[each].number == 0) continue;
@@ -122,6 +75,7 @@ void Watched::Requests(int count, Handles requests, RequestFacts* facts) {
     part.phase = Phase::kPart;
     part.call = event_.call;
     part.site = event_.site;
+    part.ticks = event_.ticks;
     part.request = facts[each].number;
     Write(part);
   }

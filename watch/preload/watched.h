@@ -16,28 +16,63 @@ namespace lockstep::watch::preload {
 // Of a library whose handles are known?
 inline bool WatchingMpi() { return Watching() && abi.handle_bytes != 0; }
 
-// One call of the program, from its entry to its return.
+// One call of the program, from its entry to its return. What most calls do is inlined.
 class Watched {
  public:
-  Watched(events::Call call, void* site);
-  ~Watched();
+  Watched(events::Call call, void* site) {
+    ++internal::depth;
+    event_.call = call;
+    event_.site = reinterpret_cast<std::uint64_t>(site);
+  }
+  ~Watched() { --internal::depth; }
   Watched(const Watched&) = delete;
   Watched& operator=(const Watched&) = delete;
 
   void Message(std::int64_t count, Handle type, int peer, int tag, Handle comm,
-               std::uint8_t flags = 0);
-  void Receive(std::int64_t count, Handle type, int source, int tag, Handle comm);
+               std::uint8_t flags = 0) {
+    event_.comm = CommOf(comm);
+    event_.peer = peer == abi.proc_null ? events::kProcNull : peer;
+    event_.tag = tag;
+    event_.flags |= flags;
+    Data(count, type);
+  }
+  void Receive(std::int64_t count, Handle type, int source, int tag, Handle comm) {
+    event_.comm = CommOf(comm);
+    event_.peer = SourceOf(source);
+    event_.tag = TagOf(tag);
+    event_.flags |= events::kReceiving;
+    Data(count, type);
+  }
   void SendPart(std::int64_t count, Handle type, int peer, int tag, Handle comm);
-  void Collective(Handle comm, int root = events::kNoRoot, std::int32_t op = events::kNoOp);
+  void Collective(Handle comm, int root = events::kNoRoot, std::int32_t op = events::kNoOp) {
+    event_.comm = CommOf(comm);
+    event_.peer = root;
+    event_.tag = op;
+  }
   void OnComm(std::uint64_t comm);  // a window's or a file's
-  void Data(std::int64_t count, Handle type);
+  void Data(std::int64_t count, Handle type) {
+    const Elements elements = ElementsOf(type, count);
+    event_.type = elements.type;
+    event_.count = elements.count;
+  }
   void Data2(std::int64_t count, Handle type);
   void TypeOnly(Handle type);  // counts differ from peer to peer
   void BadArgument();
 
-  void Enter();
+  void Enter() {
+    event_.phase = events::Phase::kEnter;
+    if (event_.ticks == 0) event_.ticks = events::NowTicks();
+    Write(event_);
+  }
   void Done(std::uint32_t request, Statuses status);
-  void Leave(int error);
+  void Leave(int error) {
+    events::Event event;
+    event.phase = events::Phase::kLeave;
+    event.call = event_.call;
+    event.peer = error;
+    if (!internal::times) event.ticks = event_.ticks;
+    Write(event);
+  }
 
   std::uint32_t Post(std::uint8_t flags = 0);  // numbers the request this call leaves
   void Posted(Handle request, int error);

@@ -24,6 +24,7 @@ bool LaunchedAs(int* rank, int* size) {
 }
 
 bool BeginWatching(int rank, int size, const char* else_by) {
+  AnyThreadCalls();
   if (internal::header) return true;
   if (!OpenSegment()) return false;
   const char* const host = std::getenv("MASTER_ADDR");

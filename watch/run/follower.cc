@@ -9,6 +9,7 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -114,9 +115,10 @@ void Follower::Meet() {
 bool Follower::TellEvents(std::uint32_t number, LocalProcess& process) {
   EventsFrame frame;
   frame.process = number;
-  const std::uint64_t count = process.Drain(kEventsOfFrame, [&](const events::Event& event) {
-    frame.bytes.append(reinterpret_cast<const char*>(&event), sizeof event);
-  });
+  const std::uint64_t count =
+      process.Drain(kEventsOfFrame, [&](std::span<const events::Event> some) {
+        frame.bytes.append(reinterpret_cast<const char*>(some.data()), some.size_bytes());
+      });
   if (count > 0 && Telling()) channel_->Send(frame);
   return count == kEventsOfFrame;
 }

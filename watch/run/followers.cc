@@ -50,7 +50,7 @@ class Followers::Remote : public Process {
       const events::Event event = seen_->events.front();
       seen_->events.pop_front();
       ++seen_->taken;
-      take(event);
+      take({&event, 1});
     }
     return count;
   }

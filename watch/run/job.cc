@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "core/base/clock.h"
+#include "watch/events/segment.h"
 
 namespace lockstep::watch::run {
 namespace {
@@ -27,7 +28,8 @@ constexpr std::int64_t kStoppedNs = 10'000'000'000;
 constexpr std::int64_t kUnseenNs = 100'000'000;
 constexpr std::uint64_t kWorkedNs = 20'000'000;
 constexpr std::int64_t kBetweenStacksNs = 1'000'000'000;
-constexpr std::uint64_t kAtATime = std::uint64_t{1} << 16;
+constexpr std::uint64_t kAtATime = 1024;  // events of a rank, and so many turns of all ranks
+constexpr int kTurns = 64;
 constexpr std::size_t kMostStuck = 16;
 
 }  // namespace
@@ -56,24 +58,50 @@ void Job::Add(std::unique_ptr<Process> process) {
   changed_ = true;
 }
 
+// A fast rank waits until the others had their turn, and what is done beside reading, too. Short
+// turns also keep what the judge holds of one rank without the others small.
 bool Job::Drain() {
-  std::uint64_t fresh = 0;
-  for (auto& [rank, process] : processes_) {
-    const int who = rank;
-    const auto take = [&](const events::Event& event) {
-      judge_.Take(who, event);
-      if (waits_) waits_->Take(who, event);
-    };
-    std::uint64_t some = 0;
-    do {
-      some = process->Drain(kAtATime, take);
-      fresh += some;
-    } while (some == kAtATime);
+  fresh_ = 0;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    behind_.clear();
+    for (auto& [rank, process] : processes_) {
+      const std::uint64_t some =
+          process->Drain(kAtATime, [this, who = rank](std::span<const events::Event> events) {
+            for (const events::Event& event : events) {
+              judge_.Take(who, event);
+              if (waits_) waits_->Take(who, event);
+            }
+          });
+      fresh_ += some;
+      if (some == kAtATime) behind_.insert(rank);
+    }
+    if (behind_.empty()) break;
   }
-  events_ += fresh;
-  changed_ = changed_ || fresh > 0;
-  if (fresh > 0) last_event_ns_ = now_ns_();
-  return fresh > 0;
+  events_ += fresh_;
+  changed_ = changed_ || fresh_ > 0;
+  if (fresh_ > 0) last_event_ns_ = now_ns_();
+  return fresh_ > 0;
+}
+
+bool Job::Progresses() const {
+  const auto strange = [](const auto& each) { return each.second > 0; };
+  return fresh_ > 0 && std::ranges::none_of(gone_, strange) &&
+         std::ranges::none_of(stopped_ns_, strange);
+}
+
+bool Job::Floods() const {
+  constexpr std::uint64_t kMany = 4 * events::kChunkEvents;
+  return fresh_ > kMany * processes_.size();
+}
+
+// Those that were seen gone would not let anybody wait.
+void Job::AddEnds(std::vector<pollfd>& items) const {
+  if (!complete_) return;
+  for (const auto& [rank, process] : processes_) {
+    const auto looks = gone_.find(rank);
+    if (process->end_fd() < 0 || (looks != gone_.end() && looks->second > 0)) continue;
+    items.push_back({process->end_fd(), POLLIN, 0});
+  }
 }
 
 void Job::NoteStopped(int rank, bool stopped, std::int64_t since_ns) {
@@ -91,7 +119,7 @@ void Job::NoteStopped(int rank, bool stopped, std::int64_t since_ns) {
 bool Job::IsGone(int rank, const ProcessFacts& facts, std::int64_t since_ns) {
   if (facts.cut_off || facts.state == ProcessState::kUnknown) complete_ = false;
   if (facts.told_to_end) EndsAreNoNews();
-  const bool gone = complete_ && facts.state == ProcessState::kGone;
+  const bool gone = complete_ && facts.state == ProcessState::kGone && behind_.count(rank) == 0;
   gone_[rank] = gone ? gone_[rank] + 1 : 0;
   if (complete_ && !gone) NoteStopped(rank, facts.state == ProcessState::kStopped, since_ns);
   if (gone && facts.exited && facts.exit_code == 0) exited_.insert(rank);
@@ -220,7 +248,9 @@ void Job::LookForSilence(double seconds) {
 }
 
 void Job::Over(bool all_told) {
-  Drain();
+  do {
+    Drain();
+  } while (behind());
   complete_ = complete_ && all_told;
   LookAtProcesses(true);
   if (complete_) judge_.AllEnded();

@@ -2,6 +2,8 @@
 #ifndef LOCKSTEP_WATCH_RUN_JOB_H_
 #define LOCKSTEP_WATCH_RUN_JOB_H_
 
+#include <poll.h>
+
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -26,8 +28,15 @@ class Job {
 
   bool Has(int rank) const { return processes_.count(rank) > 0; }
   void Add(std::unique_ptr<Process> process);
-  // Reads what is new; true when there was something.
+  // Reads some of what is new, by turns of all ranks; true when there was something.
   bool Drain();
+  // Some ranks had more than that.
+  bool behind() const { return !behind_.empty(); }
+  // Ranks call, and none is strange: the end of one is seen at AddEnds(), so looks may be rare.
+  bool Progresses() const;
+  // … but not so rare: a cache should hold the events that wait.
+  bool Floods() const;
+  void AddEnds(std::vector<pollfd>& items) const;
   // Who ended, who is stopped. `over`: the launchers are gone, so every process is.
   void LookAtProcesses(bool over);
   // Whether a look may find ranks stuck: all ranks are known and quiet, and something has changed
@@ -88,6 +97,7 @@ class Job {
   judge::Judge judge_;
   std::unique_ptr<report::Waits> waits_;  // null: nobody asked
   std::map<int, std::unique_ptr<Process>> processes_;
+  std::set<int> behind_;                    // ranks of which not all was read
   std::map<int, int> gone_;                 // looks in a row that found the process gone
   std::set<int> exited_;                    // of these, with code 0
   std::map<int, std::int64_t> stopped_ns_;  // so long in a row it was stopped, and somebody looked
@@ -99,6 +109,7 @@ class Job {
   std::int64_t last_event_ns_ = 0;
   std::int64_t no_stacks_until_ns_ = 0;
   bool changed_ = true;
+  std::uint64_t fresh_ = 0;  // events of the last Drain()
   bool ending_ = false;
   bool hung_ = false;
   std::uint64_t silent_since_ = 0;  // events, when the silence was told

@@ -38,7 +38,7 @@ class PlayedProcess : public Process {
   std::uint64_t Drain(std::uint64_t most, const Take& take) override {
     std::uint64_t count = 0;
     for (; count < most && !played_.events.empty(); ++count) {
-      take(played_.events.front());
+      take({&played_.events.front(), 1});
       played_.events.pop_front();
       ++played_.taken;
     }
@@ -188,6 +188,56 @@ TEST_F(JobTest, WhoWasSeenDeadBeforeTheOtherIsBlamed) {
   const std::vector<judge::Finding> told = job_.Tell();
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0].culprits, std::vector<int>{1});
+}
+
+// A rank that ended is over when all that it wrote was read.
+TEST_F(JobTest, WhoIsGoneHasSaidAllBefore) {
+  Played& mine = played_[1];
+  for (int each = 0; each < 400'000; ++each) mine.Write(Leave(Call::kRecv));
+  Event finalize = Receive(0);
+  finalize.call = Call::kFinalize;
+  mine.Write(finalize);
+  mine.Write(Leave(Call::kFinalize));
+  mine.facts.state = ProcessState::kGone;
+  for (int look = 0; look < 20; ++look) LookOnce();
+  EXPECT_TRUE(mine.events.empty());
+  for (const judge::Finding& told : job_.Tell()) {
+    EXPECT_NE(told.cause, judge::Cause::kLostRank) << told.text;
+  }
+}
+
+// It writes as fast as it is read.
+class TirelessProcess : public PlayedProcess {
+ public:
+  TirelessProcess(int rank, int size, Played& played) : PlayedProcess(rank, size, played) {}
+  std::uint64_t Drain(std::uint64_t most, const Take& take) override {
+    const std::vector<Event> some(most, Leave(Call::kRecv));
+    take(some);
+    given_ += most;
+    return given_ < kAll ? most : 0;
+  }
+  std::uint64_t given() const { return given_; }
+
+  static constexpr std::uint64_t kAll = 4'000'000;
+
+ private:
+  std::uint64_t given_ = 0;
+};
+
+// The ring of a rank that nobody reads meanwhile is full in the end.
+TEST(Drain, AFastRankLetsOthersHaveTheirTurn) {
+  Played fast;
+  Played slow;
+  Job job(2, {}, false);
+  auto process = std::make_unique<TirelessProcess>(0, 2, fast);
+  const TirelessProcess& tireless = *process;
+  job.Add(std::move(process));
+  job.Add(std::make_unique<PlayedProcess>(1, 2, slow));
+  slow.Write(World(1, 2));
+  EXPECT_TRUE(job.Drain());
+  EXPECT_EQ(slow.taken, 1u);
+  EXPECT_LT(tireless.given(), TirelessProcess::kAll / 10);
+  EXPECT_TRUE(job.behind());
 }
 
 // Two ranks that compute, and a clock that a test turns.

@@ -28,7 +28,7 @@ Keeper::~Keeper() { munmap(command_, sizeof *command_); }
 
 void Keeper::WatcherDied(int signal) {
   watched_ = false;
-  folder_->Remove();
+  folder_->Abandon();
   child_ = *command_;
   fmt::print(stderr,
              "lockstep watch: rank {} (host {}) is not watched any more: its watcher was ended by "

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <optional>
@@ -50,7 +51,8 @@ ProcessName NameOf(const events::Header& header) {
 LocalProcess::LocalProcess(std::unique_ptr<SegmentReader> reader, SourceLines& lines)
     : Process(NameOf(reader->header()), control::HostName()),
       reader_(std::move(reader)),
-      lines_(lines) {}
+      lines_(lines),
+      end_(static_cast<int>(syscall(SYS_pidfd_open, reader_->pid(), 0))) {}
 
 std::uint64_t LocalProcess::Drain(std::uint64_t most, const Take& take) {
   return reader_->Drain(most, take);
@@ -92,6 +94,14 @@ Folder::~Folder() { Remove(); }
 void Folder::Remove() const {
   std::error_code error;
   fs::remove_all(path_, error);
+}
+
+void Folder::Abandon() const {
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path_, error)) {
+    if (entry.path().extension() == events::kSuffix) SegmentReader::Abandon(entry.path().string());
+  }
+  Remove();
 }
 
 std::vector<std::unique_ptr<LocalProcess>> Folder::TakeNew() {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/fd.h"
 #include "watch/run/process.h"
 #include "watch/run/segment_reader.h"
 #include "watch/run/source_lines.h"
@@ -27,10 +28,12 @@ class LocalProcess : public Process {
   PythonStack Python() override;
   void Kill() override;
   pid_t pid() const override { return reader_->pid(); }
+  int end_fd() const override { return end_.get(); }
 
  private:
   std::unique_ptr<SegmentReader> reader_;
   SourceLines& lines_;
+  Fd end_;
 };
 
 // A new folder for segments; removed with its contents.
@@ -44,6 +47,8 @@ class Folder {
   const std::filesystem::path& path() const { return path_; }
   // Removes it while its processes go on: SIGKILL may follow.
   void Remove() const;
+  // … and tells them that nobody reads any more.
+  void Abandon() const;
   // Processes whose rank has become known.
   std::vector<std::unique_ptr<LocalProcess>> TakeNew();
 

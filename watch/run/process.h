@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 
 #include "watch/events/event.h"
@@ -53,7 +54,7 @@ inline constexpr int kStrangeLooks = 3;
 
 class Process {
  public:
-  using Take = std::function<void(const events::Event&)>;
+  using Take = std::function<void(std::span<const events::Event>)>;
 
   virtual ~Process() = default;
   const ProcessName& name() const { return name_; }
@@ -69,6 +70,8 @@ class Process {
   virtual PythonStack Python() = 0;
   virtual void Kill() = 0;
   virtual pid_t pid() const { return 0; }  // 0: of another watcher's, not told
+  // Readable when the process has ended; -1: not known.
+  virtual int end_fd() const { return -1; }
 
  protected:
   Process(ProcessName name, std::string host) : name_(std::move(name)), host_(std::move(host)) {}

@@ -1,6 +1,6 @@
-// Maps a watched process's segment and takes events until it meets one that is not whole. Pages
-// that were read are punched out of the file, so a long run takes little memory. It never waits for
-// the writer.
+// Maps a watched process's segment and takes events until it meets one that is not whole. The
+// writer uses chunks again that were read, so a long run takes little memory, and events are mostly
+// in a cache. It never waits for the writer.
 #include "watch/run/segment_reader.h"
 
 #include <fcntl.h>
@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 
 namespace lockstep::watch::run {
@@ -25,45 +26,56 @@ Result<std::unique_ptr<SegmentReader>> SegmentReader::Open(const std::string& pa
     memory = mmap(nullptr, events::kSegmentBytes, PROT_READ | PROT_WRITE,
                   MAP_SHARED | MAP_NORESERVE, file, 0);
   }
+  close(file);
   if (memory == MAP_FAILED) {
-    close(file);
     return EnvironmentError(fmt::format("{}: not ready", path));
   }
-  std::unique_ptr<SegmentReader> reader(new SegmentReader(file, memory));
+  std::unique_ptr<SegmentReader> reader(new SegmentReader(memory));
   if (reader->header_->magic.load(std::memory_order_acquire) != events::kMagic) {
     return EnvironmentError(fmt::format("{}: not ready", path));
   }
   return reader;
 }
 
-SegmentReader::SegmentReader(int file, void* memory)
-    : file_(file),
-      header_(static_cast<events::Header*>(memory)),
-      ring_(reinterpret_cast<Event*>(static_cast<char*>(memory) + events::kHeaderBytes)) {}
-
-SegmentReader::~SegmentReader() {
-  munmap(header_, events::kSegmentBytes);
-  close(file_);
+void SegmentReader::Abandon(const std::string& path) {
+  const Result<std::unique_ptr<SegmentReader>> reader = Open(path);
+  if (!reader.ok()) return;
+  (*reader)->header_->stopped.store(static_cast<std::uint32_t>(events::Stopped::kAbandoned));
 }
 
-std::uint64_t SegmentReader::Drain(std::uint64_t most,
-                                   const std::function<void(const Event&)>& take) {
-  const std::uint64_t before = read_;
+SegmentReader::SegmentReader(void* memory) : header_(static_cast<events::Header*>(memory)) {}
+
+SegmentReader::~SegmentReader() { munmap(header_, events::kSegmentBytes); }
+
+std::span<const Event> SegmentReader::Complete(std::uint64_t most) const {
+  constexpr std::uint64_t kMostAtOnce = 64;  // they are still in the nearest cache when taken
+  const std::uint64_t ready = header_->ready.load(std::memory_order_acquire);
   const std::uint64_t head = header_->head.load(std::memory_order_acquire);
-  while (read_ < head && read_ - before < most) {
-    Event& place = ring_[read_ % events::kRingEvents];
-    const Phase phase = std::atomic_ref<Phase>(place.phase).load(std::memory_order_acquire);
-    if (phase == Phase::kNothing) break;
-    const Event event = place;
-    ++read_;
-    take(event);
+  const std::uint64_t end = std::min(head, ready * events::kChunkEvents);
+  if (read_ >= end) return {};
+  const std::uint64_t of_chunk = events::kChunkEvents - read_ % events::kChunkEvents;
+  most = std::min({most, end - read_, of_chunk, kMostAtOnce});
+  Event* const first = reinterpret_cast<Event*>(reinterpret_cast<char*>(header_) +
+                                                events::OffsetOf(*header_, read_));
+  std::uint64_t count = 0;
+  while (count < most &&
+         std::atomic_ref<Phase>(first[count].phase).load(std::memory_order_acquire) !=
+             Phase::kNothing) {
+    ++count;
+  }
+  return {first, count};
+}
+
+std::uint64_t SegmentReader::Drain(std::uint64_t most, const Take& take) {
+  const std::uint64_t before = read_;
+  while (read_ - before < most) {
+    const std::span<const Event> some = Complete(most - (read_ - before));
+    if (some.empty()) break;
+    read_ += some.size();
+    take(some);
+    // The newest chunk stays for `status`.
     if (read_ % events::kChunkEvents != 0 || read_ < 2 * events::kChunkEvents) continue;
-    const std::uint64_t whole = read_ - 2 * events::kChunkEvents;  // the newest stays for `status`
-    const std::uint64_t at = whole % events::kRingEvents;
-    fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-              static_cast<off_t>(events::kHeaderBytes + at * sizeof(Event)),
-              static_cast<off_t>(events::kChunkEvents * sizeof(Event)));
-    header_->tail.store(whole + events::kChunkEvents, std::memory_order_release);
+    header_->tail.store(read_ - events::kChunkEvents, std::memory_order_release);
   }
   return read_ - before;
 }

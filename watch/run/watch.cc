@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -18,10 +19,12 @@
 #include "watch/run/command.h"
 #include "watch/run/follower.h"
 #include "watch/run/followers.h"
+#include "watch/run/janitor.h"
 #include "watch/run/job.h"
 #include "watch/run/keeper.h"
 #include "watch/run/launch.h"
 #include "watch/run/local_process.h"
+#include "watch/run/preloadable.h"
 #include "watch/run/reporter.h"
 #include "watch/run/watcher_file.h"
 
@@ -29,6 +32,7 @@ namespace lockstep::watch::run {
 namespace {
 
 constexpr int kLookMs = 3;
+constexpr int kMostLookMs = 8 * kLookMs;  // while all ranks go on
 constexpr int kKillLooks = 10'000 / kLookMs;
 constexpr int kSettledLooks = 10;      // after the last word of a rank that ended badly
 constexpr double kHurrySeconds = 0.5;  // where the launcher must hear how this rank ended
@@ -53,6 +57,7 @@ class Watcher {
   void Place(std::unique_ptr<Process> process);
   void FindProcesses();
   void Look();
+  int NextLookMs();
   void LookAtEnd();
   void Tell(Job& job);
   void Print(const judge::Finding& finding, const Job& job);
@@ -80,6 +85,7 @@ class Watcher {
   bool killed_ = false;
   bool hurried_ = false;
   int kill_looks_ = 0;
+  int look_ms_ = kLookMs;
 };
 
 void Watcher::Place(std::unique_ptr<Process> process) {
@@ -159,6 +165,19 @@ void Watcher::Look() {
   if (killed_) Kill();
 }
 
+// Each look takes a processor from a rank that may want it. While all ranks go on, nothing is to be
+// found but ends, which wake this process.
+int Watcher::NextLookMs() {
+  const auto any = [&](auto what) {
+    return std::ranges::any_of(jobs_, [&](const auto& each) { return (*each.second.*what)(); });
+  };
+  const auto rests = [](const auto& each) { return !each.second->Progresses(); };
+  if (any(&Job::behind)) return 0;
+  if (jobs_.empty() || killed_ || std::ranges::any_of(jobs_, rests)) return look_ms_ = kLookMs;
+  look_ms_ = any(&Job::Floods) ? look_ms_ / 2 : 2 * look_ms_;
+  return look_ms_ = std::clamp(look_ms_, kLookMs, kMostLookMs);
+}
+
 void Watcher::LookAtEnd() {
   FindProcesses();
   const bool all_told =
@@ -201,6 +220,14 @@ void Watcher::AwaitFollowers() {
   }
 }
 
+std::string WhyNothingWasSeen(const std::vector<std::string>& command) {
+  for (const std::string& word : command) {
+    const std::string why = WhyNotPreloaded(word);
+    if (!why.empty()) return fmt::format("{} is not watched: {}", word, why);
+  }
+  return "no program of MPI, gloo or NCCL was seen";
+}
+
 void Watcher::Summarize() const {
   int ranks = 0;
   std::uint64_t events = 0;
@@ -211,7 +238,7 @@ void Watcher::Summarize() const {
     complete = complete && job->complete();
   }
   if (ranks == 0) {
-    fmt::print(stderr, "lockstep watch: no program of MPI, gloo or NCCL was seen\n");
+    fmt::print(stderr, "lockstep watch: {}\n", WhyNothingWasSeen(options_.command));
   } else if (findings_ == 0) {
     fmt::print(stderr, "lockstep watch: {} ranks, {} events, no finding{}\n", ranks, events,
                complete ? "" : "; not all was watched");
@@ -239,7 +266,8 @@ int Watcher::Run() {
   while (true) {
     std::vector<pollfd> items;
     if (followers_) followers_->AddTo(items);
-    if (command_.Await(kLookMs, std::move(items), signals_)) break;
+    for (const auto& [name, job] : jobs_) job->AddEnds(items);
+    if (command_.Await(NextLookMs(), std::move(items), signals_)) break;
     Look();
     if (command_.told_to_end()) Hurry();
     if (followers_) DismissFailed();
@@ -318,6 +346,8 @@ Result<int> Watch(const WatchOptions& options) {
   if (many) {
     const std::optional<int> code = keeper->Fork(launch.context.rank, *folder, signals);
     if (code) return *code;
+  } else {
+    LeaveJanitor(*folder);
   }
   std::unique_ptr<Followers> followers;
   if (many && launch.context.rank == 0) {
@@ -335,6 +365,7 @@ Result<int> Watch(const WatchOptions& options) {
   Publish(folder->path(), options.command);
   std::vector<std::pair<std::string, std::string>> variables;
   if (launch.way == Launch::Way::kOverMpi) variables.emplace_back(events::kMeetVariable, "1");
+  if (!options.report.empty()) variables.emplace_back(events::kTimesVariable, "1");
   LOCKSTEP_RETURN_IF_ERROR(command.Start(options.command, options.library, folder->path().string(),
                                          variables, keeper->command()));
   if (many) LeaveProcessorsToRank();

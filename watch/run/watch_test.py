@@ -57,6 +57,23 @@ class RightPrograms(unittest.TestCase):
     def test_many_requests_at_once(self):
         self.right("window")
 
+    def test_messages_that_are_probed(self):
+        self.right("probes")
+
+    def test_processes_that_fork(self):
+        self.right("forks")
+
+    def test_many_communicators(self):
+        self.right("communicators")
+
+    def test_threads_that_call_at_a_time(self):
+        """No event is lost: a Sendrecv is a message, an entry, a receipt and a return."""
+        ended = self.right("threads")
+        events = int(re.search(r"3 ranks, (\d+) events", ended.stderr)[1])
+        calls = 3 * 4 * 5000
+        self.assertGreaterEqual(events, 4 * calls)
+        self.assertLess(events, 4 * calls + 200)
+
     def test_a_rank_that_is_slow_or_polls_is_not_hung(self):
         self.right("slow")
         self.right("poll")

@@ -58,21 +58,25 @@ class Segment {
   }
   const Header& header() const { return header_; }
 
-  std::vector<Event> NewestEvents() const {
-    const std::uint64_t head = header_.head.load();
+  // What the watcher has read the writer uses again at any time, also meanwhile.
+  std::vector<Event> NewestEvents() {
+    const std::uint64_t head =
+        std::min(header_.head.load(), header_.ready.load() * events::kChunkEvents);
+    const std::uint64_t first = head > kMostEvents ? head - kMostEvents : 0;
     std::vector<Event> found;
-    std::uint64_t at = head > kMostEvents ? head - kMostEvents : 0;
-    while (at < head) {
-      const std::uint64_t place = at % events::kRingEvents;
-      const std::uint64_t run = std::min(head - at, events::kRingEvents - place);
-      std::vector<Event> some(run);
-      const ssize_t bytes = pread(file_, some.data(), run * sizeof(Event),
-                                  static_cast<off_t>(events::kHeaderBytes + place * sizeof(Event)));
-      if (bytes < 0) break;
-      some.resize(static_cast<std::size_t>(bytes) / sizeof(Event));
+    for (std::uint64_t at = first; at < head;) {
+      std::vector<Event> some(
+          std::min(head - at, events::kChunkEvents - at % events::kChunkEvents));
+      const ssize_t bytes = pread(file_, some.data(), some.size() * sizeof(Event),
+                                  static_cast<off_t>(events::OffsetOf(header_, at)));
+      if (bytes != static_cast<ssize_t>(some.size() * sizeof(Event))) break;
       found.insert(found.end(), some.begin(), some.end());
-      at += run;
+      at += some.size();
     }
+    const std::uint64_t used_again = ReadHeader() ? header_.tail.load() : head;
+    const std::uint64_t gone = used_again > first ? used_again - first : 0;
+    found.erase(found.begin(),
+                found.begin() + static_cast<std::ptrdiff_t>(std::min(gone, found.size())));
     return found;
   }
 

@@ -1,9 +1,12 @@
 // Small MPI programs, right and wrong, one a case: `cases NAME`. They know nothing of Lockstep.
+#include <dlfcn.h>
 #include <mpi.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static int rank, size, value;
@@ -146,26 +149,148 @@ static void edge(void) {
   receives();
 }
 
+// 10^7 calls. Each fiftieth of them waits for a file.
 static void many(void) {
-  for (int round = 0; round < 2000000; ++round) {
-    MPI_Send(&value, 1, MPI_INT, rank, round & 1023, MPI_COMM_WORLD);
-    MPI_Recv(&value, 1, MPI_INT, rank, round & 1023, MPI_COMM_WORLD, &status);
+  char ending[16];
+  for (int part = 0; part < 50; ++part) {
+    for (int round = 0; round < 100000; ++round) {
+      MPI_Send(&value, 1, MPI_INT, rank, round & 1023, MPI_COMM_WORLD);
+      MPI_Recv(&value, 1, MPI_INT, rank, round & 1023, MPI_COMM_WORLD, &status);
+    }
+    snprintf(ending, sizeof ending, ".%d", part);
+    wait_for(ending);
   }
+}
+
+// Calls until a file says that it is enough.
+static void busy(void) {
+  char file[4096];
+  snprintf(file, sizeof file, "%s.enough", path);
+  for (int over = 0; !over;) {
+    for (int round = 0; round < 1000; ++round) {
+      MPI_Sendrecv(&rank, 1, MPI_INT, rank, 3, &value, 1, MPI_INT, rank, 3, MPI_COMM_SELF, &status);
+    }
+    over = access(file, F_OK) == 0;
+  }
+  printf("rank %d is through\n", rank);
+}
+
+static void probes(void) {
+  MPI_Message message;
+  int there = 0;
+  if (rank > 0) {
+    MPI_Send(&rank, 1, MPI_INT, 0, 1, MPI_COMM_WORLD);
+    MPI_Send(&rank, 1, MPI_INT, 0, 2, MPI_COMM_WORLD);
+    return;
+  }
+  for (int from = 1; from < size; ++from) {
+    for (there = 0; !there;) MPI_Iprobe(from, 1, MPI_COMM_WORLD, &there, &status);
+    MPI_Recv(&value, 1, MPI_INT, from, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    for (there = 0; !there;) MPI_Improbe(from, 2, MPI_COMM_WORLD, &there, &message, &status);
+    MPI_Mrecv(&value, 1, MPI_INT, &message, &status);
+  }
+}
+
+static void forks(void) {
+  const pid_t child = fork();
+  if (child == 0) exit(0);
+  waitpid(child, NULL, 0);
+  const pid_t other = fork();
+  if (other == 0) {
+    execl("/bin/sh", "sh", "-c", "exit 3", (char*)NULL);
+    _exit(1);
+  }
+  waitpid(other, NULL, 0);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void communicators(void) {
+  enum { kMany = 512 };
+  static MPI_Comm copies[kMany];
+  int sum = 0;
+  for (int each = 0; each < kMany; ++each) MPI_Comm_dup(MPI_COMM_WORLD, copies + each);
+  for (int each = 0; each < kMany; ++each) {
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, copies[each]);
+  }
+  for (int each = 0; each < kMany; ++each) MPI_Comm_free(copies + each);
+}
+
+enum { kThreads = 4, kRounds = 5000 };
+static MPI_Comm comm_of[kThreads];
+
+static void* one_thread(void* number) {
+  const int tag = *(const int*)number;
+  MPI_Status own;
+  for (int round = 0; round < kRounds; ++round) {
+    int sent = round, got = -1;
+    MPI_Sendrecv(&sent, 1, MPI_INT, 0, tag, &got, 1, MPI_INT, 0, tag, comm_of[tag], &own);
+    if (got != round) abort();
+  }
+  return NULL;
+}
+
+static void threads(void) {
+  pthread_t all[kThreads];
+  int numbers[kThreads];
+  for (int each = 0; each < kThreads; ++each) MPI_Comm_dup(MPI_COMM_SELF, comm_of + each);
+  for (int each = 0; each < kThreads; ++each) {
+    numbers[each] = each;
+    pthread_create(all + each, NULL, one_thread, numbers + each);
+  }
+  for (int each = 0; each < kThreads; ++each) pthread_join(all[each], NULL);
+  for (int each = 0; each < kThreads; ++each) MPI_Comm_free(comm_of + each);
+}
+
+// Calls of a library that is gone when the next ones come.
+static void plugin(void) {
+  void* const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    fprintf(stderr, "%s\n", dlerror());
+    exit(1);
+  }
+  void (*work)(void) = (void (*)(void))dlsym(library, "work");
+  work();
+  dlclose(library);
+  receives();
 }
 
 static const struct {
   const char* name;
   void (*run)(void);
 } kCases[] = {
-    {"ring", ring},       {"master", master},     {"objects", objects}, {"poll", poll},
-    {"slow", slow},       {"receives", receives}, {"tag", tag},         {"mismatch", mismatch},
-    {"invalid", invalid}, {"leak", leak},         {"leaves", leaves},   {"killed", killed},
-    {"stopped", stopped}, {"many", many},         {"late", late},       {"edge", edge},
+    {"ring", ring},
+    {"master", master},
+    {"objects", objects},
+    {"poll", poll},
+    {"slow", slow},
+    {"receives", receives},
+    {"tag", tag},
+    {"mismatch", mismatch},
+    {"invalid", invalid},
+    {"leak", leak},
+    {"leaves", leaves},
+    {"killed", killed},
+    {"stopped", stopped},
+    {"many", many},
+    {"late", late},
+    {"edge", edge},
+    {"probes", probes},
     {"window", window},
+    {"busy", busy},
+    {"forks", forks},
+    {"plugin", plugin},
+    {"threads", threads},
+    {"communicators", communicators},
 };
 
 int main(int count, char** words) {
-  MPI_Init(&count, &words);
+  int level = MPI_THREAD_SINGLE;
+  if (count > 1 && strcmp(words[1], "threads") == 0) {
+    MPI_Init_thread(&count, &words, MPI_THREAD_MULTIPLE, &level);
+    if (level != MPI_THREAD_MULTIPLE) return 77;
+  } else {
+    MPI_Init(&count, &words);
+  }
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   path = count > 2 ? words[2] : "";
@@ -173,5 +298,9 @@ int main(int count, char** words) {
     if (count > 1 && strcmp(words[1], kCases[each].name) == 0) kCases[each].run();
   }
   MPI_Finalize();
+  if (count > 1 && strcmp(words[1], "again") == 0) {
+    execl(words[0], words[0], "ring", (char*)NULL);
+    return 1;
+  }
   return 0;
 }

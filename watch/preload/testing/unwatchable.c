@@ -1,0 +1,7 @@
+// Knows no MPI; linked statically.
+#include <stdio.h>
+
+int main(void) {
+  puts("it ran");
+  return 7;
+}

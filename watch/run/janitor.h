@@ -1,0 +1,15 @@
+// What is left when a watcher is killed: a process that takes its files away.
+#ifndef LOCKSTEP_WATCH_RUN_JANITOR_H_
+#define LOCKSTEP_WATCH_RUN_JANITOR_H_
+
+#include "watch/run/local_process.h"
+
+namespace lockstep::watch::run {
+
+// Starts it. It ends with this process; if this one left its folder, the ranks are told that nobody
+// reads any more, and the folder is removed.
+void LeaveJanitor(const Folder& folder);
+
+}  // namespace lockstep::watch::run
+
+#endif  // LOCKSTEP_WATCH_RUN_JANITOR_H_

@@ -1,0 +1,15 @@
+// Programs that no library can be preloaded into.
+#ifndef LOCKSTEP_WATCH_RUN_PRELOADABLE_H_
+#define LOCKSTEP_WATCH_RUN_PRELOADABLE_H_
+
+#include <string>
+
+namespace lockstep::watch::run {
+
+// "it is linked statically"; empty where a library can be preloaded, or where `word` of a command
+// line is no program.
+std::string WhyNotPreloaded(const std::string& word);
+
+}  // namespace lockstep::watch::run
+
+#endif  // LOCKSTEP_WATCH_RUN_PRELOADABLE_H_
