@@ -197,12 +197,12 @@ Event* ClaimBesideOthers(Header& to) {
 }  // namespace internal
 
 void CountPoll(std::uint64_t site) {
-  Header& header = *internal::header;
-  header.poll_site.store(site, std::memory_order_relaxed);
+  Header& to = *internal::header;
+  to.poll_site.store(site, std::memory_order_relaxed);
   if (several_threads) {
-    header.polls.fetch_add(1, std::memory_order_relaxed);
+    to.polls.fetch_add(1, std::memory_order_relaxed);
   } else {
-    header.polls.store(header.polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    to.polls.store(to.polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
 }
 

@@ -26,9 +26,9 @@ bool PrepareChunkAfter(std::uint64_t event);
 // Of several threads. Null: recording has stopped.
 events::Event* ClaimBesideOthers(events::Header& to);
 
-inline events::Event* PlaceOf(events::Header& header, std::uint64_t event) {
-  return reinterpret_cast<events::Event*>(reinterpret_cast<char*>(&header) +
-                                          events::OffsetOf(header, event));
+inline events::Event* PlaceOf(events::Header& of, std::uint64_t event) {
+  return reinterpret_cast<events::Event*>(reinterpret_cast<char*>(&of) +
+                                          events::OffsetOf(of, event));
 }
 
 // The next event's place. A locked instruction would wait for all that was written before.

@@ -168,7 +168,7 @@ static void busy(void) {
   snprintf(file, sizeof file, "%s.enough", path);
   for (int over = 0; !over;) {
     for (int round = 0; round < 1000; ++round) {
-      MPI_Sendrecv(&rank, 1, MPI_INT, rank, 3, &value, 1, MPI_INT, rank, 3, MPI_COMM_SELF, &status);
+      MPI_Sendrecv(&rank, 1, MPI_INT, 0, 3, &value, 1, MPI_INT, 0, 3, MPI_COMM_SELF, &status);
     }
     over = access(file, F_OK) == 0;
   }
