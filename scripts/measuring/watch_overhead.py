@@ -148,7 +148,7 @@ def main(arguments):
     parser = launches.parser(__doc__)
     parser.add_argument("folder", metavar="DIR", help="Folder of osu_allreduce")
     parser.add_argument("--lockstep", default="bazel-bin/cli/lockstep", metavar="FILE",
-                        help="The lockstep that watches (default: below bazel-bin)")
+                        help="The lockstep in question (default: below bazel-bin)")
     parser.add_argument("--ranks", type=int, default=2, metavar="COUNT",
                         help="Number of ranks (default 2)")
     parser.add_argument("-b", "--minbytes", type=sweep_options.size, default=8, metavar="BYTES",
@@ -156,7 +156,7 @@ def main(arguments):
     parser.add_argument("-e", "--maxbytes", type=sweep_options.size, default=64 << 10,
                         metavar="BYTES", help="Largest size (a power of two; default 64K)")
     parser.add_argument("-n", "--iters", type=int, default=10000, metavar="COUNT",
-                        help="Calls of each size (default 10000)")
+                        help="Fixed number of iterations (of each size; default 10000)")
     parser.add_argument("--pairs", type=int, default=20, metavar="COUNT",
                         help="Pairs of launches (default 20)")
     parser.add_argument("--bound", type=launches.seconds, default=60e-9, metavar="TIME",

@@ -51,10 +51,7 @@ void Judge::EnterCollective(int rank, const Event& event, std::uint64_t* positio
   ++comm.called[Index(me)];
   *position = place + 1;
   if (FactsOf(event.call).call_class == Class::kCollective) comm.passed[Index(me)] = place + 1;
-  const std::size_t number = comm.positions.Before(place);
-  const bool known = number < comm.positions.size() && comm.positions[number].place == place;
-  Position& there = known ? comm.positions[number] : comm.positions.Begin(place);
-  if (!known) BeginPosition(rank, event, comm, there);
+  Position& there = PositionAt(rank, event, comm, place);
   there.came[Index(me)] = true;
   ++there.entered;
   if (comm.broken) {
@@ -67,6 +64,16 @@ void Judge::EnterCollective(int rank, const Event& event, std::uint64_t* positio
   if (!there.mismatch && there.entered == comm.size) {
     comm.positions.Erase(place);
   }
+}
+
+Position& Judge::PositionAt(int rank, const Event& event, Communicator& comm, std::uint64_t place) {
+  const std::size_t number = comm.positions.Before(place);
+  if (number < comm.positions.size() && comm.positions[number].place == place) {
+    return comm.positions[number];
+  }
+  Position& there = comm.positions.Begin(place);
+  BeginPosition(rank, event, comm, there);
+  return there;
 }
 
 void Judge::BeginPosition(int rank, const Event& event, const Communicator& comm, Position& there) {

@@ -1,3 +1,4 @@
+// The judge's containers, held against those of the standard library through random changes.
 #include "watch/judge/positions.h"
 
 #include <gtest/gtest.h>

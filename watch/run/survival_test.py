@@ -109,8 +109,8 @@ class Processes(unittest.TestCase):
     def test_a_process_that_becomes_another_program(self):
         ended = watch(CASES, "again")
         self.assertEqual((ended.returncode, ended.stdout), (0, "rank 0: 0\n"), ended.stderr)
-        self.assertRegex(ended.stderr, r"lockstep watch: process \d+ is not watched: another program "
-                                       r"ran in it before \(exec\)")
+        self.assertRegex(ended.stderr, r"lockstep watch: process \d+ is not watched: another "
+                                       r"program ran in it before \(exec\)")
         self.assertRegex(ended.stderr, r"1 ranks, \d+ events, no finding; not all was watched")
 
     def test_a_static_program(self):
@@ -160,8 +160,8 @@ class Watchers(unittest.TestCase):
             output, said = watcher.communicate(timeout=250)
         self.assertEqual(sorted(output.splitlines()), ["rank 0 is through", "rank 1 is through"],
                          said)
-        self.assertEqual(said, "lockstep watch: nothing is watched any more: the watcher was ended; "
-                               "the program goes on\n")
+        self.assertEqual(said, "lockstep watch: nothing is watched any more: the watcher was "
+                               "ended; the program goes on\n")
         await_that(lambda: all(map(gone, ranks)))
         self.assertEqual(glob.glob(mine), [])
 

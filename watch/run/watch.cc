@@ -323,6 +323,15 @@ Result<std::unique_ptr<Reporter>> MakeReporter(const WatchOptions& options, cons
   return reporter;
 }
 
+// What the preload library is told beside the folder.
+std::vector<std::pair<std::string, std::string>> VariablesOf(const WatchOptions& options,
+                                                             const Launch& launch) {
+  std::vector<std::pair<std::string, std::string>> variables;
+  if (launch.way == Launch::Way::kOverMpi) variables.emplace_back(events::kMeetVariable, "1");
+  if (!options.report.empty()) variables.emplace_back(events::kTimesVariable, "1");
+  return variables;
+}
+
 // This process becomes the command. Returns where that cannot be started.
 Status RunUnwatched(const std::vector<std::string>& words, const Status& why) {
   fmt::print(stderr, "lockstep watch: {} is not watched: {}\n", words.front(), why.message());
@@ -363,9 +372,7 @@ Result<int> Watch(const WatchOptions& options) {
     LOCKSTEP_ASSIGN_OR_RETURN(reporter, MakeReporter(options, launch));
   }
   Publish(folder->path(), options.command);
-  std::vector<std::pair<std::string, std::string>> variables;
-  if (launch.way == Launch::Way::kOverMpi) variables.emplace_back(events::kMeetVariable, "1");
-  if (!options.report.empty()) variables.emplace_back(events::kTimesVariable, "1");
+  const auto variables = VariablesOf(options, launch);
   LOCKSTEP_RETURN_IF_ERROR(command.Start(options.command, options.library, folder->path().string(),
                                          variables, keeper->command()));
   if (many) LeaveProcessorsToRank();
