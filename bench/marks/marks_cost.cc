@@ -52,7 +52,7 @@ int NumberOf(const char* name, int otherwise) {
   return text == nullptr ? otherwise : std::atoi(text);
 }
 
-struct Rig {
+struct Setup {
   int rank = NumberOf("OMPI_COMM_WORLD_RANK", 0);
   int size = NumberOf("OMPI_COMM_WORLD_SIZE", 1);
   double seconds = 5;
@@ -64,21 +64,21 @@ struct Rig {
   std::unique_ptr<MarkSides> sides;
 };
 
-Status Connect(Rig& rig) {
+Status Connect(Setup& setup) {
   const char* const folder = std::getenv("LOCKSTEP_TEST_MEETING");
-  if (rig.size > 1 && folder == nullptr) {
+  if (setup.size > 1 && folder == nullptr) {
     return InvalidInput(
         "LOCKSTEP_TEST_MEETING is not set; name an empty folder that all ranks see");
   }
   if (folder != nullptr) {
-    rig.meeting = std::make_unique<comm::FolderMeeting>(folder);
+    setup.meeting = std::make_unique<comm::FolderMeeting>(folder);
   } else {
-    rig.meeting = std::make_unique<comm::LocalMeeting>();
+    setup.meeting = std::make_unique<comm::LocalMeeting>();
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(rig.platform,
+  LOCKSTEP_ASSIGN_OR_RETURN(setup.platform,
                             comm::nccl::OpenNccl(NumberOf("OMPI_COMM_WORLD_LOCAL_RANK", 0),
                                                  /*host_access=*/false));
-  if (rig.platform.device == nullptr) {
+  if (setup.platform.device == nullptr) {
     return EnvironmentError(
         "the library is a stand-in of tests, and what works on the host marks nothing; give "
         "LOCKSTEP_NCCL_LIBRARY a real one, on a machine with a GPU");
@@ -86,51 +86,51 @@ Status Connect(Rig& rig) {
   void* const page = mmap(nullptr, journal::kDeviceMarksBytes, PROT_READ | PROT_WRITE,
                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED) return EnvironmentError("no page of memory is left for the marks");
-  rig.marks = {static_cast<std::byte*>(page), journal::kDeviceMarksBytes};
-  rig.stream = rig.platform.device->NewInlineStream();
+  setup.marks = {static_cast<std::byte*>(page), journal::kDeviceMarksBytes};
+  setup.stream = setup.platform.device->NewInlineStream();
   LOCKSTEP_ASSIGN_OR_RETURN(
-      rig.communicator,
-      comm::nccl::ConnectNccl(rig.rank, rig.size, *rig.meeting, "world", *rig.platform.device,
-                              comm::nccl::NcclOptionsFromEnvironment(),
+      setup.communicator,
+      comm::nccl::ConnectNccl(setup.rank, setup.size, *setup.meeting, "world",
+                              *setup.platform.device, comm::nccl::NcclOptionsFromEnvironment(),
                               Deadline::AfterSeconds(kConnectSeconds)));
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      rig.sides, MakeMarkSides(*rig.communicator, *rig.platform.device, *rig.stream, rig.marks));
+  LOCKSTEP_ASSIGN_OR_RETURN(setup.sides, MakeMarkSides(*setup.communicator, *setup.platform.device,
+                                                       *setup.stream, setup.marks));
   return OkStatus();
 }
 
 // All ranks do as many as rank 0 has time for.
-Result<PairPlan> AgreeOnPlan(Rig& rig, const std::string& key, double work_ns) {
-  PairPlan plan = PlanPairs(work_ns, rig.seconds, kBatchSeconds);
-  if (rig.size == 1) return plan;
-  if (rig.rank == 0) {
-    LOCKSTEP_RETURN_IF_ERROR(rig.meeting->Put(key, fmt::format("{} {}", plan.pairs, plan.batch)));
+Result<PairPlan> AgreeOnPlan(Setup& setup, const std::string& key, double work_ns) {
+  PairPlan plan = PlanPairs(work_ns, setup.seconds, kBatchSeconds);
+  if (setup.size == 1) return plan;
+  if (setup.rank == 0) {
+    LOCKSTEP_RETURN_IF_ERROR(setup.meeting->Put(key, fmt::format("{} {}", plan.pairs, plan.batch)));
     return plan;
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const std::string text,
-                            rig.meeting->Get(key, Deadline::AfterSeconds(kConnectSeconds)));
+                            setup.meeting->Get(key, Deadline::AfterSeconds(kConnectSeconds)));
   if (std::sscanf(text.c_str(), "%d %d", &plan.pairs, &plan.batch) != 2) {
     return SystemFailed("rank 0 left no plan in the meeting: " + text);
   }
   return plan;
 }
 
-Result<CostVerdict> MeasureSize(Rig& rig, const Limit& limit, int calls_in_graph) {
+Result<CostVerdict> MeasureSize(Setup& setup, const Limit& limit, int calls_in_graph) {
   collective::Operation operation;
   operation.count = limit.bytes / collective::SizeOf(operation.type);
-  device::Device& device = *rig.platform.device;
+  device::Device& device = *setup.platform.device;
   LOCKSTEP_ASSIGN_OR_RETURN(const auto send, device.Allocate(limit.bytes));
   LOCKSTEP_ASSIGN_OR_RETURN(const auto recv, device.Allocate(limit.bytes));
   const MarkedWork work = {operation, {send->data(), recv->data()}, calls_in_graph};
-  LOCKSTEP_ASSIGN_OR_RETURN(const auto without, rig.sides->Make(work, /*marked=*/false));
-  LOCKSTEP_ASSIGN_OR_RETURN(const auto with, rig.sides->Make(work, /*marked=*/true));
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto without, setup.sides->Make(work, /*marked=*/false));
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto with, setup.sides->Make(work, /*marked=*/true));
   LOCKSTEP_RETURN_IF_ERROR(without->Run(5).status());
   LOCKSTEP_ASSIGN_OR_RETURN(const double work_ns, without->Run(5));
   const std::string key = fmt::format("plan {} {}", limit.bytes, calls_in_graph);
   LOCKSTEP_ASSIGN_OR_RETURN(const PairPlan plan,
-                            AgreeOnPlan(rig, key, work_ns * std::max(1, calls_in_graph)));
+                            AgreeOnPlan(setup, key, work_ns * std::max(1, calls_in_graph)));
   LOCKSTEP_ASSIGN_OR_RETURN(const PairedTimes times, MeasurePairs(*without, *with, plan));
   const Cost cost = JudgeCost(times.ratios, limit.most, kConfidence);
-  if (rig.rank == 0) {
+  if (setup.rank == 0) {
     fmt::print("{:<9} {:<9} {:>10} {:>10}  {:+8.2f} % [{:+.2f}, {:+.2f}]  {:<20} {}\n",
                FormatBytes(limit.bytes), calls_in_graph == 0 ? "called" : "replayed",
                FormatDuration(times.without_ns), FormatDuration(times.with_ns),
@@ -144,11 +144,11 @@ Result<CostVerdict> MeasureSize(Rig& rig, const Limit& limit, int calls_in_graph
   return cost.verdict;
 }
 
-Result<CostVerdict> MeasureAll(Rig& rig) {
-  LOCKSTEP_RETURN_IF_ERROR(Connect(rig));
-  if (rig.rank == 0) {
+Result<CostVerdict> MeasureAll(Setup& setup) {
+  LOCKSTEP_RETURN_IF_ERROR(Connect(setup));
+  if (setup.rank == 0) {
     fmt::print("marks by {}, {} rank{}; pairs of batches, {:.1f} % intervals of their ratio\n",
-               journal::NameOf(rig.sides->method()), rig.size, rig.size == 1 ? "" : "s",
+               journal::NameOf(setup.sides->method()), setup.size, setup.size == 1 ? "" : "s",
                100 * kConfidence);
     fmt::print("{:<9} {:<9} {:>10} {:>10}  {:<27}  {:<20} {}\n", "size", "", "without", "with",
                "more", "limit", "verdict");
@@ -156,7 +156,8 @@ Result<CostVerdict> MeasureAll(Rig& rig) {
   CostVerdict worst = CostVerdict::kWithin;
   for (const int calls_in_graph : kCallsInGraph) {
     for (const Limit& limit : kLimits) {
-      LOCKSTEP_ASSIGN_OR_RETURN(const CostVerdict verdict, MeasureSize(rig, limit, calls_in_graph));
+      LOCKSTEP_ASSIGN_OR_RETURN(const CostVerdict verdict,
+                                MeasureSize(setup, limit, calls_in_graph));
       const bool worse = verdict == CostVerdict::kBeyond ||
                          (verdict == CostVerdict::kUnclear && worst == CostVerdict::kWithin);
       if (worse) worst = verdict;
@@ -165,19 +166,19 @@ Result<CostVerdict> MeasureAll(Rig& rig) {
   return worst;
 }
 
-Status Parse(int argc, char** argv, Rig& rig) {
+Status Parse(int argc, char** argv, Setup& setup) {
   if (argc == 1) return OkStatus();
   const std::string_view text = argv[1];
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rig.seconds);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), setup.seconds);
   const bool number = error == std::errc() && end == text.data() + text.size();
-  if (argc == 2 && number && rig.seconds > 0 && rig.seconds <= 600) return OkStatus();
+  if (argc == 2 && number && setup.seconds > 0 && setup.seconds <= 600) return OkStatus();
   return InvalidInput("one argument is right, the seconds of a size (above 0, up to 600)");
 }
 
 int Main(int argc, char** argv) {
-  Rig rig;
-  const Status parsed = Parse(argc, argv, rig);
-  const Result<CostVerdict> worst = parsed.ok() ? MeasureAll(rig) : Result<CostVerdict>(parsed);
+  Setup setup;
+  const Status parsed = Parse(argc, argv, setup);
+  const Result<CostVerdict> worst = parsed.ok() ? MeasureAll(setup) : Result<CostVerdict>(parsed);
   if (!worst.ok()) {
     fmt::print(stderr, "marks_cost: {}\n", worst.status().message());
     return static_cast<int>(ExitCodeOf(worst.status().code()));

@@ -21,7 +21,7 @@ class AgentPlugin {
   // A worker is about to start: "NAME=value" that its environment has besides the agent's.
   virtual std::vector<std::string> BeginLifetime(int lifetime) = 0;
   virtual void OnStarted(pid_t worker) = 0;
-  // From the suite's conductor, through Coordinator::SendToPlugin.
+  // From the suite, through Coordinator::SendToPlugin.
   virtual void Obey(std::string_view order) = 0;
   // Readable when there are reports, which become EventKind::kPlugin; -1: there never are.
   virtual int fd() const = 0;

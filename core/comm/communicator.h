@@ -39,7 +39,7 @@ class Communicator {
   virtual int size() const = 0;
 
   // Puts the operation on the stream. On an inline stream a blocking operation is complete on
-  // return, and its error is returned (and makes the stream sick). Buffers must live until the
+  // return, and its error is returned (and fails the stream). Buffers must live until the
   // stream got past it; those of non-blocking operations between two Awaits must not overlap.
   // The stream is not kept beyond the call.
   virtual Status Enqueue(const collective::Operation& operation, const collective::Buffers& buffers,

@@ -11,7 +11,7 @@ namespace lockstep::comm {
 namespace {
 
 // A stream with a handle while what is enqueued on it is captured. What a backend sees of it: only
-// launches can be captured. Anything else makes it sick, and so the capture fail; the stream itself
+// launches can be captured. Anything else fails it, and so the capture; the stream itself
 // must not be asked for anything meanwhile.
 class CapturingStream final : public device::Stream, public device::NativeStream {
  public:

@@ -9,7 +9,7 @@
 
 namespace lockstep::comm {
 
-// Keeps what is enqueued, and runs nothing. Events and waits make it sick: they need a StreamPoint.
+// Keeps what is enqueued, and runs nothing. Events and waits fail it: they need a StreamPoint.
 class KeepingStream final : public device::Stream {
  public:
   KeepingStream(WorkGraph& graph, int lane) : graph_(graph), lane_(lane) {}

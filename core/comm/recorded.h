@@ -28,7 +28,7 @@ struct Interval {
 };
 
 // Writes kEnqueue before the operation is enqueued, kStart and kEnd from the stream (kError in
-// place of kEnd when it failed, or was refused or never run because the stream is sick). Sequence
+// place of kEnd when it failed, or was refused or never run because the stream failed). Sequence
 // numbers count all operations of this communicator from 0; `nth` of an event counts those of the
 // same collective from 1. A non-blocking operation ends in the Await that completes it; when that
 // fails with an error, all that it waited for get a kError (which of them failed is not known),

@@ -212,7 +212,7 @@ TEST_F(RecordedTest, AnErrorTakesThePlaceOfTheEnd) {
   const std::string kinds = Kinds();
   EXPECT_EQ(kinds.substr(0, 6), "qseqsx");
   EXPECT_EQ(std::count(kinds.begin() + 6, kinds.end(), 'x'), 1);
-  // What comes after on the sick stream never starts, and says so.
+  // What comes after on the failed stream never starts, and says so.
   EXPECT_FALSE(Enqueue(AllReduce(), *inline_).ok());
   EXPECT_EQ(Kinds().substr(kinds.size()), "qx");
 }

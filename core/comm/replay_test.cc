@@ -263,7 +263,7 @@ TEST_F(ReplayTest, AnErrorInAReplayIsOneOfAllItsCalls) {
   EXPECT_EQ(recorded_.Replay(*captured, *inline_, Soon()).message(), "the cable is out");
   EXPECT_EQ(Kinds(), "qseqseqqsseeqqssxx");
   EXPECT_EQ(recorded_.Replay(*captured, *inline_, Soon()).message(), "the cable is out");
-  EXPECT_EQ(script_.ran.size(), 3u);  // a sick stream runs nothing
+  EXPECT_EQ(script_.ran.size(), 3u);  // a failed stream runs nothing
   EXPECT_EQ(Kinds(), "qseqseqqsseeqqssxxqqssxx");
 }
 

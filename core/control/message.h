@@ -8,7 +8,7 @@
 
 namespace lockstep::control {
 
-// A framed message between a suite's conductor (on the coordinator) and its workers. Types below
+// A framed message between a suite (on the coordinator) and its workers. Types below
 // kReservedMessageType belong to the suite. At most kMaxPayloadBytes.
 struct Message {
   std::uint32_t type = 0;

@@ -32,7 +32,7 @@ class Event {
   virtual void Reset() = 0;                     // only when reached or never recorded
 };
 
-// Work in order. Work that returns an error makes the stream sick: later work is not run, and
+// Work in order. Work that returns an error fails the stream: later work is not run, and
 // Synchronize and Status give the first error.
 class Stream {
  public:

@@ -33,8 +33,8 @@ class NativeStream {
   using Launch = std::function<Status(void* handle)>;
   virtual ~NativeStream() = default;
   // Calls `launch` at once, on the calling thread, with the handle (a cudaStream_t): what it
-  // enqueues there runs in the order of this stream. A sick stream launches nothing. The stream is
-  // not made sick by an error of `launch`, which is returned.
+  // enqueues there runs in the order of this stream. A failed stream launches nothing. The stream
+  // is not failed by an error of `launch`, which is returned.
   virtual Status LaunchOn(const Launch& launch) = 0;
   // Calls `launch` as LaunchOn does, but what it enqueues is kept and does not run. The memory that
   // it works on must stay where it is as long as the graph lives, and meanwhile nobody may use the

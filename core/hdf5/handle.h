@@ -55,7 +55,7 @@ class Silence {
 
 // The first thing that went wrong while a file was built or read. What follows after it is void,
 // so long sequences of calls need one look at the end.
-class Trouble {
+class HdfError {
  public:
   bool ok() const { return text_.empty(); }
   const std::string& text() const { return text_; }

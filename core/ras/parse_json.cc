@@ -53,15 +53,15 @@ std::string ErrorText(std::int64_t error) {
 constexpr std::int64_t kSuccess = 0;
 constexpr std::int64_t kInProgress = 7;
 
-void AddTroubles(const Json& status, const Rank& rank, Communicator& communicator) {
+void AddErrors(const Json& status, const Rank& rank, Communicator& communicator) {
   const std::int64_t init = Number(At(status, "init_state"));
   if (init == kInProgress) communicator.initializing.push_back(rank);
   for (const std::int64_t error : {init, Number(At(status, "async_error"))}) {
     if (error == kSuccess || error == kInProgress) continue;
-    communicator.troubles.push_back({rank, ErrorText(error)});
+    communicator.errors.push_back({rank, ErrorText(error)});
     return;
   }
-  if (At(status, "abort_flag") == true) communicator.troubles.push_back({rank, "aborted"});
+  if (At(status, "abort_flag") == true) communicator.errors.push_back({rank, "aborted"});
 }
 
 using Counts = std::map<std::string, std::map<std::uint64_t, std::vector<Rank>>>;
@@ -81,7 +81,7 @@ Communicator CommunicatorOf(const Json& json) {
   Counts counts;
   for (const Json& one : At(json, "ranks")) {
     const Rank rank = RankOf(one);
-    AddTroubles(At(one, "status"), rank, communicator);
+    AddErrors(At(one, "status"), rank, communicator);
     for (const auto& [operation, value] : At(one, "collective_counts").items()) {
       const auto count = static_cast<std::uint64_t>(Number(value));
       counts[operation][count].push_back(rank);

@@ -103,7 +103,7 @@ class TextReader {
       what_ = line.substr(begin, line.find(" --", begin) - begin);
     }
     if (line.starts_with("Rank ") && !what_.empty()) {
-      status_.communicators[at_].troubles.push_back({RankIn(line), what_});
+      status_.communicators[at_].errors.push_back({RankIn(line), what_});
     }
   }
 

@@ -28,7 +28,7 @@ struct CountGroup {
   bool operator==(const CountGroup&) const = default;
 };
 
-struct Trouble {
+struct RankError {
   Rank rank;
   std::string what;  // "Remote process error", "aborted"
 };
@@ -37,7 +37,7 @@ struct Communicator {
   std::string name;                  // its hash, as NCCL's log has it: "0x27a079b828ff1a75"
   std::vector<CountGroup> counts;    // of operations whose counts differ, the lowest count first
   std::vector<Rank> missing;         // RAS has no data of them
-  std::vector<Trouble> troubles;     // errors that ranks reported
+  std::vector<RankError> errors;     // errors that ranks reported
   std::vector<Rank> initializing;    // JSON only
   std::vector<std::uint64_t> total;  // JSON only: every count of every rank
 };

@@ -45,10 +45,10 @@ Finding Suspect(Cause cause, const std::vector<Rank>& ranks, const Communicator&
   return finding;
 }
 
-void AddTroubles(const Communicator& now, std::vector<Finding>& findings) {
-  for (const Trouble& trouble : now.troubles) {
-    findings.push_back(Suspect(Cause::kRankFailed, {trouble.rank}, now,
-                               fmt::format("{} reports: {}", Named(trouble.rank), trouble.what)));
+void AddErrors(const Communicator& now, std::vector<Finding>& findings) {
+  for (const RankError& error : now.errors) {
+    findings.push_back(Suspect(Cause::kRankFailed, {error.rank}, now,
+                               fmt::format("{} reports: {}", Named(error.rank), error.what)));
   }
 }
 
@@ -137,7 +137,7 @@ bool Moved(const JobStatus& first, const JobStatus& second) {
 Testimony Hear(const JobStatus& first, const JobStatus& second) {
   Testimony testimony;
   for (const Communicator& now : second.communicators) {
-    AddTroubles(now, testimony.findings);
+    AddErrors(now, testimony.findings);
     const Communicator* before = Find(first, now.name);
     if (before == nullptr) continue;
     AddMissing(*before, now, testimony.findings);

@@ -194,9 +194,9 @@ Judgement JudgeAligned(const std::vector<RankEvidence>& evidence, const Setting&
 }  // namespace
 
 Judgement Judge(const std::vector<RankEvidence>& evidence, const Setting& setting) {
-  const std::optional<Apart> apart = TakeMessagesApart(evidence, setting);
-  if (!apart) return JudgeAligned(evidence, setting);
-  Judgement judgement = JudgeAligned(apart->evidence, apart->setting);
+  const std::optional<SplitEvidence> split = SplitByPeer(evidence, setting);
+  if (!split) return JudgeAligned(evidence, setting);
+  Judgement judgement = JudgeAligned(split->evidence, split->setting);
   RestoreOperations(evidence, judgement);
   return judgement;
 }

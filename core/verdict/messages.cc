@@ -22,7 +22,7 @@ bool IsMessage(const journal::JournalEvent& event) {
 class Sorting {
  public:
   Sorting(const std::vector<RankEvidence>& evidence, const Setting& setting)
-      : apart_{evidence, setting} {
+      : split_{evidence, setting} {
     CommunicatorGroup world{kWorld, "world", {}};
     for (const RankEvidence& rank : evidence) world.ranks.push_back(rank.rank);
     std::ranges::sort(world.ranks);
@@ -35,12 +35,12 @@ class Sorting {
     }
   }
 
-  std::optional<Apart> Run() {
+  std::optional<SplitEvidence> Run() {
     if (mixed_.empty()) return std::nullopt;
-    for (RankEvidence& rank : apart_.evidence) {
+    for (RankEvidence& rank : split_.evidence) {
       if (rank.journal.missed > 0 || !Sort(rank)) return std::nullopt;
     }
-    return std::move(apart_);
+    return std::move(split_);
   }
 
  private:
@@ -88,13 +88,13 @@ class Sorting {
       const auto [lane, is_new] = lanes_.try_emplace({g, from, to}, next);
       if (!is_new) return lane->second;
       if (next < kFirstLane) return std::nullopt;  // more pairs than there are numbers
-      apart_.setting.groups.push_back({next, "messages of " + group.name, {from, to}});
+      split_.setting.groups.push_back({next, "messages of " + group.name, {from, to}});
       return next;
     }
     return std::nullopt;
   }
 
-  Apart apart_;
+  SplitEvidence split_;
   std::vector<CommunicatorGroup> groups_;  // as given, the world first
   std::set<std::uint16_t> mixed_;
   std::map<std::tuple<std::size_t, int, int>, std::uint16_t> lanes_;
@@ -102,8 +102,8 @@ class Sorting {
 
 }  // namespace
 
-std::optional<Apart> TakeMessagesApart(const std::vector<RankEvidence>& evidence,
-                                       const Setting& setting) {
+std::optional<SplitEvidence> SplitByPeer(const std::vector<RankEvidence>& evidence,
+                                         const Setting& setting) {
   const bool any = std::ranges::any_of(evidence, [](const RankEvidence& rank) {
     return std::ranges::any_of(rank.journal.events, IsMessage);
   });

@@ -1,4 +1,4 @@
-// Messages taken apart from collectives, so that every position means the same on all ranks.
+// Messages split from collectives by their two ranks: a position means the same on all ranks.
 #ifndef LOCKSTEP_CORE_VERDICT_MESSAGES_H_
 #define LOCKSTEP_CORE_VERDICT_MESSAGES_H_
 
@@ -14,7 +14,7 @@ namespace lockstep::verdict {
 // Communicators from this number on are lanes: the messages from one rank to another.
 inline constexpr std::uint16_t kFirstLane = 0x8000;
 
-struct Apart {
+struct SplitEvidence {
   std::vector<RankEvidence> evidence;
   Setting setting;
 };
@@ -23,8 +23,8 @@ struct Apart {
 // and NCCL's point-to-point order; gloo's slots). In the copy they are operations of a communicator
 // of the two, and those of the communicator that they were called on count without them. Nothing
 // when there are none, or when a journal lost events, or does not tell who belongs to what.
-std::optional<Apart> TakeMessagesApart(const std::vector<RankEvidence>& evidence,
-                                       const Setting& setting);
+std::optional<SplitEvidence> SplitByPeer(const std::vector<RankEvidence>& evidence,
+                                         const Setting& setting);
 
 // The operations of findings as they are in `evidence`.
 void RestoreOperations(const std::vector<RankEvidence>& evidence, Judgement& judgement);

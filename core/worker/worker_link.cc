@@ -195,7 +195,7 @@ Result<control::Message> WorkerLinkImpl::Take(std::optional<std::uint32_t> type,
   if (find() == messages_.end() && !take_) ReadFrames();
   if (find() == messages_.end() && idle) journal_.Idle();
   while (find() == messages_.end()) {
-    LOCKSTEP_RETURN_IF_ERROR(Wait(lock, deadline, "a message of the conductor"));
+    LOCKSTEP_RETURN_IF_ERROR(Wait(lock, deadline, "a message of the coordinator"));
   }
   const auto found = find();
   control::Message message = std::move(*found);

@@ -45,7 +45,7 @@ class WorkerLink {
   // Where the ranks of this lifetime exchange addresses, through the agents.
   virtual comm::Meeting& meeting() = 0;
 
-  // The next message of the conductor. Sleeps (no spinning), after it journaled kIdle. What the
+  // The next message of the coordinator. Sleeps (no spinning), after it journaled kIdle. What the
   // worker does with the message it must journal itself, or its silence looks idle.
   // kDeadlineExceeded, or kEnvironment when the agent is gone.
   virtual Result<control::Message> Receive(Deadline deadline) = 0;

@@ -19,14 +19,14 @@ Status Unreadable(const std::string& path, std::string_view what) {
       "{}: {}; name a file that `lockstep make-dataset` wrote, or make it again", path, what));
 }
 
-void GetNumber(hid_t file, const char* name, hid_t type, void* value, hdf5::Trouble& trouble) {
+void GetNumber(hid_t file, const char* name, hid_t type, void* value, hdf5::HdfError& error) {
   const hdf5::Handle attribute(H5Aopen(file, name, H5P_DEFAULT), H5Aclose);
   if (!attribute.ok() || H5Aread(attribute.get(), type, value) < 0) {
-    trouble.Note(fmt::format("its attribute {} is missing", name));
+    error.Note(fmt::format("its attribute {} is missing", name));
   }
 }
 
-std::string GetText(hid_t file, const char* name, hdf5::Trouble& trouble) {
+std::string GetText(hid_t file, const char* name, hdf5::HdfError& error) {
   const hdf5::Handle attribute(H5Aopen(file, name, H5P_DEFAULT), H5Aclose);
   const hdf5::Handle type(attribute.ok() ? H5Aget_type(attribute.get()) : H5I_INVALID_HID,
                           H5Tclose);
@@ -34,54 +34,54 @@ std::string GetText(hid_t file, const char* name, hdf5::Trouble& trouble) {
                      H5Tis_variable_str(type.get()) == 0 && H5Tget_size(type.get()) < 100;
   std::string text(fixed ? H5Tget_size(type.get()) : 0, '\0');
   if (!fixed || H5Aread(attribute.get(), type.get(), text.data()) < 0) {
-    trouble.Note(fmt::format("its attribute {} is missing", name));
+    error.Note(fmt::format("its attribute {} is missing", name));
   }
   return text;
 }
 
-hdf5::Handle OpenColumn(hid_t file, const char* name, std::uint64_t size, hdf5::Trouble& trouble) {
+hdf5::Handle OpenColumn(hid_t file, const char* name, std::uint64_t size, hdf5::HdfError& error) {
   hdf5::Handle column(H5Dopen2(file, name, H5P_DEFAULT), H5Dclose);
   const hdf5::Handle space(column.ok() ? H5Dget_space(column.get()) : H5I_INVALID_HID, H5Sclose);
   const bool fits = space.ok() && H5Sget_simple_extent_ndims(space.get()) == 1 &&
                     H5Sget_simple_extent_npoints(space.get()) == static_cast<hssize_t>(size);
-  if (!fits) trouble.Note(fmt::format("/{} is missing or has not {} elements", name, size));
+  if (!fits) error.Note(fmt::format("/{} is missing or has not {} elements", name, size));
   return column;
 }
 
 std::vector<std::uint64_t> ReadColumn(hid_t file, const char* name, std::uint64_t size,
-                                      hdf5::Trouble& trouble) {
-  const hdf5::Handle column = OpenColumn(file, name, size, trouble);
+                                      hdf5::HdfError& error) {
+  const hdf5::Handle column = OpenColumn(file, name, size, error);
   std::vector<std::uint64_t> values;
   // What a damaged header claims must not be allocated before the file was seen to hold it.
-  if (!trouble.ok() || H5Dget_storage_size(column.get()) != size * 8) {
-    trouble.Note(fmt::format("/{} is incomplete", name));
+  if (!error.ok() || H5Dget_storage_size(column.get()) != size * 8) {
+    error.Note(fmt::format("/{} is incomplete", name));
     return values;
   }
   values.resize(size);
   if (H5Dread(column.get(), H5T_NATIVE_UINT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0) {
-    trouble.Note(fmt::format("/{} cannot be read", name));
+    error.Note(fmt::format("/{} cannot be read", name));
   }
   return values;
 }
 
-DatasetSpec ReadSpec(hid_t file, hdf5::Trouble& trouble) {
+DatasetSpec ReadSpec(hid_t file, hdf5::HdfError& error) {
   DatasetSpec spec;
   int schema = 0;
-  if (GetText(file, "format", trouble) != "Lockstep dataset") {
-    trouble.Note("an HDF5 file, but no dataset of Lockstep");
+  if (GetText(file, "format", error) != "Lockstep dataset") {
+    error.Note("an HDF5 file, but no dataset of Lockstep");
   }
-  GetNumber(file, "schema", H5T_NATIVE_INT, &schema, trouble);
-  if (schema > kShardSchema) trouble.Note(fmt::format("of schema {}, newer than ours", schema));
-  const Result<DatasetKind> kind = ParseDatasetKind("kind", GetText(file, "kind", trouble));
+  GetNumber(file, "schema", H5T_NATIVE_INT, &schema, error);
+  if (schema > kShardSchema) error.Note(fmt::format("of schema {}, newer than ours", schema));
+  const Result<DatasetKind> kind = ParseDatasetKind("kind", GetText(file, "kind", error));
   if (kind.ok())
     spec.kind = *kind;
   else
-    trouble.Note("its kind is unknown");
-  GetNumber(file, "samples", H5T_NATIVE_INT64, &spec.samples, trouble);
-  GetNumber(file, "min_bytes", H5T_NATIVE_INT64, &spec.min_bytes, trouble);
-  GetNumber(file, "max_bytes", H5T_NATIVE_INT64, &spec.max_bytes, trouble);
-  GetNumber(file, "seed", H5T_NATIVE_UINT64, &spec.seed, trouble);
-  if (trouble.ok() && !Validate(spec).ok()) trouble.Note("its attributes contradict each other");
+    error.Note("its kind is unknown");
+  GetNumber(file, "samples", H5T_NATIVE_INT64, &spec.samples, error);
+  GetNumber(file, "min_bytes", H5T_NATIVE_INT64, &spec.min_bytes, error);
+  GetNumber(file, "max_bytes", H5T_NATIVE_INT64, &spec.max_bytes, error);
+  GetNumber(file, "seed", H5T_NATIVE_UINT64, &spec.seed, error);
+  if (error.ok() && !Validate(spec).ok()) error.Note("its attributes contradict each other");
   return spec;
 }
 
@@ -106,9 +106,9 @@ ShardFile& ShardFile::operator=(ShardFile&&) noexcept = default;
 ShardFile::~ShardFile() = default;
 
 Result<ShardFile> ShardFile::Open(const std::string& path) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) {
-    return Unreadable(path, error ? error.message() : "no regular file");
+  std::error_code code;
+  if (!std::filesystem::is_regular_file(path, code)) {
+    return Unreadable(path, code ? code.message() : "no regular file");
   }
   const hdf5::Silence silence;
   ShardFile shard;
@@ -117,16 +117,16 @@ Result<ShardFile> ShardFile::Open(const std::string& path) {
   shard.open_->file = hdf5::Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
   if (!shard.open_->file.ok()) return Unreadable(path, "not a whole HDF5 file, or not readable");
   const hid_t file = shard.open_->file.get();
-  hdf5::Trouble trouble;
-  shard.spec_ = ReadSpec(file, trouble);
-  if (!trouble.ok()) return Unreadable(path, trouble.text());
+  hdf5::HdfError error;
+  shard.spec_ = ReadSpec(file, error);
+  if (!error.ok()) return Unreadable(path, error.text());
   const auto samples = static_cast<std::uint64_t>(shard.spec_.samples);
-  shard.offsets_ = ReadColumn(file, "offset", samples + 1, trouble);
-  shard.checksums_ = ReadColumn(file, "checksum", samples, trouble);
-  if (trouble.ok() && !Ascends(shard.offsets_)) trouble.Note("/offset is damaged");
-  if (!trouble.ok()) return Unreadable(path, trouble.text());
-  shard.open_->data = OpenColumn(file, "data", shard.offsets_.back(), trouble);
-  if (!trouble.ok()) return Unreadable(path, trouble.text());
+  shard.offsets_ = ReadColumn(file, "offset", samples + 1, error);
+  shard.checksums_ = ReadColumn(file, "checksum", samples, error);
+  if (error.ok() && !Ascends(shard.offsets_)) error.Note("/offset is damaged");
+  if (!error.ok()) return Unreadable(path, error.text());
+  shard.open_->data = OpenColumn(file, "data", shard.offsets_.back(), error);
+  if (!error.ok()) return Unreadable(path, error.text());
   return shard;
 }
 

@@ -83,68 +83,67 @@ class Temporary {
   bool renamed_ = false;
 };
 
-void PutNumber(hid_t file, const char* name, hid_t type, const void* value,
-               hdf5::Trouble& trouble) {
+void PutNumber(hid_t file, const char* name, hid_t type, const void* value, hdf5::HdfError& error) {
   const hdf5::Handle space(H5Screate(H5S_SCALAR), H5Sclose);
   const hdf5::Handle attribute(H5Acreate2(file, name, type, space.get(), H5P_DEFAULT, H5P_DEFAULT),
                                H5Aclose);
-  if (!attribute.ok() || H5Awrite(attribute.get(), type, value) < 0) trouble.Note(name);
+  if (!attribute.ok() || H5Awrite(attribute.get(), type, value) < 0) error.Note(name);
 }
 
-void PutText(hid_t file, const char* name, std::string_view text, hdf5::Trouble& trouble) {
+void PutText(hid_t file, const char* name, std::string_view text, hdf5::HdfError& error) {
   const hdf5::Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
   H5Tset_size(type.get(), text.size());
   H5Tset_strpad(type.get(), H5T_STR_NULLPAD);
-  PutNumber(file, name, type.get(), std::string(text).data(), trouble);
+  PutNumber(file, name, type.get(), std::string(text).data(), error);
 }
 
 hdf5::Handle CreateColumn(hid_t file, const char* name, hid_t type, hsize_t size,
-                          hdf5::Trouble& trouble) {
+                          hdf5::HdfError& error) {
   const hdf5::Handle space(H5Screate_simple(1, &size, nullptr), H5Sclose);
   hdf5::Handle column(
       H5Dcreate2(file, name, type, space.get(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Dclose);
-  if (!column.ok()) trouble.Note(name);
+  if (!column.ok()) error.Note(name);
   return column;
 }
 
 void WriteColumn(hid_t file, const char* name, const std::vector<std::uint64_t>& values,
-                 hdf5::Trouble& trouble) {
-  const hdf5::Handle column = CreateColumn(file, name, H5T_STD_U64LE, values.size(), trouble);
+                 hdf5::HdfError& error) {
+  const hdf5::Handle column = CreateColumn(file, name, H5T_STD_U64LE, values.size(), error);
   const bool written = column.ok() && H5Dwrite(column.get(), H5T_NATIVE_UINT64, H5S_ALL, H5S_ALL,
                                                H5P_DEFAULT, values.data()) >= 0;
-  if (!written) trouble.Note(name);
+  if (!written) error.Note(name);
 }
 
 // Appends pieces of bytes to a dataset.
 class DataColumn {
  public:
-  DataColumn(hid_t file, hsize_t bytes, hdf5::Trouble& trouble)
-      : column_(CreateColumn(file, "data", H5T_STD_U8LE, bytes, trouble)), trouble_(trouble) {}
+  DataColumn(hid_t file, hsize_t bytes, hdf5::HdfError& error)
+      : column_(CreateColumn(file, "data", H5T_STD_U8LE, bytes, error)), error_(error) {}
   void Append(const std::vector<std::byte>& bytes) {
     const hsize_t size = bytes.size();
-    if (!trouble_.ok() || size == 0) return;
+    if (!error_.ok() || size == 0) return;
     const hdf5::Handle space(H5Dget_space(column_.get()), H5Sclose);
     const hdf5::Handle memory(H5Screate_simple(1, &size, nullptr), H5Sclose);
     H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, &at_, nullptr, &size, nullptr);
     if (H5Dwrite(column_.get(), H5T_NATIVE_UINT8, memory.get(), space.get(), H5P_DEFAULT,
                  bytes.data()) < 0) {
-      trouble_.Note(std::strerror(errno));
+      error_.Note(std::strerror(errno));
     }
     at_ += size;
   }
 
  private:
   hdf5::Handle column_;
-  hdf5::Trouble& trouble_;
+  hdf5::HdfError& error_;
   hsize_t at_ = 0;
 };
 
 void WriteSamples(hid_t file, const DatasetSpec& spec, const std::vector<std::uint64_t>& offsets,
-                  hdf5::Trouble& trouble) {
-  DataColumn data(file, offsets.back(), trouble);
+                  hdf5::HdfError& error) {
+  DataColumn data(file, offsets.back(), error);
   std::vector<std::uint64_t> checksums;
   std::vector<std::byte> piece;
-  for (std::int64_t i = 0; i < spec.samples && trouble.ok(); ++i) {
+  for (std::int64_t i = 0; i < spec.samples && error.ok(); ++i) {
     const std::size_t begin = piece.size();
     piece.resize(begin + static_cast<std::size_t>(BytesOfSample(spec, i)));
     const auto sample = std::span(piece).subspan(begin);
@@ -155,18 +154,18 @@ void WriteSamples(hid_t file, const DatasetSpec& spec, const std::vector<std::ui
     piece.clear();
   }
   data.Append(piece);
-  WriteColumn(file, "checksum", checksums, trouble);
-  WriteColumn(file, "offset", offsets, trouble);
+  WriteColumn(file, "checksum", checksums, error);
+  WriteColumn(file, "offset", offsets, error);
 }
 
-void WriteSpec(hid_t file, const DatasetSpec& spec, hdf5::Trouble& trouble) {
-  PutText(file, "format", "Lockstep dataset", trouble);
-  PutNumber(file, "schema", H5T_NATIVE_INT, &kShardSchema, trouble);
-  PutText(file, "kind", NameOf(spec.kind), trouble);
-  PutNumber(file, "samples", H5T_NATIVE_INT64, &spec.samples, trouble);
-  PutNumber(file, "min_bytes", H5T_NATIVE_INT64, &spec.min_bytes, trouble);
-  PutNumber(file, "max_bytes", H5T_NATIVE_INT64, &spec.max_bytes, trouble);
-  PutNumber(file, "seed", H5T_NATIVE_UINT64, &spec.seed, trouble);
+void WriteSpec(hid_t file, const DatasetSpec& spec, hdf5::HdfError& error) {
+  PutText(file, "format", "Lockstep dataset", error);
+  PutNumber(file, "schema", H5T_NATIVE_INT, &kShardSchema, error);
+  PutText(file, "kind", NameOf(spec.kind), error);
+  PutNumber(file, "samples", H5T_NATIVE_INT64, &spec.samples, error);
+  PutNumber(file, "min_bytes", H5T_NATIVE_INT64, &spec.min_bytes, error);
+  PutNumber(file, "max_bytes", H5T_NATIVE_INT64, &spec.max_bytes, error);
+  PutNumber(file, "seed", H5T_NATIVE_UINT64, &spec.seed, error);
 }
 
 Status CheckPlace(const std::string& path) {
@@ -189,9 +188,9 @@ Result<std::int64_t> MakeShardFile(const std::string& path, const DatasetSpec& s
   }
   const auto bytes = static_cast<std::int64_t>(offsets.back());
   Temporary temporary(path);
-  std::error_code error;
-  const fs::space_info room = fs::space(temporary.path().parent_path(), error);
-  if (error) return CannotWrite(path, error.message());
+  std::error_code code;
+  const fs::space_info room = fs::space(temporary.path().parent_path(), code);
+  if (code) return CannotWrite(path, code.message());
   if (room.available < offsets.back()) {
     return CannotWrite(path, fmt::format("{} of samples, {} free", FormatBytes(bytes),
                                          FormatBytes(static_cast<std::int64_t>(room.available))));
@@ -201,17 +200,17 @@ Result<std::int64_t> MakeShardFile(const std::string& path, const DatasetSpec& s
     return CannotWrite(path, std::strerror(errno));
   }
   const hdf5::Silence silence;
-  hdf5::Trouble trouble;
+  hdf5::HdfError error;
   hdf5::Handle file(H5Fcreate(temporary.path().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
                     H5Fclose);
   if (!file.ok()) return CannotWrite(path, std::strerror(errno));
-  WriteSpec(file.get(), spec, trouble);
-  WriteSamples(file.get(), spec, offsets, trouble);
-  if (trouble.ok() && H5Fflush(file.get(), H5F_SCOPE_GLOBAL) < 0) {
-    trouble.Note(std::strerror(errno));
+  WriteSpec(file.get(), spec, error);
+  WriteSamples(file.get(), spec, offsets, error);
+  if (error.ok() && H5Fflush(file.get(), H5F_SCOPE_GLOBAL) < 0) {
+    error.Note(std::strerror(errno));
   }
   file = hdf5::Handle();
-  if (!trouble.ok()) return CannotWrite(path, trouble.text());
+  if (!error.ok()) return CannotWrite(path, error.text());
   if (!temporary.Publish(path)) return CannotWrite(path, std::strerror(errno));
   return bytes;
 }

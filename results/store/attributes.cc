@@ -1,5 +1,5 @@
 // Values as HDF5 attributes, and back with a check of the stored type. Booleans have h5py's form.
-// Trouble is noted once and stops what follows, so callers need no checks in between.
+// An error is noted once and stops what follows, so callers need no checks in between.
 #include "results/store/attributes.h"
 
 #include <fmt/core.h>
@@ -108,7 +108,7 @@ void AttributeSink::Put(const char* name, const Value& value, const char* units)
 }
 
 void AttributeSink::PutOne(const std::string& name, const Value& value) {
-  if (!trouble_.ok()) return;
+  if (!error_.ok()) return;
   if (H5Aexists(object_, name.c_str()) > 0) H5Adelete(object_, name.c_str());
   const hdf5::Handle file_type = FileType(value, H5T_VARIABLE);
   const hdf5::Handle memory_type = MemoryType(value, H5T_VARIABLE);
@@ -130,13 +130,13 @@ void AttributeSink::PutOne(const std::string& name, const Value& value) {
         }
       },
       value);
-  if (written < 0) trouble_.Note(fmt::format("attribute {} of {} refused", name, path_));
+  if (written < 0) error_.Note(fmt::format("attribute {} of {} refused", name, path_));
 }
 
 Value AttributeSource::Get(const char* name, const Value& like) {
-  if (!trouble_.ok()) return like;
+  if (!error_.ok()) return like;
   if (H5Aexists(object_, name) <= 0) {
-    trouble_.Note(fmt::format("attribute {} of {} is missing", name, path_));
+    error_.Note(fmt::format("attribute {} of {} is missing", name, path_));
     return like;
   }
   const hdf5::Handle attribute(H5Aopen(object_, name, H5P_DEFAULT), H5Aclose);
@@ -147,17 +147,15 @@ Value AttributeSource::Get(const char* name, const Value& like) {
       Read(attribute.get(), stored.get(), value)) {
     return value;
   }
-  trouble_.Note(fmt::format("attribute {} of {} has another type or shape", name, path_));
+  error_.Note(fmt::format("attribute {} of {} has another type or shape", name, path_));
   return like;
 }
 
-bool AttributeSource::Has(const char* name) {
-  return trouble_.ok() && H5Aexists(object_, name) > 0;
-}
+bool AttributeSource::Has(const char* name) { return error_.ok() && H5Aexists(object_, name) > 0; }
 
 void AttributeSource::Refuse(const char* name, const Value& value) {
-  trouble_.Note(fmt::format("attribute {} of {} has the unknown value '{}'", name, path_,
-                            std::get<std::string>(value)));
+  error_.Note(fmt::format("attribute {} of {} has the unknown value '{}'", name, path_,
+                          std::get<std::string>(value)));
 }
 
 }  // namespace lockstep::results::store

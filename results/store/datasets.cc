@@ -27,8 +27,8 @@ hdf5::Handle CreationProperties(const Dataset& dataset, std::size_t row_bytes) {
 }  // namespace
 
 hdf5::Handle WriteDataset(hid_t file, const Dataset& dataset, hid_t file_type, hid_t memory_type,
-                          const void* data, hdf5::Trouble& trouble) {
-  if (!trouble.ok()) return hdf5::Handle();
+                          const void* data, hdf5::HdfError& error) {
+  if (!error.ok()) return hdf5::Handle();
   const std::vector<hsize_t> dims(dataset.dims.begin(), dataset.dims.end());
   const hdf5::Handle space(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr),
                            H5Sclose);
@@ -39,17 +39,17 @@ hdf5::Handle WriteDataset(hid_t file, const Dataset& dataset, hid_t file_type, h
   const bool empty = std::find(dims.begin(), dims.end(), hsize_t{0}) != dims.end();
   if (!id.ok() ||
       (!empty && H5Dwrite(id.get(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0)) {
-    trouble.Note(fmt::format("{} refused", dataset.path));
+    error.Note(fmt::format("{} refused", dataset.path));
   }
   return id;
 }
 
-StoredDataset OpenDataset(hid_t file, const std::string& path, int rank, hdf5::Trouble& trouble) {
+StoredDataset OpenDataset(hid_t file, const std::string& path, int rank, hdf5::HdfError& error) {
   StoredDataset stored;
-  if (!trouble.ok()) return stored;
+  if (!error.ok()) return stored;
   stored.id = hdf5::Handle(H5Dopen2(file, path.c_str(), H5P_DEFAULT), H5Dclose);
   if (!stored.id.ok()) {
-    trouble.Note(fmt::format("{} is missing", path));
+    error.Note(fmt::format("{} is missing", path));
     return stored;
   }
   stored.type = hdf5::Handle(H5Dget_type(stored.id.get()), H5Tclose);
@@ -57,24 +57,24 @@ StoredDataset OpenDataset(hid_t file, const std::string& path, int rank, hdf5::T
   std::vector<hsize_t> dims(static_cast<std::size_t>(rank));
   if (H5Sget_simple_extent_ndims(space.get()) != rank ||
       H5Sget_simple_extent_dims(space.get(), dims.data(), nullptr) != rank) {
-    trouble.Note(fmt::format("{} has not {} dimensions", path, rank));
+    error.Note(fmt::format("{} has not {} dimensions", path, rank));
     return stored;
   }
   stored.dims.assign(dims.begin(), dims.end());
   double bytes = static_cast<double>(H5Tget_size(stored.type.get()));
   for (const hsize_t dim : dims) bytes *= static_cast<double>(dim);
   if (bytes > kMaxExpansion * static_cast<double>(H5Dget_storage_size(stored.id.get()))) {
-    trouble.Note(fmt::format("{} has less data than its shape says", path));
+    error.Note(fmt::format("{} has less data than its shape says", path));
   }
   return stored;
 }
 
 void ReadDataset(const StoredDataset& stored, const std::string& path, hid_t memory_type,
-                 void* data, hdf5::Trouble& trouble) {
+                 void* data, hdf5::HdfError& error) {
   const bool empty = std::find(stored.dims.begin(), stored.dims.end(), 0u) != stored.dims.end();
-  if (!trouble.ok() || empty) return;
+  if (!error.ok() || empty) return;
   if (H5Dread(stored.id.get(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0) {
-    trouble.Note(fmt::format("{} cannot be read", path));
+    error.Note(fmt::format("{} cannot be read", path));
   }
 }
 
@@ -82,18 +82,18 @@ bool Exists(hid_t file, const std::string& path) {
   return H5Lexists(file, path.c_str(), H5P_DEFAULT) > 0;
 }
 
-hdf5::Handle CreateGroup(hid_t file, const std::string& path, hdf5::Trouble& trouble) {
-  if (!trouble.ok()) return hdf5::Handle();
+hdf5::Handle CreateGroup(hid_t file, const std::string& path, hdf5::HdfError& error) {
+  if (!error.ok()) return hdf5::Handle();
   hdf5::Handle group(H5Gcreate2(file, path.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
                      H5Gclose);
-  if (!group.ok()) trouble.Note(fmt::format("{} refused", path));
+  if (!group.ok()) error.Note(fmt::format("{} refused", path));
   return group;
 }
 
-hdf5::Handle OpenGroup(hid_t file, const std::string& path, hdf5::Trouble& trouble) {
-  if (!trouble.ok()) return hdf5::Handle();
+hdf5::Handle OpenGroup(hid_t file, const std::string& path, hdf5::HdfError& error) {
+  if (!error.ok()) return hdf5::Handle();
   hdf5::Handle group(H5Gopen2(file, path.c_str(), H5P_DEFAULT), H5Gclose);
-  if (!group.ok()) trouble.Note(fmt::format("{} is missing", path));
+  if (!group.ok()) error.Note(fmt::format("{} is missing", path));
   return group;
 }
 

@@ -58,13 +58,13 @@ hdf5::Handle EventType() {
 
 // HDF5 hands on what it finds in a file, also what no enumerator has.
 void CheckEvents(const std::vector<journal::JournalEvent>& events, const std::string& path,
-                 hdf5::Trouble& trouble) {
-  for (std::size_t i = 0; i < events.size() && trouble.ok(); ++i) {
+                 hdf5::HdfError& error) {
+  for (std::size_t i = 0; i < events.size() && error.ok(); ++i) {
     const journal::JournalEvent& event = events[i];
     const auto check = [&](auto value, auto last, const char* column) {
       if (value <= last) return;
-      trouble.Note(fmt::format("{} {} in row {} of {} is unknown", column, static_cast<int>(value),
-                               i, path));
+      error.Note(fmt::format("{} {} in row {} of {} is unknown", column, static_cast<int>(value), i,
+                             path));
     };
     check(event.kind, journal::kLastEventKind, "kind");
     check(event.collective, kLast<collective::Collective>, "collective");
@@ -77,18 +77,17 @@ void CheckEvents(const std::vector<journal::JournalEvent>& events, const std::st
 }  // namespace
 
 hdf5::Handle WriteEvents(hid_t file, const std::string& path,
-                         const std::vector<journal::JournalEvent>& events, hdf5::Trouble& trouble) {
+                         const std::vector<journal::JournalEvent>& events, hdf5::HdfError& error) {
   const hdf5::Handle type = EventType();
-  return WriteDataset(file, {path, {events.size()}}, type.get(), type.get(), events.data(),
-                      trouble);
+  return WriteDataset(file, {path, {events.size()}}, type.get(), type.get(), events.data(), error);
 }
 
 std::vector<journal::JournalEvent> ReadEvents(hid_t file, const std::string& path,
-                                              hdf5::Trouble& trouble) {
-  const StoredDataset stored = OpenDataset(file, path, 1, trouble);
-  if (!trouble.ok()) return {};
+                                              hdf5::HdfError& error) {
+  const StoredDataset stored = OpenDataset(file, path, 1, error);
+  if (!error.ok()) return {};
   if (H5Tget_class(stored.type.get()) != H5T_COMPOUND) {
-    trouble.Note(fmt::format("{} is no table", path));
+    error.Note(fmt::format("{} is no table", path));
     return {};
   }
   const hdf5::Handle type = EventType();
@@ -96,13 +95,13 @@ std::vector<journal::JournalEvent> ReadEvents(hid_t file, const std::string& pat
   for (unsigned i = 0; i < static_cast<unsigned>(columns); ++i) {
     char* name = H5Tget_member_name(type.get(), i);
     const bool missing = H5Tget_member_index(stored.type.get(), name) < 0;
-    if (missing) trouble.Note(fmt::format("column {} of {} is missing", name, path));
+    if (missing) error.Note(fmt::format("column {} of {} is missing", name, path));
     H5free_memory(name);
   }
-  if (!trouble.ok()) return {};
+  if (!error.ok()) return {};
   std::vector<journal::JournalEvent> events(stored.dims[0]);
-  ReadDataset(stored, path, type.get(), events.data(), trouble);
-  CheckEvents(events, path, trouble);
+  ReadDataset(stored, path, type.get(), events.data(), error);
+  CheckEvents(events, path, error);
   return events;
 }
 

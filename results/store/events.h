@@ -14,9 +14,9 @@ namespace lockstep::results::store {
 
 // Returns the dataset, open for attributes.
 hdf5::Handle WriteEvents(hid_t file, const std::string& path,
-                         const std::vector<journal::JournalEvent>& events, hdf5::Trouble& trouble);
+                         const std::vector<journal::JournalEvent>& events, hdf5::HdfError& error);
 std::vector<journal::JournalEvent> ReadEvents(hid_t file, const std::string& path,
-                                              hdf5::Trouble& trouble);
+                                              hdf5::HdfError& error);
 
 }  // namespace lockstep::results::store
 

@@ -33,25 +33,25 @@ std::size_t RanksOf(const Run& run) {
 }
 
 void Finish(const hdf5::Handle& matrix, const hdf5::Handle& scale, const std::string& path,
-            const char* units, bool directed, hdf5::Trouble& trouble) {
-  AttributeSink(matrix.get(), path, trouble).Put("units", std::string(units), "");
-  if (!trouble.ok()) return;
+            const char* units, bool directed, hdf5::HdfError& error) {
+  AttributeSink(matrix.get(), path, error).Put("units", std::string(units), "");
+  if (!error.ok()) return;
   if (H5DSset_label(matrix.get(), 0, directed ? "from" : "rank") < 0 ||
       H5DSset_label(matrix.get(), 1, directed ? "to" : "rank") < 0 ||
       H5DSattach_scale(matrix.get(), scale.get(), 0) < 0 ||
       H5DSattach_scale(matrix.get(), scale.get(), 1) < 0) {
-    trouble.Note(path + " refused its scales");
+    error.Note(path + " refused its scales");
   }
 }
 
-void WriteMatrices(hid_t file, const Run& run, hdf5::Trouble& trouble) {
+void WriteMatrices(hid_t file, const Run& run, hdf5::HdfError& error) {
   const std::size_t ranks = RanksOf(run);
   std::vector<std::int32_t> numbers(ranks);
   std::iota(numbers.begin(), numbers.end(), 0);
   const hdf5::Handle scale = WriteDataset(file, {"/links/rank", {ranks}}, H5T_STD_I32LE,
-                                          H5T_NATIVE_INT32, numbers.data(), trouble);
-  if (trouble.ok() && H5DSset_scale(scale.get(), "rank") < 0) {
-    trouble.Note("/links/rank cannot become a scale");
+                                          H5T_NATIVE_INT32, numbers.data(), error);
+  if (error.ok() && H5DSset_scale(scale.get(), "rank") < 0) {
+    error.Note("/links/rank cannot become a scale");
   }
   std::vector<double> latency(ranks * ranks, LinkPair::kUnknown);
   std::vector<double> gbps = latency;
@@ -68,8 +68,8 @@ void WriteMatrices(hid_t file, const Run& run, hdf5::Trouble& trouble) {
   const auto write = [&](const char* path, const std::vector<double>& values, const char* units,
                          bool directed) {
     const hdf5::Handle matrix = WriteDataset(file, {path, {ranks, ranks}}, H5T_IEEE_F64LE,
-                                             H5T_NATIVE_DOUBLE, values.data(), trouble);
-    Finish(matrix, scale, path, units, directed, trouble);
+                                             H5T_NATIVE_DOUBLE, values.data(), error);
+    Finish(matrix, scale, path, units, directed, error);
   };
   write("/links/latency_ns", latency, "ns", false);
   write("/links/gbps", gbps, "GB/s", true);
@@ -77,35 +77,35 @@ void WriteMatrices(hid_t file, const Run& run, hdf5::Trouble& trouble) {
 
 }  // namespace
 
-void WriteLinks(hid_t file, const Run& run, hdf5::Trouble& trouble) {
+void WriteLinks(hid_t file, const Run& run, hdf5::HdfError& error) {
   if (!run.links) return;
-  const hdf5::Handle group = CreateGroup(file, "/links", trouble);
-  AttributeSink attributes(group.get(), "/links", trouble);
+  const hdf5::Handle group = CreateGroup(file, "/links", error);
+  AttributeSink attributes(group.get(), "/links", error);
   Writing writing(attributes);
   DescribeLinks(writing, *run.links);
-  WriteTable(file, "/links/pairs", run.links->pairs, trouble);
-  WriteMatrices(file, run, trouble);
+  WriteTable(file, "/links/pairs", run.links->pairs, error);
+  WriteMatrices(file, run, error);
   const std::vector<double>& rates = run.links->all_at_once_gbps;
   const hdf5::Handle together =
       WriteDataset(file, {"/links/all_at_once_gbps", {rates.size()}}, H5T_IEEE_F64LE,
-                   H5T_NATIVE_DOUBLE, rates.data(), trouble);
-  AttributeSink(together.get(), "/links/all_at_once_gbps", trouble)
+                   H5T_NATIVE_DOUBLE, rates.data(), error);
+  AttributeSink(together.get(), "/links/all_at_once_gbps", error)
       .Put("units", std::string("GB/s"), "");
 }
 
-void ReadLinks(hid_t file, Run& run, hdf5::Trouble& trouble) {
-  if (!trouble.ok() || !Exists(file, "/links")) return;
+void ReadLinks(hid_t file, Run& run, hdf5::HdfError& error) {
+  if (!error.ok() || !Exists(file, "/links")) return;
   LinkMatrix links;
-  const hdf5::Handle group = OpenGroup(file, "/links", trouble);
-  AttributeSource attributes(group.get(), "/links", trouble);
+  const hdf5::Handle group = OpenGroup(file, "/links", error);
+  AttributeSource attributes(group.get(), "/links", error);
   Reading reading(attributes);
   DescribeLinks(reading, links);
-  links.pairs = ReadTable<LinkPair>(file, "/links/pairs", trouble);
-  const StoredDataset together = OpenDataset(file, "/links/all_at_once_gbps", 1, trouble);
-  if (!trouble.ok()) return;
+  links.pairs = ReadTable<LinkPair>(file, "/links/pairs", error);
+  const StoredDataset together = OpenDataset(file, "/links/all_at_once_gbps", 1, error);
+  if (!error.ok()) return;
   links.all_at_once_gbps.resize(together.dims[0]);
   ReadDataset(together, "/links/all_at_once_gbps", H5T_NATIVE_DOUBLE, links.all_at_once_gbps.data(),
-              trouble);
+              error);
   run.links = std::move(links);
 }
 

@@ -10,8 +10,8 @@
 namespace lockstep::results::store {
 
 // The pairs as a table, and the same as matrices of ranks x ranks for those who plot.
-void WriteLinks(hid_t file, const Run& run, hdf5::Trouble& trouble);
-void ReadLinks(hid_t file, Run& run, hdf5::Trouble& trouble);
+void WriteLinks(hid_t file, const Run& run, hdf5::HdfError& error);
+void ReadLinks(hid_t file, Run& run, hdf5::HdfError& error);
 
 }  // namespace lockstep::results::store
 

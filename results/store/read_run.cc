@@ -49,92 +49,92 @@ std::vector<std::string> ChildNames(hid_t group) {
   return names;
 }
 
-std::size_t CountChildren(hid_t file, const std::string& path, hdf5::Trouble& trouble) {
-  const hdf5::Handle group = OpenGroup(file, path, trouble);
+std::size_t CountChildren(hid_t file, const std::string& path, hdf5::HdfError& error) {
+  const hdf5::Handle group = OpenGroup(file, path, error);
   H5G_info_t info{};
-  if (!trouble.ok()) return 0;
+  if (!error.ok()) return 0;
   if (H5Gget_info(group.get(), &info) < 0 || info.nlinks > kMaxChildren) {
-    trouble.Note(fmt::format("{} cannot be listed", path));
+    error.Note(fmt::format("{} cannot be listed", path));
     return 0;
   }
   return info.nlinks;
 }
 
 // `prefix` is the path below /environment, with a slash behind it unless empty.
-void ReadFacts(hid_t file, const std::string& prefix, int depth, Run& run, hdf5::Trouble& trouble) {
+void ReadFacts(hid_t file, const std::string& prefix, int depth, Run& run, hdf5::HdfError& error) {
   const std::string path = "/environment/" + prefix;
-  const hdf5::Handle group = OpenGroup(file, path, trouble);
-  if (!trouble.ok()) return;
-  if (depth > kMaxDepth) return trouble.Note(fmt::format("{} is nested too deep", path));
-  AttributeSource attributes(group.get(), path, trouble);
+  const hdf5::Handle group = OpenGroup(file, path, error);
+  if (!error.ok()) return;
+  if (depth > kMaxDepth) return error.Note(fmt::format("{} is nested too deep", path));
+  AttributeSource attributes(group.get(), path, error);
   for (const std::string& name : AttributeNames(group.get())) {
     const Value value = attributes.Get(name.c_str(), std::string());
     run.environment.emplace_back(prefix + name, std::get<std::string>(value));
   }
   for (const std::string& name : ChildNames(group.get())) {
-    ReadFacts(file, prefix + name + "/", depth + 1, run, trouble);
+    ReadFacts(file, prefix + name + "/", depth + 1, run, error);
   }
 }
 
-void ReadFloors(hid_t file, Run& run, hdf5::Trouble& trouble) {
-  const hdf5::Handle group = OpenGroup(file, "/floors", trouble);
-  if (!trouble.ok()) return;
-  AttributeSource attributes(group.get(), "/floors", trouble);
+void ReadFloors(hid_t file, Run& run, hdf5::HdfError& error) {
+  const hdf5::Handle group = OpenGroup(file, "/floors", error);
+  if (!error.ok()) return;
+  AttributeSource attributes(group.get(), "/floors", error);
   for (const std::string& name : AttributeNames(group.get())) {
     run.floors.emplace_back(name, std::get<double>(attributes.Get(name.c_str(), 0.0)));
   }
 }
 
-void ReadPlan(hid_t file, Run& run, hdf5::Trouble& trouble) {
-  const hdf5::Handle group = OpenGroup(file, "/plan", trouble);
-  AttributeSource attributes(group.get(), "/plan", trouble);
+void ReadPlan(hid_t file, Run& run, hdf5::HdfError& error) {
+  const hdf5::Handle group = OpenGroup(file, "/plan", error);
+  AttributeSource attributes(group.get(), "/plan", error);
   Reading reading(attributes);
   DescribePlan(reading, run);
-  const StoredDataset text = OpenDataset(file, "/plan/text", 0, trouble);
-  if (!trouble.ok()) return;
+  const StoredDataset text = OpenDataset(file, "/plan/text", 0, error);
+  if (!error.ok()) return;
   if (H5Tget_class(text.type.get()) != H5T_STRING || H5Tis_variable_str(text.type.get()) > 0) {
-    return trouble.Note("/plan/text is no text of fixed length");
+    return error.Note("/plan/text is no text of fixed length");
   }
   run.plan_text.resize(H5Tget_size(text.type.get()));
-  ReadDataset(text, "/plan/text", text.type.get(), run.plan_text.data(), trouble);
+  ReadDataset(text, "/plan/text", text.type.get(), run.plan_text.data(), error);
   run.plan_text.resize(run.plan_text.find_last_not_of('\0') + 1);
 }
 
-void ReadSettings(hid_t file, const std::string& path, CaseRecord& record, hdf5::Trouble& trouble) {
-  if (!trouble.ok() || !Exists(file, path)) return;
-  const hdf5::Handle group = OpenGroup(file, path, trouble);
-  AttributeSource attributes(group.get(), path, trouble);
+void ReadSettings(hid_t file, const std::string& path, CaseRecord& record, hdf5::HdfError& error) {
+  if (!error.ok() || !Exists(file, path)) return;
+  const hdf5::Handle group = OpenGroup(file, path, error);
+  AttributeSource attributes(group.get(), path, error);
   for (const std::string& name : AttributeNames(group.get())) {
     record.settings.emplace_back(
         name, std::get<std::string>(attributes.Get(name.c_str(), std::string())));
   }
 }
 
-void ReadCases(hid_t file, Run& run, hdf5::Trouble& trouble) {
-  run.cases.resize(CountChildren(file, "/cases", trouble));
-  for (std::size_t i = 0; i < run.cases.size() && trouble.ok(); ++i) {
+void ReadCases(hid_t file, Run& run, hdf5::HdfError& error) {
+  run.cases.resize(CountChildren(file, "/cases", error));
+  for (std::size_t i = 0; i < run.cases.size() && error.ok(); ++i) {
     const std::string path = fmt::format("/cases/{}", i);
-    const hdf5::Handle group = OpenGroup(file, path, trouble);
-    AttributeSource attributes(group.get(), path, trouble);
+    const hdf5::Handle group = OpenGroup(file, path, error);
+    AttributeSource attributes(group.get(), path, error);
     Reading reading(attributes);
     DescribeCase(reading, run.cases[i]);
-    ReadSettings(file, path + "/settings", run.cases[i], trouble);
-    run.cases[i].samples = ReadSamples(file, path, trouble);
+    ReadSettings(file, path + "/settings", run.cases[i], error);
+    run.cases[i].samples = ReadSamples(file, path, error);
   }
 }
 
-void ReadHistory(hid_t file, Run& run, hdf5::Trouble& trouble) {
-  run.history.resize(CountChildren(file, "/history", trouble));
-  const hdf5::Handle group = OpenGroup(file, "/history", trouble);
-  AttributeSource clock(group.get(), "/history", trouble);
+void ReadHistory(hid_t file, Run& run, hdf5::HdfError& error) {
+  run.history.resize(CountChildren(file, "/history", error));
+  const hdf5::Handle group = OpenGroup(file, "/history", error);
+  AttributeSource clock(group.get(), "/history", error);
   Reading reading_clock(clock);
   DescribeClock(reading_clock, run);
-  for (std::size_t i = 0; i < run.history.size() && trouble.ok(); ++i) {
+  for (std::size_t i = 0; i < run.history.size() && error.ok(); ++i) {
     const std::string path = fmt::format("/history/{}", i);
-    run.history[i].events = ReadEvents(file, path, trouble);
-    if (!trouble.ok()) return;
+    run.history[i].events = ReadEvents(file, path, error);
+    if (!error.ok()) return;
     const hdf5::Handle events(H5Dopen2(file, path.c_str(), H5P_DEFAULT), H5Dclose);
-    AttributeSource attributes(events.get(), path, trouble);
+    AttributeSource attributes(events.get(), path, error);
     Reading reading(attributes);
     DescribeHistory(reading, run.history[i]);
   }
@@ -143,10 +143,10 @@ void ReadHistory(hid_t file, Run& run, hdf5::Trouble& trouble) {
 // Calls take(case, record) for the rows of a table that belong to a case of the run, and
 // take(nullptr, record) for those of the launch.
 template <typename Record, typename Take>
-void Distribute(hid_t file, const std::string& path, Run& run, hdf5::Trouble& trouble, Take take) {
-  for (const auto& row : ReadTable<OfCase<Record>>(file, path, trouble)) {
+void Distribute(hid_t file, const std::string& path, Run& run, hdf5::HdfError& error, Take take) {
+  for (const auto& row : ReadTable<OfCase<Record>>(file, path, error)) {
     if (row.case_index < kLaunch || row.case_index >= std::ssize(run.cases)) {
-      return trouble.Note(
+      return error.Note(
           fmt::format("{} names case {}, of {}", path, row.case_index, run.cases.size()));
     }
     take(row.case_index == kLaunch ? nullptr : &run.cases[row.case_index], row.record);
@@ -155,68 +155,68 @@ void Distribute(hid_t file, const std::string& path, Run& run, hdf5::Trouble& tr
 
 // The rows of cases, each into the list that its case has of them.
 template <typename Record>
-void ReadOfCases(hid_t file, const std::string& path, Run& run, hdf5::Trouble& trouble,
+void ReadOfCases(hid_t file, const std::string& path, Run& run, hdf5::HdfError& error,
                  std::vector<Record> CaseRecord::*list) {
-  Distribute<Record>(file, path, run, trouble, [list](CaseRecord* of, const Record& record) {
+  Distribute<Record>(file, path, run, error, [list](CaseRecord* of, const Record& record) {
     if (of != nullptr) (of->*list).push_back(record);
   });
 }
 // The same for what a case has once at most.
 template <typename Record>
-void ReadOfCases(hid_t file, const std::string& path, Run& run, hdf5::Trouble& trouble,
+void ReadOfCases(hid_t file, const std::string& path, Run& run, hdf5::HdfError& error,
                  std::optional<Record> CaseRecord::*place) {
-  Distribute<Record>(file, path, run, trouble, [place](CaseRecord* of, const Record& record) {
+  Distribute<Record>(file, path, run, error, [place](CaseRecord* of, const Record& record) {
     if (of != nullptr) of->*place = record;
   });
 }
 
 // The tables that schema 2 brought.
-void ReadParts(hid_t file, Run& run, hdf5::Trouble& trouble) {
-  ReadOfCases(file, "/parts", run, trouble, &CaseRecord::parts);
-  for (std::size_t i = 0; i < run.cases.size() && trouble.ok(); ++i) {
-    ReadPartValues(file, fmt::format("/cases/{}", i), run.cases[i], trouble);
+void ReadParts(hid_t file, Run& run, hdf5::HdfError& error) {
+  ReadOfCases(file, "/parts", run, error, &CaseRecord::parts);
+  for (std::size_t i = 0; i < run.cases.size() && error.ok(); ++i) {
+    ReadPartValues(file, fmt::format("/cases/{}", i), run.cases[i], error);
   }
-  run.effects = ReadTable<OptionEffect>(file, "/effects", trouble);
+  run.effects = ReadTable<OptionEffect>(file, "/effects", error);
   const std::int64_t cases = std::ssize(run.cases);
   for (const OptionEffect& effect : run.effects) {
     if (effect.case_index >= 0 && effect.case_index < cases && effect.baseline >= 0 &&
         effect.baseline < cases) {
       continue;
     }
-    return trouble.Note(fmt::format("/effects names cases {} and {}, of {}", effect.case_index,
-                                    effect.baseline, cases));
+    return error.Note(fmt::format("/effects names cases {} and {}, of {}", effect.case_index,
+                                  effect.baseline, cases));
   }
 }
 
 // Tables that files of schema 4 had not at first.
-void ReadClocks(hid_t file, Run& run, hdf5::Trouble& trouble) {
-  if (!trouble.ok() || !Exists(file, "/clocks")) return;
-  ReadOfCases(file, "/arrivals", run, trouble, &CaseRecord::arrivals);
-  run.clocks = ReadTable<HostClock>(file, "/clocks", trouble);
-  run.clock_anchors = ReadTable<ClockAnchorPoint>(file, "/clock_anchors", trouble);
+void ReadClocks(hid_t file, Run& run, hdf5::HdfError& error) {
+  if (!error.ok() || !Exists(file, "/clocks")) return;
+  ReadOfCases(file, "/arrivals", run, error, &CaseRecord::arrivals);
+  run.clocks = ReadTable<HostClock>(file, "/clocks", error);
+  run.clock_anchors = ReadTable<ClockAnchorPoint>(file, "/clock_anchors", error);
   for (const ClockAnchorPoint& anchor : run.clock_anchors) {
     if (anchor.host >= 0 && anchor.host < std::ssize(run.clocks)) continue;
-    return trouble.Note(
+    return error.Note(
         fmt::format("/clock_anchors names host {}, of {}", anchor.host, run.clocks.size()));
   }
 }
 
 // Tables that files of schema 4 had not at first.
-void ReadEvidence(hid_t file, Run& run, hdf5::Trouble& trouble) {
-  if (!trouble.ok() || !Exists(file, "/verdicts/evidence")) return;
-  run.evidence = ReadTable<EvidenceRecord>(file, "/verdicts/evidence", trouble);
+void ReadEvidence(hid_t file, Run& run, hdf5::HdfError& error) {
+  if (!error.ok() || !Exists(file, "/verdicts/evidence")) return;
+  run.evidence = ReadTable<EvidenceRecord>(file, "/verdicts/evidence", error);
   std::map<std::pair<int, int>, verdict::RankEvidence*> ranks;
   for (EvidenceRecord& record : run.evidence) {
     if (record.case_index < kLaunch || record.case_index >= std::ssize(run.cases)) {
-      return trouble.Note(fmt::format("/verdicts/evidence names case {}, of {}", record.case_index,
-                                      run.cases.size()));
+      return error.Note(fmt::format("/verdicts/evidence names case {}, of {}", record.case_index,
+                                    run.cases.size()));
     }
     ranks[{record.lifetime, record.known.rank}] = &record.known;
   }
-  for (const SocketRow& row : ReadTable<SocketRow>(file, "/verdicts/sockets", trouble)) {
+  for (const SocketRow& row : ReadTable<SocketRow>(file, "/verdicts/sockets", error)) {
     const auto rank = ranks.find({row.lifetime, row.rank});
     if (rank == ranks.end()) {
-      return trouble.Note(
+      return error.Note(
           fmt::format("/verdicts/sockets names rank {} of lifetime {}, which "
                       "/verdicts/evidence lacks",
                       row.rank, row.lifetime));
@@ -231,57 +231,57 @@ void ReadEvidence(hid_t file, Run& run, hdf5::Trouble& trouble) {
   }
 }
 
-void ReadTables(hid_t file, Run& run, hdf5::Trouble& trouble) {
+void ReadTables(hid_t file, Run& run, hdf5::HdfError& error) {
   const auto judgement = [&](CaseRecord* record) -> verdict::Judgement& {
     return record == nullptr ? run.judgement : record->judgement;
   };
-  Distribute<SummaryRow>(file, "/summary", run, trouble, [](CaseRecord* of, const auto& row) {
+  Distribute<SummaryRow>(file, "/summary", run, error, [](CaseRecord* of, const auto& row) {
     if (of != nullptr) of->summary = row.summary;
   });
-  ReadOfCases(file, "/operations", run, trouble, &CaseRecord::operations);
-  ReadOfCases(file, "/wrong", run, trouble, &CaseRecord::wrong);
+  ReadOfCases(file, "/operations", run, error, &CaseRecord::operations);
+  ReadOfCases(file, "/wrong", run, error, &CaseRecord::wrong);
   Distribute<verdict::RankOutcome>(
-      file, "/verdicts/outcomes", run, trouble,
+      file, "/verdicts/outcomes", run, error,
       [&](CaseRecord* of, const auto& outcome) { judgement(of).outcomes.push_back(outcome); });
-  Distribute<verdict::Finding>(file, "/verdicts/findings", run, trouble,
+  Distribute<verdict::Finding>(file, "/verdicts/findings", run, error,
                                [&](CaseRecord* of, verdict::Finding finding) {
                                  if (finding.headline.empty())
                                    finding.headline = verdict::Headline::Of(finding.message);
                                  judgement(of).findings.push_back(std::move(finding));
                                });
-  const hdf5::Handle verdicts = OpenGroup(file, "/verdicts", trouble);
-  AttributeSource attributes(verdicts.get(), "/verdicts", trouble);
+  const hdf5::Handle verdicts = OpenGroup(file, "/verdicts", error);
+  AttributeSource attributes(verdicts.get(), "/verdicts", error);
   Reading{attributes}("launch", run.judgement.verdict);
 }
 
-void ReadAll(hid_t file, Run& run, hdf5::Trouble& trouble) {
-  const hdf5::Handle root = OpenGroup(file, "/", trouble);
-  AttributeSource attributes(root.get(), "/", trouble);
+void ReadAll(hid_t file, Run& run, hdf5::HdfError& error) {
+  const hdf5::Handle root = OpenGroup(file, "/", error);
+  AttributeSource attributes(root.get(), "/", error);
   Reading reading(attributes);
   reading("schema_version", run.schema_version);
   DescribeRoot(reading, run);
-  ReadFacts(file, "", 0, run, trouble);
+  ReadFacts(file, "", 0, run, error);
   std::sort(run.environment.begin(), run.environment.end());
-  ReadFloors(file, run, trouble);
-  ReadPlan(file, run, trouble);
-  ReadCases(file, run, trouble);
-  ReadTables(file, run, trouble);
-  if (run.schema_version >= 2) ReadParts(file, run, trouble);
+  ReadFloors(file, run, error);
+  ReadPlan(file, run, error);
+  ReadCases(file, run, error);
+  ReadTables(file, run, error);
+  if (run.schema_version >= 2) ReadParts(file, run, error);
   if (run.schema_version >= 3) {
-    ReadOfCases(file, "/verdicts/trials", run, trouble, &CaseRecord::trial);
+    ReadOfCases(file, "/verdicts/trials", run, error, &CaseRecord::trial);
   }
   if (run.schema_version >= 4) {
-    ReadOfCases(file, "/recovery", run, trouble, &CaseRecord::recoveries);
+    ReadOfCases(file, "/recovery", run, error, &CaseRecord::recoveries);
   }
-  ReadLinks(file, run, trouble);
-  ReadWatched(file, run, trouble);
-  ReadClocks(file, run, trouble);
-  ReadEvidence(file, run, trouble);
+  ReadLinks(file, run, error);
+  ReadWatched(file, run, error);
+  ReadClocks(file, run, error);
+  ReadEvidence(file, run, error);
   if (Exists(file, "/gpu_samples")) {
-    run.gpu_samples = ReadTable<journal::PlacedGpuSample>(file, "/gpu_samples", trouble);
+    run.gpu_samples = ReadTable<journal::PlacedGpuSample>(file, "/gpu_samples", error);
   }
-  if (Exists(file, "/logs")) run.logs = ReadTable<journal::WorkerLog>(file, "/logs", trouble);
-  ReadHistory(file, run, trouble);
+  if (Exists(file, "/logs")) run.logs = ReadTable<journal::WorkerLog>(file, "/logs", error);
+  ReadHistory(file, run, error);
 }
 
 // Without a lock: a run file never changes after it got its name, and some network file systems
@@ -299,14 +299,14 @@ hdf5::Handle OpenReadOnly(const std::string& path) {
 Result<Run> ReadRun(const std::string& path) {
   LOCKSTEP_RETURN_IF_ERROR(VerifySeal(path));
   const hdf5::Silence silence;
-  hdf5::Trouble trouble;
+  hdf5::HdfError error;
   Run run;
   const hdf5::Handle file = OpenReadOnly(path);
-  if (!file.ok()) trouble.Note("HDF5 cannot open it");
-  ReadAll(file.get(), run, trouble);
-  if (trouble.ok()) return run;
+  if (!file.ok()) error.Note("HDF5 cannot open it");
+  ReadAll(file.get(), run, error);
+  if (error.ok()) return run;
   return InvalidInput(fmt::format("{}: no complete Lockstep run ({}); use an unmodified copy of it",
-                                  path, trouble.text()));
+                                  path, error.text()));
 }
 
 }  // namespace lockstep::results::store

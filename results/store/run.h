@@ -316,7 +316,7 @@ struct Run {
   std::vector<HostClock> clocks;   // one a host, the reference first
   std::vector<ClockAnchorPoint> clock_anchors;
   std::vector<journal::PlacedGpuSample> gpu_samples;  // of every host, oldest first on each
-  std::vector<journal::WorkerLog> logs;               // what libraries wrote of their trouble
+  std::vector<journal::WorkerLog> logs;               // what libraries wrote of their errors
   verdict::Judgement judgement;                       // of the launch: the outcome of every rank
   double ns_per_tick = 1.0;
   std::uint64_t origin_ticks = 0;

@@ -86,8 +86,8 @@ std::size_t StoredBytes(hid_t compound, const Column& column) {
 
 }  // namespace
 
-void WriteCells(hid_t file, const std::string& path, Cells cells, hdf5::Trouble& trouble) {
-  if (!trouble.ok()) return;
+void WriteCells(hid_t file, const std::string& path, Cells cells, hdf5::HdfError& error) {
+  if (!error.ok()) return;
   const std::size_t width = cells.columns.size();
   for (Column& column : cells.columns) column.bytes = BytesOf(column.like);
   for (std::size_t i = 0; i < cells.values.size(); ++i) {
@@ -104,32 +104,32 @@ void WriteCells(hid_t file, const std::string& path, Cells cells, hdf5::Trouble&
   const hdf5::Handle memory_type = CompoundType(cells, MemoryType);
   const Dataset dataset = {path, {cells.rows()}, packed.size() > kPlainBytes};
   const hdf5::Handle written =
-      WriteDataset(file, dataset, file_type.get(), memory_type.get(), packed.data(), trouble);
-  AttributeSink attributes(written.get(), path, trouble);
+      WriteDataset(file, dataset, file_type.get(), memory_type.get(), packed.data(), error);
+  AttributeSink attributes(written.get(), path, error);
   for (const Column& column : cells.columns) {
     if (column.units.empty()) continue;
     attributes.Put((column.name + ".units").c_str(), column.units, "");
   }
 }
 
-void ReadCells(hid_t file, const std::string& path, Cells& cells, hdf5::Trouble& trouble) {
-  const StoredDataset stored = OpenDataset(file, path, 1, trouble);
-  if (!trouble.ok()) return;
+void ReadCells(hid_t file, const std::string& path, Cells& cells, hdf5::HdfError& error) {
+  const StoredDataset stored = OpenDataset(file, path, 1, error);
+  if (!error.ok()) return;
   if (H5Tget_class(stored.type.get()) != H5T_COMPOUND) {
-    return trouble.Note(fmt::format("{} is no table", path));
+    return error.Note(fmt::format("{} is no table", path));
   }
   for (Column& column : cells.columns) {
     column.bytes = StoredBytes(stored.type.get(), column);
     const bool lacks = H5Tget_member_index(stored.type.get(), column.name.c_str()) < 0;
     if (column.bytes == 0 && !(column.later && lacks)) {
-      return trouble.Note(
+      return error.Note(
           fmt::format("column {} of {} is missing or of another type", column.name, path));
     }
   }
   std::vector<std::byte> packed(RowBytes(cells) * stored.dims[0]);
   const hdf5::Handle memory_type = CompoundType(cells, MemoryType);
-  ReadDataset(stored, path, memory_type.get(), packed.data(), trouble);
-  if (!trouble.ok()) return;
+  ReadDataset(stored, path, memory_type.get(), packed.data(), error);
+  if (!error.ok()) return;
   const std::byte* cell = packed.data();
   cells.values.reserve(stored.dims[0] * cells.columns.size());
   for (std::size_t row = 0; row < stored.dims[0]; ++row) {
@@ -141,8 +141,8 @@ void ReadCells(hid_t file, const std::string& path, Cells& cells, hdf5::Trouble&
 }
 
 void CellSource::Refuse(const char* name, const Value& value) {
-  trouble_.Note(fmt::format("column {} of {} has the unknown value '{}'", name, path_,
-                            std::get<std::string>(value)));
+  error_.Note(fmt::format("column {} of {} has the unknown value '{}'", name, path_,
+                          std::get<std::string>(value)));
 }
 
 }  // namespace lockstep::results::store

@@ -31,10 +31,10 @@ struct Cells {
   std::size_t rows() const { return columns.empty() ? 0 : values.size() / columns.size(); }
 };
 
-void WriteCells(hid_t file, const std::string& path, Cells cells, hdf5::Trouble& trouble);
+void WriteCells(hid_t file, const std::string& path, Cells cells, hdf5::HdfError& error);
 // Fills `cells.values` for `cells.columns`; columns of the file that are not asked for are passed
-// over; ones that are missing are trouble, or, where they came later, have the value `like`.
-void ReadCells(hid_t file, const std::string& path, Cells& cells, hdf5::Trouble& trouble);
+// over; ones that are missing are an error, or, where they came later, have the value `like`.
+void ReadCells(hid_t file, const std::string& path, Cells& cells, hdf5::HdfError& error);
 
 // Collects the values of described rows.
 class CellSink : public ValueSink {
@@ -59,15 +59,15 @@ class CellSink : public ValueSink {
 // Hands the values of read rows out again, in the order of the description.
 class CellSource : public ValueSource {
  public:
-  CellSource(const Cells& cells, std::string path, hdf5::Trouble& trouble)
-      : cells_(cells), path_(std::move(path)), trouble_(trouble) {}
+  CellSource(const Cells& cells, std::string path, hdf5::HdfError& error)
+      : cells_(cells), path_(std::move(path)), error_(error) {}
   Value Get(const char*, const Value&) override { return cells_.values[next_++]; }
   void Refuse(const char* name, const Value& value) override;
 
  private:
   const Cells& cells_;
   std::string path_;
-  hdf5::Trouble& trouble_;
+  hdf5::HdfError& error_;
   std::size_t next_ = 0;
 };
 
@@ -85,16 +85,16 @@ Cells CellsOf(const std::vector<Row>& rows) {
 
 template <typename Row>
 void WriteTable(hid_t file, const std::string& path, const std::vector<Row>& rows,
-                hdf5::Trouble& trouble) {
-  WriteCells(file, path, CellsOf(rows), trouble);
+                hdf5::HdfError& error) {
+  WriteCells(file, path, CellsOf(rows), error);
 }
 
 template <typename Row>
-std::vector<Row> ReadTable(hid_t file, const std::string& path, hdf5::Trouble& trouble) {
+std::vector<Row> ReadTable(hid_t file, const std::string& path, hdf5::HdfError& error) {
   Cells cells = CellsOf(std::vector<Row>());
-  ReadCells(file, path, cells, trouble);
-  std::vector<Row> rows(trouble.ok() ? cells.rows() : 0);
-  CellSource source(cells, path, trouble);
+  ReadCells(file, path, cells, error);
+  std::vector<Row> rows(error.ok() ? cells.rows() : 0);
+  CellSource source(cells, path, error);
   Reading reading(source);
   for (Row& row : rows) Describe(reading, row);
   return rows;

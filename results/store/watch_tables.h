@@ -57,35 +57,35 @@ void Describe(auto& fields, Is<WatchedCall> auto& row) {
   fields("waited_for", row.waited_for);
 }
 
-inline void WriteWatched(hid_t file, const Run& run, hdf5::Trouble& trouble) {
+inline void WriteWatched(hid_t file, const Run& run, hdf5::HdfError& error) {
   if (!run.watched) return;
-  CreateGroup(file, "/watch", trouble);
-  WriteTable(file, "/watch/ranks", run.watched->ranks, trouble);
-  WriteTable(file, "/watch/places", run.watched->places, trouble);
-  WriteTable(file, "/watch/waited_for", run.watched->blamed, trouble);
-  WriteTable(file, "/watch/calls", run.watched->calls, trouble);
+  CreateGroup(file, "/watch", error);
+  WriteTable(file, "/watch/ranks", run.watched->ranks, error);
+  WriteTable(file, "/watch/places", run.watched->places, error);
+  WriteTable(file, "/watch/waited_for", run.watched->blamed, error);
+  WriteTable(file, "/watch/calls", run.watched->calls, error);
 }
 
 template <typename Row>
 std::vector<Row> ReadOfPlaces(hid_t file, const std::string& path, std::size_t places,
-                              hdf5::Trouble& trouble) {
-  std::vector<Row> rows = ReadTable<Row>(file, path, trouble);
+                              hdf5::HdfError& error) {
+  std::vector<Row> rows = ReadTable<Row>(file, path, error);
   for (const Row& row : rows) {
     if (row.place >= 0 && static_cast<std::size_t>(row.place) < places) continue;
-    trouble.Note(fmt::format("{} names place {}, of {}", path, row.place, places));
+    error.Note(fmt::format("{} names place {}, of {}", path, row.place, places));
     return {};
   }
   return rows;
 }
 
-inline void ReadWatched(hid_t file, Run& run, hdf5::Trouble& trouble) {
-  if (!trouble.ok() || !Exists(file, "/watch")) return;
+inline void ReadWatched(hid_t file, Run& run, hdf5::HdfError& error) {
+  if (!error.ok() || !Exists(file, "/watch")) return;
   Watched watched;
-  watched.ranks = ReadTable<WatchedRank>(file, "/watch/ranks", trouble);
-  watched.places = ReadTable<WaitPlace>(file, "/watch/places", trouble);
+  watched.ranks = ReadTable<WatchedRank>(file, "/watch/ranks", error);
+  watched.places = ReadTable<WaitPlace>(file, "/watch/places", error);
   const std::size_t places = watched.places.size();
-  watched.blamed = ReadOfPlaces<WaitedFor>(file, "/watch/waited_for", places, trouble);
-  watched.calls = ReadOfPlaces<WatchedCall>(file, "/watch/calls", places, trouble);
+  watched.blamed = ReadOfPlaces<WaitedFor>(file, "/watch/waited_for", places, error);
+  watched.calls = ReadOfPlaces<WatchedCall>(file, "/watch/calls", places, error);
   run.watched = std::move(watched);
 }
 

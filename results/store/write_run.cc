@@ -85,76 +85,76 @@ std::vector<SocketRow> SocketRowsOf(const std::vector<EvidenceRecord>& evidence)
   return rows;
 }
 
-void WriteEnvironment(hid_t file, const Run& run, hdf5::Trouble& trouble) {
-  CreateGroup(file, "/environment", trouble);
+void WriteEnvironment(hid_t file, const Run& run, hdf5::HdfError& error) {
+  CreateGroup(file, "/environment", error);
   std::set<std::string> made;
   for (const auto& [fact, value] : run.environment) {
     const FactPath parts = SplitFact(fact);
     std::string path = "/environment";
     for (const std::string& group : parts.groups) {
       path += "/" + group;
-      if (made.insert(path).second) CreateGroup(file, path, trouble);
+      if (made.insert(path).second) CreateGroup(file, path, error);
     }
-    const hdf5::Handle group = OpenGroup(file, path, trouble);
-    AttributeSink(group.get(), path, trouble).Put(parts.name.c_str(), value, "");
+    const hdf5::Handle group = OpenGroup(file, path, error);
+    AttributeSink(group.get(), path, error).Put(parts.name.c_str(), value, "");
   }
 }
 
-void WriteFloors(hid_t file, const Run& run, hdf5::Trouble& trouble) {
-  const hdf5::Handle group = CreateGroup(file, "/floors", trouble);
-  AttributeSink attributes(group.get(), "/floors", trouble);
+void WriteFloors(hid_t file, const Run& run, hdf5::HdfError& error) {
+  const hdf5::Handle group = CreateGroup(file, "/floors", error);
+  AttributeSink attributes(group.get(), "/floors", error);
   for (const auto& [name, value] : run.floors) attributes.Put(name.c_str(), value, "");
 }
 
-void WritePlan(hid_t file, const Run& run, hdf5::Trouble& trouble) {
-  const hdf5::Handle group = CreateGroup(file, "/plan", trouble);
-  AttributeSink attributes(group.get(), "/plan", trouble);
+void WritePlan(hid_t file, const Run& run, hdf5::HdfError& error) {
+  const hdf5::Handle group = CreateGroup(file, "/plan", error);
+  AttributeSink attributes(group.get(), "/plan", error);
   Writing writing(attributes);
   DescribePlan(writing, run);
   // A dataset, as it can be longer than the 64 KiB that some tools read of an attribute.
   const Value text = run.plan_text;
   const hdf5::Handle type = FileType(text, std::max<std::size_t>(1, run.plan_text.size()));
-  WriteDataset(file, {"/plan/text", {}}, type.get(), type.get(), run.plan_text.c_str(), trouble);
+  WriteDataset(file, {"/plan/text", {}}, type.get(), type.get(), run.plan_text.c_str(), error);
 }
 
 void WriteSettings(hid_t file, const std::string& path, const CaseRecord& record,
-                   hdf5::Trouble& trouble) {
+                   hdf5::HdfError& error) {
   if (record.settings.empty()) return;
-  const hdf5::Handle group = CreateGroup(file, path, trouble);
-  AttributeSink attributes(group.get(), path, trouble);
+  const hdf5::Handle group = CreateGroup(file, path, error);
+  AttributeSink attributes(group.get(), path, error);
   for (const auto& [name, value] : record.settings) attributes.Put(name.c_str(), value, "");
 }
 
-void WriteCases(hid_t file, const Run& run, hdf5::Trouble& trouble) {
-  CreateGroup(file, "/cases", trouble);
+void WriteCases(hid_t file, const Run& run, hdf5::HdfError& error) {
+  CreateGroup(file, "/cases", error);
   for (std::size_t i = 0; i < run.cases.size(); ++i) {
     const CaseRecord& record = run.cases[i];
     const std::string path = fmt::format("/cases/{}", i);
-    const hdf5::Handle group = CreateGroup(file, path, trouble);
-    AttributeSink attributes(group.get(), path, trouble);
+    const hdf5::Handle group = CreateGroup(file, path, error);
+    AttributeSink attributes(group.get(), path, error);
     Writing writing(attributes);
     DescribeCase(writing, record);
-    WriteSettings(file, path + "/settings", record, trouble);
-    WriteSamples(file, path, record, trouble);
+    WriteSettings(file, path + "/settings", record, error);
+    WriteSamples(file, path, record, error);
   }
 }
 
-void WriteHistory(hid_t file, const Run& run, hdf5::Trouble& trouble) {
-  const hdf5::Handle group = CreateGroup(file, "/history", trouble);
-  AttributeSink clock(group.get(), "/history", trouble);
+void WriteHistory(hid_t file, const Run& run, hdf5::HdfError& error) {
+  const hdf5::Handle group = CreateGroup(file, "/history", error);
+  AttributeSink clock(group.get(), "/history", error);
   Writing writing_clock(clock);
   DescribeClock(writing_clock, run);
   for (std::size_t i = 0; i < run.history.size(); ++i) {
     const std::string path = fmt::format("/history/{}", i);
-    const hdf5::Handle events = WriteEvents(file, path, run.history[i].events, trouble);
-    AttributeSink attributes(events.get(), path, trouble);
+    const hdf5::Handle events = WriteEvents(file, path, run.history[i].events, error);
+    AttributeSink attributes(events.get(), path, error);
     Writing writing(attributes);
     DescribeHistory(writing, run.history[i]);
     attributes.Put("ticks.units", std::string("tick"), "");
   }
 }
 
-void WriteTables(hid_t file, const Run& run, hdf5::Trouble& trouble) {
+void WriteTables(hid_t file, const Run& run, hdf5::HdfError& error) {
   std::vector<OfCase<SummaryRow>> summary;
   std::vector<OfCase<collective::Operation>> operations;
   std::vector<OfCase<Part>> parts;
@@ -183,45 +183,45 @@ void WriteTables(hid_t file, const Run& run, hdf5::Trouble& trouble) {
     if (record.arrivals) arrivals.push_back({index, *record.arrivals});
     for (const RecoveryRecord& made : record.recoveries) recoveries.push_back({index, made});
   }
-  WriteTable(file, "/summary", summary, trouble);
-  WriteTable(file, "/operations", operations, trouble);
-  WriteTable(file, "/parts", parts, trouble);
-  WriteTable(file, "/effects", run.effects, trouble);
-  WriteTable(file, "/wrong", wrong, trouble);
-  const hdf5::Handle verdicts = CreateGroup(file, "/verdicts", trouble);
-  AttributeSink attributes(verdicts.get(), "/verdicts", trouble);
+  WriteTable(file, "/summary", summary, error);
+  WriteTable(file, "/operations", operations, error);
+  WriteTable(file, "/parts", parts, error);
+  WriteTable(file, "/effects", run.effects, error);
+  WriteTable(file, "/wrong", wrong, error);
+  const hdf5::Handle verdicts = CreateGroup(file, "/verdicts", error);
+  AttributeSink attributes(verdicts.get(), "/verdicts", error);
   Writing{attributes}("launch", run.judgement.verdict);
-  WriteTable(file, "/verdicts/outcomes", outcomes, trouble);
-  WriteTable(file, "/verdicts/findings", findings, trouble);
-  WriteTable(file, "/verdicts/trials", trials, trouble);
-  WriteTable(file, "/recovery", recoveries, trouble);
-  WriteTable(file, "/arrivals", arrivals, trouble);
-  WriteTable(file, "/clocks", run.clocks, trouble);
-  WriteTable(file, "/clock_anchors", run.clock_anchors, trouble);
+  WriteTable(file, "/verdicts/outcomes", outcomes, error);
+  WriteTable(file, "/verdicts/findings", findings, error);
+  WriteTable(file, "/verdicts/trials", trials, error);
+  WriteTable(file, "/recovery", recoveries, error);
+  WriteTable(file, "/arrivals", arrivals, error);
+  WriteTable(file, "/clocks", run.clocks, error);
+  WriteTable(file, "/clock_anchors", run.clock_anchors, error);
   if (!run.evidence.empty()) {
-    WriteTable(file, "/verdicts/evidence", run.evidence, trouble);
-    WriteTable(file, "/verdicts/sockets", SocketRowsOf(run.evidence), trouble);
+    WriteTable(file, "/verdicts/evidence", run.evidence, error);
+    WriteTable(file, "/verdicts/sockets", SocketRowsOf(run.evidence), error);
   }
   // Of machines and libraries that have them.
-  if (!run.gpu_samples.empty()) WriteTable(file, "/gpu_samples", run.gpu_samples, trouble);
-  if (!run.logs.empty()) WriteTable(file, "/logs", run.logs, trouble);
+  if (!run.gpu_samples.empty()) WriteTable(file, "/gpu_samples", run.gpu_samples, error);
+  if (!run.logs.empty()) WriteTable(file, "/logs", run.logs, error);
 }
 
-void WriteAll(hid_t file, const Run& run, hdf5::Trouble& trouble) {
-  const hdf5::Handle root = OpenGroup(file, "/", trouble);
-  AttributeSink attributes(root.get(), "/", trouble);
+void WriteAll(hid_t file, const Run& run, hdf5::HdfError& error) {
+  const hdf5::Handle root = OpenGroup(file, "/", error);
+  AttributeSink attributes(root.get(), "/", error);
   attributes.Put("format", std::string("Lockstep run"), "");
   attributes.Put("schema_version", run.schema_version, "");
   Writing writing(attributes);
   DescribeRoot(writing, run);
-  WriteEnvironment(file, run, trouble);
-  WriteFloors(file, run, trouble);
-  WritePlan(file, run, trouble);
-  WriteTables(file, run, trouble);
-  WriteCases(file, run, trouble);
-  WriteLinks(file, run, trouble);
-  WriteWatched(file, run, trouble);
-  WriteHistory(file, run, trouble);
+  WriteEnvironment(file, run, error);
+  WriteFloors(file, run, error);
+  WritePlan(file, run, error);
+  WriteTables(file, run, error);
+  WriteCases(file, run, error);
+  WriteLinks(file, run, error);
+  WriteWatched(file, run, error);
+  WriteHistory(file, run, error);
 }
 
 // What is large, and stays where it is while a run is written.
@@ -253,16 +253,16 @@ hdf5::Handle CreateInMemory(hdf5::MemoryFile& memory) {
 Status WriteRun(const Run& run, const std::string& path, WriteRules rules) {
   LOCKSTEP_CHECK(run.schema_version == kSchemaVersion, "a run is written in the current schema");
   const hdf5::Silence silence;
-  hdf5::Trouble trouble;
+  hdf5::HdfError error;
   hdf5::MemoryFile memory(SamplesIn(run));
   const hdf5::Handle file = CreateInMemory(memory);
-  if (!file.ok()) trouble.Note("HDF5 could not make a file in memory");
-  WriteAll(file.get(), run, trouble);
-  if (trouble.ok() && H5Fflush(file.get(), H5F_SCOPE_GLOBAL) < 0) trouble.Note("HDF5 flushed none");
-  if (!trouble.ok()) {
+  if (!file.ok()) error.Note("HDF5 could not make a file in memory");
+  WriteAll(file.get(), run, error);
+  if (error.ok() && H5Fflush(file.get(), H5F_SCOPE_GLOBAL) < 0) error.Note("HDF5 flushed none");
+  if (!error.ok()) {
     return EnvironmentError(
         fmt::format("{}: cannot be built in memory ({}); free memory, or measure fewer iterations",
-                    path, trouble.text()));
+                    path, error.text()));
   }
   std::vector<std::span<const std::byte>> pieces = memory.Pieces(kSealBytes);
   const auto seal = SealOf(pieces);

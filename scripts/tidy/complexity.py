@@ -30,6 +30,6 @@ def of_cc(text):
 
 
 def name_of_cc(text):
-    """As its definition has it: "Fleet::OnReport"."""
+    """As its definition has it: "Coordinator::OnReport"."""
     found = re.search(r"([\w:~]*(?:operator\W{1,3}|\w))\(", text)
     return found[1] if found else ""

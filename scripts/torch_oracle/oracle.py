@@ -17,7 +17,7 @@ import programs
 _TIMEOUT_S = 60
 
 
-class Fleet:
+class Ranks:
     """Processes that stay, one a rank: importing PyTorch takes longer than a program."""
 
     def __init__(self, size, python=sys.executable):
@@ -80,13 +80,13 @@ def render(results):
 
 def main(paths):
     loaded = [programs.load(path) for path in paths]
-    fleet = Fleet(max(ranks for ranks, _ in loaded))
+    processes = Ranks(max(ranks for ranks, _ in loaded))
     try:
         for path, (ranks, program) in zip(paths, loaded):
             print("##### W=%d %s" % (ranks, os.path.basename(path)))
-            print("\n".join(render(fleet.run(ranks, program))))
+            print("\n".join(render(processes.run(ranks, program))))
     finally:
-        fleet.close()
+        processes.close()
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""One process of oracle.Fleet: programs come as JSON lines on stdin, results go to stdout."""
+"""One process of oracle.Ranks: programs come as JSON lines on stdin, results go to stdout."""
 
 import datetime
 import json

@@ -82,8 +82,8 @@ class MpiCommunicator final : public Communicator {
   Result<std::unique_ptr<Communicator>> Split(int color, int key, Deadline deadline) override;
 
  private:
-  // Calls a function that calls MPI, if no other thread is inside (where that matters); the session
-  // is sick when it fails.
+  // Calls a function that calls MPI, if no other thread is inside (where that matters). Its
+  // failure fails the session.
   template <typename Function>
   Status Alone(Function function);
   Status Noted(Status status);

@@ -35,7 +35,7 @@ std::string MpiVersion();
 
 // MPI_COMM_WORLD. Calls MPI_Init_thread unless someone did, and MPI_Finalize when this communicator
 // and all its children are gone and none of them ever failed or passed a deadline; a process with a
-// sick communicator must leave with _exit (finalizing could hang). MPI can be initialized once a
+// failed communicator must leave with _exit (finalizing could hang). MPI can be initialized once a
 // process: a second life is kUnsupported. kEnvironment when the library lacks the thread level.
 Result<std::unique_ptr<Communicator>> ConnectMpi(const MpiOptions& options = {});
 

@@ -34,7 +34,7 @@ const Capabilities& NcclCapabilities();
 class NcclCommunicator : public Communicator {
  public:
   // Ends the communicator like a program that is done, within finalize_seconds; aborts it when that
-  // fails or it was sick. The destructor does the same and prints the error.
+  // fails or it had failed. The destructor does the same and prints the error.
   virtual Status Close() = 0;
   // As Abort, and says whether it worked; not OK: the process must be killed.
   virtual Status AbortNow() = 0;

@@ -1,4 +1,4 @@
-// launch_probe SCENARIO SEED [FILE]: conductor and worker of the launch tests; run under mpirun.
+// launch_probe SCENARIO SEED [FILE]: driver and worker of the launch tests; run under mpirun.
 // FILE.<rank> is what the successor saves of each rank when the coordinator is lost.
 #include <fmt/core.h>
 
@@ -41,14 +41,14 @@ CoordinatorOptions ProbeOptions(const control::LaunchContext& context,
 int Run(const std::string& name, std::uint64_t seed, const std::string& file) {
   const ProbeScenario& scenario = Scenarios().at(name);
   const Result<control::LaunchContext> context = control::DetectLaunch();
-  ProbeConductor::Expect(context.ok(), context.status().message());
+  ProbeDriver::Expect(context.ok(), context.status().message());
   const CoordinatorOptions options = ProbeOptions(*context, scenario, file);
   if (context->rank != 0) return static_cast<int>(Follow(*context, options));
   Result<std::unique_ptr<Coordinator>> coordinator = Coordinator::Open(*context, options);
-  ProbeConductor::Expect(coordinator.ok(), coordinator.status().message());
-  ProbeConductor conductor(**coordinator, seed);
-  const int code = scenario.run(conductor);
-  conductor.End();
+  ProbeDriver::Expect(coordinator.ok(), coordinator.status().message());
+  ProbeDriver driver(**coordinator, seed);
+  const int code = scenario.run(driver);
+  driver.End();
   (*coordinator)->Dismiss();
   fmt::print("done {}\n", name);
   std::fflush(stdout);

@@ -23,10 +23,10 @@ int RunProbeWorker();
 // Bounds a hang, on a machine of any load.
 inline Deadline Soon() { return Deadline::AfterSeconds(60); }
 
-// The conductor's tools. Every expectation that fails ends the program with exit code 20.
-class ProbeConductor {
+// The driver's tools. Every expectation that fails ends the program with exit code 20.
+class ProbeDriver {
  public:
-  ProbeConductor(Coordinator& coordinator, std::uint64_t seed);
+  ProbeDriver(Coordinator& coordinator, std::uint64_t seed);
 
   Coordinator& coordinator() { return coordinator_; }
   Random& random() { return random_; }
@@ -58,7 +58,7 @@ class ProbeConductor {
 
 struct ProbeScenario {
   bool mpi = false;  // the workers own MPI
-  std::function<int(ProbeConductor&)> run;
+  std::function<int(ProbeDriver&)> run;
   double silence_seconds = 60;  // that are too long
 };
 const std::map<std::string, ProbeScenario>& Scenarios();

@@ -16,9 +16,9 @@ namespace {
 
 using Kind = EventKind;
 
-void Expect(bool condition, const std::string& what) { ProbeConductor::Expect(condition, what); }
+void Expect(bool condition, const std::string& what) { ProbeDriver::Expect(condition, what); }
 
-verdict::RankEvidence EvidenceOf(ProbeConductor& c, int rank) {
+verdict::RankEvidence EvidenceOf(ProbeDriver& c, int rank) {
   return c.coordinator().Collect()[static_cast<std::size_t>(rank)];
 }
 
@@ -33,7 +33,7 @@ bool Runs(int pid) {
 }
 
 // Messages, meeting, data, exit codes; two lifetimes unless the workers own MPI.
-void TalkOnce(ProbeConductor& c, int lifetime) {
+void TalkOnce(ProbeDriver& c, int lifetime) {
   c.Start();
   Expect(c.coordinator().lifetime() == lifetime, "lifetimes are counted");
   c.OrderAll("echo hello");
@@ -69,12 +69,12 @@ void TalkOnce(ProbeConductor& c, int lifetime) {
   }
 }
 
-int Talk(ProbeConductor& c) {
+int Talk(ProbeDriver& c) {
   for (int lifetime = 0; lifetime < 3; ++lifetime) TalkOnce(c, lifetime);
   return 0;
 }
 
-int Large(ProbeConductor& c) {
+int Large(ProbeDriver& c) {
   c.Start();
   std::string blob = "blob ";
   blob.resize(control::kMaxPayloadBytes);
@@ -87,7 +87,7 @@ int Large(ProbeConductor& c) {
 }
 
 // One random worker, at a random moment of streaming, many times.
-int Killed(ProbeConductor& c) {
+int Killed(ProbeDriver& c) {
   for (int round = 0; round < 20; ++round) {
     c.Start();
     c.OrderAll("stream 0");
@@ -115,7 +115,7 @@ int Killed(ProbeConductor& c) {
   return 0;
 }
 
-int Stopped(ProbeConductor& c) {
+int Stopped(ProbeDriver& c) {
   c.Start();
   const int victim = static_cast<int>(c.random().Below(static_cast<std::uint64_t>(c.size())));
   c.OrderAll("stream 0");
@@ -139,7 +139,7 @@ int Stopped(ProbeConductor& c) {
 }
 
 // A large allocation is no silence, one that stands still is.
-int Allocating(ProbeConductor& c) {
+int Allocating(ProbeDriver& c) {
   c.Start();
   c.Order(0, "allocate 3");
   const Event allocated = c.Await(Kind::kMessage, 0, {Kind::kOverdue});
@@ -149,7 +149,7 @@ int Allocating(ProbeConductor& c) {
   return 0;
 }
 
-int Silent(ProbeConductor& c) {
+int Silent(ProbeDriver& c) {
   c.Start();
   c.ExpectQuiet(2.5);  // who waits for orders may be silent
   c.Order(0, "wait");
@@ -174,7 +174,7 @@ int Silent(ProbeConductor& c) {
   return 0;
 }
 
-int Stubborn(ProbeConductor& c) {
+int Stubborn(ProbeDriver& c) {
   c.Start();
   c.OrderAll("stubborn");
   const std::vector<std::string> children = c.AwaitEchoes();
@@ -189,7 +189,7 @@ int Stubborn(ProbeConductor& c) {
   return 0;
 }
 
-int Crashed(ProbeConductor& c) {
+int Crashed(ProbeDriver& c) {
   c.Start();
   c.Order(c.size() - 1, "crash");
   Expect(c.Await(Kind::kSignalled, c.size() - 1).signal == SIGABRT, "aborted");
@@ -206,7 +206,7 @@ int Crashed(ProbeConductor& c) {
 }
 
 // An agent that waits for a processor is late, not lost: its worker's evidence is awaited.
-int AgentLate(ProbeConductor& c) {
+int AgentLate(ProbeDriver& c) {
   c.Start();
   const int late = c.size() - 1;
   const int agent = c.coordinator().agents()[static_cast<std::size_t>(late)].pid;
@@ -224,7 +224,7 @@ int AgentLate(ProbeConductor& c) {
   return 0;
 }
 
-int FollowerKilled(ProbeConductor& c) {
+int FollowerKilled(ProbeDriver& c) {
   c.Start();
   c.OrderAll("stream 0");
   c.ExpectQuiet(0.2);
@@ -240,7 +240,7 @@ int FollowerKilled(ProbeConductor& c) {
   return 3;
 }
 
-int CoordinatorKilled(ProbeConductor& c) {
+int CoordinatorKilled(ProbeDriver& c) {
   c.Start();
   c.OrderAll("stream 0");
   c.ExpectQuiet(0.3);
@@ -249,7 +249,7 @@ int CoordinatorKilled(ProbeConductor& c) {
 }
 
 // The successor is stopped meanwhile, and goes on later.
-int SuccessorLate(ProbeConductor& c) {
+int SuccessorLate(ProbeDriver& c) {
   c.Start();
   c.OrderAll("stream 0");
   c.ExpectQuiet(0.3);
@@ -258,7 +258,7 @@ int SuccessorLate(ProbeConductor& c) {
 }
 
 // The others take it for lost, and the launcher ends it.
-int CoordinatorStopped(ProbeConductor& c) {
+int CoordinatorStopped(ProbeDriver& c) {
   c.Start();
   c.OrderAll("stream 0");
   c.ExpectQuiet(0.3);
@@ -270,7 +270,7 @@ int CoordinatorStopped(ProbeConductor& c) {
   return 3;
 }
 
-int Terminate(ProbeConductor& c) {
+int Terminate(ProbeDriver& c) {
   c.Start();
   c.OrderAll("stream 0");
   for (int rank = 0; rank < c.size(); ++rank) c.Await(Kind::kData, rank);
@@ -287,7 +287,7 @@ int Terminate(ProbeConductor& c) {
   return 3;
 }
 
-void MpiUp(ProbeConductor& c) {
+void MpiUp(ProbeDriver& c) {
   c.Start();
   c.OrderAll("mpi_init");
   for (int rank = 0; const std::string& echo : c.AwaitEchoes()) {
@@ -296,7 +296,7 @@ void MpiUp(ProbeConductor& c) {
   Expect(c.coordinator().StartWorkers().code() == StatusCode::kUnsupported, "one lifetime only");
 }
 
-int Mpi(ProbeConductor& c) {
+int Mpi(ProbeDriver& c) {
   MpiUp(c);
   c.OrderAll("mpi_loop 200");
   for (const std::string& echo : c.AwaitEchoes()) Expect(echo == "sums are right", echo);
@@ -307,7 +307,7 @@ int Mpi(ProbeConductor& c) {
   return 0;
 }
 
-int MpiKilled(ProbeConductor& c) {
+int MpiKilled(ProbeDriver& c) {
   MpiUp(c);
   c.OrderAll("mpi_loop 0");
   c.ExpectQuiet(0.2 + 0.3 * c.random().Uniform());

@@ -23,7 +23,7 @@ namespace {
 constexpr std::int64_t kCalibrationBytes = 256 << 20;
 constexpr int kCalibrationPasses = 4;
 
-// Enqueues by the stream's handle. An error makes the stream sick by work that gives it.
+// Enqueues by the stream's handle. An error fails the stream: work that returns it is enqueued.
 void Launch(Stream& stream, const char* what,
             const std::function<cudaError_t(cudaStream_t)>& launch) {
   auto* const native = dynamic_cast<NativeStream*>(&stream);

@@ -11,7 +11,7 @@
 
 namespace lockstep::coordinator {
 
-ProbeConductor::ProbeConductor(Coordinator& coordinator, std::uint64_t seed)
+ProbeDriver::ProbeDriver(Coordinator& coordinator, std::uint64_t seed)
     : coordinator_(coordinator),
       random_(seed),
       pids_(static_cast<std::size_t>(coordinator.size())),
@@ -25,14 +25,14 @@ ProbeConductor::ProbeConductor(Coordinator& coordinator, std::uint64_t seed)
   }
 }
 
-void ProbeConductor::Expect(bool condition, const std::string& what) {
+void ProbeDriver::Expect(bool condition, const std::string& what) {
   if (condition) return;
   fmt::print("FAILED: {}\n", what);
   std::fflush(stdout);
   std::_Exit(20);
 }
 
-Event ProbeConductor::Next(Deadline deadline) {
+Event ProbeDriver::Next(Deadline deadline) {
   Event event = coordinator_.Next(deadline);
   if (event.kind == EventKind::kData) {
     data_[static_cast<std::size_t>(event.rank)] += event.message.payload;
@@ -40,7 +40,7 @@ Event ProbeConductor::Next(Deadline deadline) {
   return event;
 }
 
-void ProbeConductor::Start() {
+void ProbeDriver::Start() {
   for (std::string& data : data_) data.clear();
   const Status status = coordinator_.StartWorkers();
   Expect(status.ok(), status.message());
@@ -51,15 +51,15 @@ void ProbeConductor::Start() {
   }
 }
 
-void ProbeConductor::Order(int rank, const std::string& text) {
+void ProbeDriver::Order(int rank, const std::string& text) {
   coordinator_.Send(rank, control::Message{kOrder, text});
 }
 
-void ProbeConductor::OrderAll(const std::string& text) {
+void ProbeDriver::OrderAll(const std::string& text) {
   coordinator_.SendAll(control::Message{kOrder, text});
 }
 
-Event ProbeConductor::Await(EventKind kind, int rank, std::initializer_list<EventKind> not_before) {
+Event ProbeDriver::Await(EventKind kind, int rank, std::initializer_list<EventKind> not_before) {
   const Deadline deadline = Soon();
   while (true) {
     const Event event = Next(deadline);
@@ -71,7 +71,7 @@ Event ProbeConductor::Await(EventKind kind, int rank, std::initializer_list<Even
   }
 }
 
-Event ProbeConductor::AwaitAny(std::initializer_list<EventKind> kinds) {
+Event ProbeDriver::AwaitAny(std::initializer_list<EventKind> kinds) {
   const Deadline deadline = Soon();
   while (true) {
     const Event event = Next(deadline);
@@ -80,7 +80,7 @@ Event ProbeConductor::AwaitAny(std::initializer_list<EventKind> kinds) {
   }
 }
 
-std::vector<std::string> ProbeConductor::AwaitEchoes() {
+std::vector<std::string> ProbeDriver::AwaitEchoes() {
   std::vector<std::string> echoes(pids_.size());
   for (int i = 0; i < size();) {
     const Event event = Await(EventKind::kMessage, -1);
@@ -91,7 +91,7 @@ std::vector<std::string> ProbeConductor::AwaitEchoes() {
   return echoes;
 }
 
-void ProbeConductor::ExpectQuiet(double seconds) {
+void ProbeDriver::ExpectQuiet(double seconds) {
   const Deadline deadline = Deadline::AfterSeconds(seconds);
   while (true) {
     const Event event = Next(deadline);
@@ -101,7 +101,7 @@ void ProbeConductor::ExpectQuiet(double seconds) {
   }
 }
 
-std::size_t ProbeConductor::CheckData(int rank) {
+std::size_t ProbeDriver::CheckData(int rank) {
   const std::string& data = data_[static_cast<std::size_t>(rank)];
   constexpr std::size_t kRecord = 24;
   Expect(data.size() % kRecord == 0, "only whole records");
@@ -114,7 +114,7 @@ std::size_t ProbeConductor::CheckData(int rank) {
   return data.size() / kRecord;
 }
 
-void ProbeConductor::End() {
+void ProbeDriver::End() {
   coordinator_.EndWorkers();
   while (true) {
     const Event event = Next(Deadline::AfterNs(0));
