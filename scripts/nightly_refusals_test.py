@@ -92,7 +92,8 @@ class NotInstalled(Folder):
         """A folder with real programs but for `names`."""
         folder = os.path.join(self.folder, "bin")
         os.makedirs(folder)
-        for name in set(plan.PROGRAMS) - set(names):
+        benches = {os.path.basename(path) for path in glob.glob("bench/bench_*")}
+        for name in (benches | {"stress", "fuzz", "lockstep"}) - set(names):
             path = plan.find_program(name, os.getcwd())
             if path:
                 os.symlink(path, os.path.join(folder, name))
@@ -113,6 +114,8 @@ class NotInstalled(Folder):
         self.check(soak, folder, "stress is not installed, and step 'soak' runs it")
         self.check('profile = "quick"\nskip = ["barrier", "ddp_step"]', folder,
                    "stress is not installed, and step 'catalogue'")
+        self.check('[[step]]\nname = "a"\nseconds = 1\nprogram = "bench_none"\n', folder,
+                   "bench_none is not installed, and step 'a' runs it")
 
     def test_the_launcher(self):
         self.check('launcher = "mpirun-none -x"\n' + LATENCY % 1, os.getcwd(),

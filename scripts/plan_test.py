@@ -109,8 +109,7 @@ class Mutations(unittest.TestCase):
             self.assertTrue(str(error).startswith("p.toml: "), error)
             return True
         for one in plans:
-            programs = {name: "/bin/" + name for name in plan.PROGRAMS}
-            run = runner.Runner(one, programs, FOLDER, None)
+            run = runner.Runner(one, "/bin/{}".format, FOLDER, None)
             run.night = 20261122
             launches = one.launches()
             soak, backends = one.soak()
@@ -176,7 +175,7 @@ class FromOutside(unittest.TestCase):
              b"[[step]]\nname = \"a\"\nkind = \"fuzz\"\nseconds = 1\nlaunches = 0",
              b"[[step]]\nname = \"a\"\nkind = \"fuzz\"\nseconds = 1\nrequired = \"no\"",
              b"[[step]]\nname = \"a\"\nseconds = 1\nprogram = \"bench_barrier\"\narguments = \"\"",
-             b"[[step]]\nname = \"a\"\nseconds = 1\nprogram = \"bench_none\""]
+             b"[[step]]\nname = \"a\"\nseconds = 1\nprogram = \"none\""]
 
     def said(self, program, content):
         path = os.path.join(FOLDER, "wrong.toml")

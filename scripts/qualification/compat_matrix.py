@@ -15,6 +15,7 @@ Exit codes: 0 all ok, 1 a cell is wrong, hangs, crashes or fails, 5 only slower 
 3 a cell is ambiguous, missing or unknown, or NOT RUN, 2 usage, 4 environment.
 --diff: 0 nothing worse, 5 something worse.
 """
+import functools
 import glob
 import json
 import os
@@ -25,7 +26,7 @@ import zipfile
 import launches
 from qualification import matrix as cells
 from qualification.journal import Journal, JournalError, minute, tonight, write_whole
-from qualification.plan import PROGRAMS, check_installed, find_program
+from qualification.plan import check_installed, find_program
 from qualification.plan_values import PlanError, read_file, read_toml
 from qualification.runner import Runner
 
@@ -109,13 +110,13 @@ class Sweep:
             return word, why, None
         if not base:
             return "unknown", "no launch with %s is ok" % self.matrix.baseline, None
-        return cells.compare(self.programs["lockstep"], self.matrix.min_effect, base,
+        return cells.compare(self.programs("lockstep"), self.matrix.min_effect, base,
                              self.files(name, step))
 
     def examine(self, configuration):
         """(versions, rules, note): what `lockstep doctor` knows of this configuration's libraries,
         which it reads and does not load; the note says why it knows nothing."""
-        words = [self.programs["lockstep"], "doctor", "--format=json"]
+        words = [self.programs("lockstep"), "doctor", "--format=json"]
         if configuration.nccl_library:
             words.append("--nccl-library=" + configuration.nccl_library)
         answer, why = cells.ask(words, ("facts", "ailments"), codes=(0, 1),
@@ -155,7 +156,7 @@ class Sweep:
         code, headline = judge(table)
         measured_by = sorted(measured_by - {None})
         return {"schema": 1, "name": self.matrix.name, "headline": headline, "exit_code": code,
-                "lockstep": launches.version_of(self.programs["lockstep"]),
+                "lockstep": launches.version_of(self.programs("lockstep")),
                 "measured_by": measured_by, "other_version": launches.other_versions(measured_by),
                 "begun": minute(self.journal.plan["at"]), "ended": minute(self.journal.last),
                 "baseline": self.matrix.baseline, "steps": steps,
@@ -255,10 +256,10 @@ def main(arguments):
         content = read_toml(options.matrix, read_file(options.matrix))
         versions = [one for one in options.nccl_wheels.split(",") if one]
         more = wheels(versions, os.path.abspath(options.output_folder))
-        programs = {name: find_program(name, options.programs) for name in PROGRAMS}
+        programs = functools.partial(find_program, folder=options.programs)
         matrix = cells.Matrix(options.matrix, content, more,
-                              launches.launcher_of(programs["lockstep"]))
-        if programs["lockstep"] is None:
+                              launches.launcher_of(programs("lockstep")))
+        if programs("lockstep") is None:
             raise OSError("lockstep is not installed; see scripts/install or --programs")
         answer = Sweep(matrix, options.output_folder, programs).run()
         if "earlier" not in answer:

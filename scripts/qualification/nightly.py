@@ -16,6 +16,7 @@ RUN, 2 usage, 4 environment: a program is not installed, no space. With --nagios
 plugin, behind one line: 0 OK, 1 WARNING (slower), 2 CRITICAL (NOT QUALIFIED), 3 UNKNOWN (all else).
 """
 import fcntl
+import functools
 import json
 import os
 import signal
@@ -26,7 +27,7 @@ import time
 import launches
 from qualification import verdict
 from qualification.journal import Journal, JournalError, tonight, write_whole
-from qualification.plan import PROGRAMS, Launch, Plan, check_installed, find_program
+from qualification.plan import Launch, Plan, check_installed, find_program
 from qualification.plan_values import PROFILE_NAMES, PlanError, read_file, read_toml
 from qualification.runner import Runner
 
@@ -87,7 +88,7 @@ class Nightly:
         self.soak()
         soak, _ = self.plan.soak()
         answer = verdict.assess(self.plan, self.journal, self.folder,
-                                self.programs.get("lockstep"), self.soaked() if soak else None)
+                                self.programs("lockstep"), self.soaked() if soak else None)
         write_whole(os.path.join(self.folder, "verdict.json"), json.dumps(answer, indent=1) + "\n")
         return answer
 
@@ -214,9 +215,9 @@ def main(arguments):
             ("baseline", options.baseline)) if value not in (None, "")}
         if options.plan:
             content = read_toml(options.plan, read_file(options.plan))
-        programs = {name: find_program(name, options.programs) for name in PROGRAMS}
+        programs = functools.partial(find_program, folder=options.programs)
         plan = Plan(options.plan or options.profile, content,
-                    launches.launcher_of(programs["lockstep"]))
+                    launches.launcher_of(programs("lockstep")))
         nightly = Nightly(plan, options.output_folder, programs)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, nightly.stop)

@@ -8,11 +8,9 @@ import shlex
 import shutil
 
 from launches import OPEN_MPI, TREE, installed_name, program_in
-from qualification.plan_values import (BENCHES, PlanError, check_table, read_toml, seconds_of,
-                                       shown)
+from qualification.plan_values import PlanError, check_table, read_toml, seconds_of, shown
 from qualification.profiles import PROFILES, steps_of
 
-PROGRAMS = BENCHES + ("stress", "fuzz", "lockstep")
 _STEP_KEYS = {"name", "kind", "program", "arguments", "seconds", "launches", "backends",
               "scenarios", "part", "repeat", "launch_seconds", "required"}
 _PLAN_KEYS = {"name", "profile", "backends", "ranks", "launcher", "time_budget", "baseline",
@@ -117,13 +115,14 @@ def programs_of(launch):
 
 
 def check_installed(plan, launches, programs):
-    """Raises OSError for the first thing that a required launch runs and that is not here."""
+    """Raises OSError for the first thing that a required launch runs and that is not here.
+    `programs`: find_program with its folder."""
     if shutil.which(plan.launcher[0]) is None:
         raise OSError("%s: not found; install it, or name another launcher in the plan" %
                       plan.launcher[0])
     for launch in launches:
         for name in programs_of(launch):
-            if launch.step["required"] and programs.get(name) is None:
+            if launch.step["required"] and programs(name) is None:
                 raise OSError("%s is not installed, and step '%s' runs it: see scripts/install and "
                               "--programs, or leave the step out with skip" %
                               (name, launch.step["name"]))

@@ -48,7 +48,8 @@ FAULTS = {"kill": "rank_killed", "stop": "rank_stopped", "exit": "rank_exited",
 
 
 class Runner:
-    """`programs`: name -> path. `inherited`: a file that launches keep open while they live."""
+    """`programs`: find_program with its folder. `inherited`: a file that launches keep
+    open while they live."""
 
     def __init__(self, plan, programs, folder, inherited):
         self.plan, self.programs, self.folder = plan, programs, folder
@@ -64,7 +65,7 @@ class Runner:
     def command(self, launch, output):
         """Its words, or a text that says why it cannot be run."""
         for name in programs_of(launch):
-            if self.programs.get(name) is None:
+            if self.programs(name) is None:
                 return "%s is not installed" % name
         return getattr(self, "_" + launch.kind)(launch, output)
 
@@ -77,7 +78,7 @@ class Runner:
 
     def _bench(self, launch, output):
         return self._launcher() + [
-            "-n", str(self.plan.ranks), self.programs[launch.step["program"]],
+            "-n", str(self.plan.ranks), self.programs(launch.step["program"]),
             *launch.step.get("arguments", []), "--backend=" + launch.backend,
             "-T", str(self.plan.deadline), "--seed=%d" % (launch.replicate + 1),
             "--output=" + output]
@@ -89,7 +90,7 @@ class Runner:
         beyond = BEYOND.get(backend, ()) if patterns == ["*"] else ()
         if part == 1 and not beyond:
             return words
-        listed = subprocess.run([self.programs["stress"], "--list", "--backend=" + backend] + words,
+        listed = subprocess.run([self.programs("stress"), "--list", "--backend=" + backend] + words,
                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                                 timeout=60, check=False)
         names = [line.split()[0] for line in listed.stdout.splitlines() if "/" in line]
@@ -103,12 +104,12 @@ class Runner:
                  "-T", str(self.plan.deadline), "--no-progress", "--output=" + output]
         words += self._scenarios(launch, launch.backend)
         if launch.backend == "mpi":
-            return [self.programs["lockstep"], "stress", "--ranks=%d" % self.plan.ranks,
+            return [self.programs("lockstep"), "stress", "--ranks=%d" % self.plan.ranks,
                     "--launcher=" + " ".join(self._launcher())] + words
-        return self._launcher() + ["-n", str(self.plan.ranks), self.programs["stress"]] + words
+        return self._launcher() + ["-n", str(self.plan.ranks), self.programs("stress")] + words
 
     def _simulation(self, launch, output):
-        return [self.programs["stress"], "--backend=sim", "--sim-rules=gloo", "--no-progress",
+        return [self.programs("stress"), "--backend=sim", "--sim-rules=gloo", "--no-progress",
                 "--ranks=%d" % min(self.plan.ranks, 4),
                 "--repeat=%d" % launch.step.get("repeat", 1),
                 "--seed=%d" % (self.night * 10**6 + 1000 * launch.replicate + 1),
@@ -117,7 +118,7 @@ class Runner:
     def _fuzz(self, launch, _output):
         # A night has no time for so many trials that two of these would meet.
         seed = self.night * 10**11 + launch.replicate * 10**10
-        return [self.programs["fuzz"], "--time-budget=%d" % math.ceil(launch.step["seconds"]),
+        return [self.programs("fuzz"), "--time-budget=%d" % math.ceil(launch.step["seconds"]),
                 "--seed=%d" % seed, "--trials=2000000000",
                 "--jobs=%d" % min(self.plan.ranks, os.cpu_count() or 1)]
 
@@ -128,7 +129,7 @@ class Runner:
             with open(paths[-1], "w", encoding="utf-8") as file:
                 file.write(text)
         return self._launcher() + [
-            "-n", str(self.plan.ranks), self.programs["stress"], "--backend=" + launch.backend,
+            "-n", str(self.plan.ranks), self.programs("stress"), "--backend=" + launch.backend,
             "--seed=%d" % (launch.replicate + 1), "-T", str(self.plan.deadline), "--no-progress",
             "--output=" + output] + ["--scenario=" + path for path in paths]
 
@@ -140,7 +141,7 @@ class Runner:
                                                        ranks=self.plan.ranks)
 
     def _doctor(self, _launch, output):
-        return [self.programs["lockstep"], "doctor", "--output=" + output]
+        return [self.programs("lockstep"), "doctor", "--output=" + output]
 
     def run(self, launch, words, limit):
         """{exit, seconds, said, file}; `exit` None: longer than `limit` seconds."""
