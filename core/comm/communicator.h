@@ -47,6 +47,10 @@ class Communicator {
   // Waits until all operations enqueued on this stream are complete (posts and progresses
   // non-blocking ones). kDeadlineExceeded leaves the communicator unusable but for Abort.
   virtual Status Await(device::Stream& stream, Deadline deadline) = 0;
+  // Operations between the two, on this thread and inline streams, run together when the group
+  // ends, where the library has groups (NCCL): a send and a receive do not wait for each other.
+  virtual Status StartGroup() { return OkStatus(); }
+  virtual Status EndGroup() { return OkStatus(); }
   // Frees ranks that wait, as far as the backend can (capabilities().can_abort).
   virtual void Abort() = 0;
   // A communicator of the ranks with the same color, ordered by key, then rank. Collective over

@@ -29,6 +29,8 @@ class ForwardingCommunicator : public Communicator {
   Status Await(device::Stream& stream, Deadline deadline) override {
     return inner_.Await(stream, deadline);
   }
+  Status StartGroup() override { return inner_.StartGroup(); }
+  Status EndGroup() override { return inner_.EndGroup(); }
   void Abort() override { inner_.Abort(); }
   Result<std::unique_ptr<Communicator>> Split(int color, int key, Deadline deadline) override {
     return inner_.Split(color, key, deadline);

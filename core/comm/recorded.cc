@@ -160,6 +160,8 @@ Status RecordedCommunicator::Supports(const collective::Operation& operation) co
 }
 int RecordedCommunicator::rank() const { return inner_->rank(); }
 int RecordedCommunicator::size() const { return inner_->size(); }
+Status RecordedCommunicator::StartGroup() { return inner_->StartGroup(); }
+Status RecordedCommunicator::EndGroup() { return inner_->EndGroup(); }
 void RecordedCommunicator::Abort() { inner_->Abort(); }
 
 journal::JournalEvent RecordedCommunicator::NextEvent(const collective::Operation& operation) {

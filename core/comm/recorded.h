@@ -50,6 +50,9 @@ class RecordedCommunicator : public Communicator {
   Status Enqueue(const collective::Operation& operation, const collective::Buffers& buffers,
                  device::Stream& stream) override;
   Status Await(device::Stream& stream, Deadline deadline) override;
+  // Of a group the non-blocking operations are recorded rightly: they end in the Await.
+  Status StartGroup() override;
+  Status EndGroup() override;
   void Abort() override;
   // Children and their children get the ids after that of the first communicator in order of the
   // calls to Split on this rank (also of those that leave it out): ranks agree on an id when they

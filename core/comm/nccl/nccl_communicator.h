@@ -39,10 +39,6 @@ class NcclCommunicator : public Communicator {
   // As Abort, and says whether it worked; not OK: the process must be killed.
   virtual Status AbortNow() = 0;
 
-  // Operations between the two, on this thread and inline streams, run when the group ends.
-  virtual Status StartGroup() = 0;
-  virtual Status EndGroup() = 0;
-
   // From 2.27.3: the ranks that are not excluded, on each of them. `abort` ends what is in flight.
   virtual Result<std::unique_ptr<NcclCommunicator>> Shrink(std::span<const int> excluded,
                                                            bool abort, Deadline deadline) = 0;
