@@ -7,7 +7,6 @@
 #include <algorithm>
 
 #include "bench/collectives/state_broadcast.h"
-#include "core/base/units.h"
 
 namespace lockstep::bench::collectives {
 namespace {
@@ -60,42 +59,6 @@ collective::Operation OperationOf(const Axes& axes, const Variant& variant, std:
   return operation;
 }
 
-Status CheckSweep(const Axes& axes) {
-  if (axes.begin_bytes <= 0) {
-    return InvalidInput(fmt::format("-b {}: the smallest size must be positive", axes.begin_bytes));
-  }
-  if (axes.begin_bytes > axes.end_bytes) {
-    return InvalidInput(fmt::format("-b {} is larger than -e {}: nothing to measure; swap them",
-                                    FormatBytes(axes.begin_bytes), FormatBytes(axes.end_bytes)));
-  }
-  if (axes.step_bytes == 0 && axes.factor <= 1.0 && axes.begin_bytes != axes.end_bytes) {
-    return InvalidInput(fmt::format(
-        "-f {}: the factor must be larger than 1, or give a step with -i", axes.factor));
-  }
-  return OkStatus();
-}
-
-// The message sizes of a sweep, each a whole number of elements of a rank, which make `unit` bytes
-// of the message; duplicates that rounding makes are dropped.
-Result<std::vector<std::int64_t>> SweepCounts(const Axes& axes, std::int64_t unit) {
-  LOCKSTEP_RETURN_IF_ERROR(CheckSweep(axes));
-  std::vector<std::int64_t> counts;
-  double bytes = static_cast<double>(axes.begin_bytes);
-  while (bytes <= static_cast<double>(axes.end_bytes)) {
-    const std::int64_t count = static_cast<std::int64_t>(bytes) / unit;
-    if (count > 0 && (counts.empty() || counts.back() != count)) counts.push_back(count);
-    if (counts.size() > plan::kMaxCases) break;
-    bytes =
-        axes.step_bytes > 0 ? bytes + static_cast<double>(axes.step_bytes) : bytes * axes.factor;
-    if (axes.begin_bytes == axes.end_bytes) break;
-  }
-  if (counts.empty()) {
-    return InvalidInput(fmt::format("-e {} is smaller than a message of one element ({} bytes)",
-                                    axes.end_bytes, unit));
-  }
-  return counts;
-}
-
 Status AddSweep(const Axes& axes, const Variant& variant, int world_size, plan::Plan& plan) {
   if (axes.collective == collective::Collective::kBarrier) {
     plan.cases.push_back(
@@ -104,7 +67,8 @@ Status AddSweep(const Axes& axes, const Variant& variant, int world_size, plan::
   }
   LOCKSTEP_ASSIGN_OR_RETURN(
       const std::vector<std::int64_t> counts,
-      SweepCounts(axes, collective::MessageBytes(OperationOf(axes, variant, 1), world_size)));
+      plan::CountsOf(axes.sizes,
+                     collective::MessageBytes(OperationOf(axes, variant, 1), world_size)));
   for (const std::int64_t count : counts) {
     const collective::Operation operation = OperationOf(axes, variant, count);
     const std::string name = fmt::format("{}/{}", Prefix(axes, variant),
@@ -163,11 +127,7 @@ Result<plan::Plan> Expand(const plan::BenchSpec& spec, const Axes& axes, int wor
     for (const BucketSequence& sequence : axes.sequences) {
       AddSequence(axes, variant, sequence, plan);
     }
-    if (plan.cases.size() > plan::kMaxCases) {
-      return InvalidInput(fmt::format(
-          "these sizes and options make more than {} cases; use a larger step (-i) or factor (-f)",
-          plan::kMaxCases));
-    }
+    LOCKSTEP_RETURN_IF_ERROR(plan::CheckNumberOfCases(plan));
   }
   for (plan::PlannedCase& planned : plan.cases) {
     if (planned.step.name.empty()) SizeBuffers(planned, world_size);

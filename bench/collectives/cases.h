@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/plan/plan.h"
+#include "bench/plan/sizes.h"
 #include "core/base/status.h"
 #include "core/collective/collective.h"
 
@@ -26,11 +27,8 @@ struct BucketSequence {
 
 struct Axes {
   collective::Collective collective = collective::Collective::kAllReduce;
-  bool sweep = true;  // sizes from begin to end
-  std::int64_t begin_bytes = 8;
-  std::int64_t end_bytes = std::int64_t{64} << 20;
-  std::int64_t step_bytes = 0;  // > 0: begin, begin + step, …; else multiplied by `factor`
-  double factor = 2;
+  bool sweep = true;  // over `sizes`
+  plan::Sizes sizes = {};
   std::vector<BucketSequence> sequences = {};
   std::vector<plan::PlannedModel> models = {};  // whose state's broadcasts are measured
   std::vector<collective::DataType> types = {collective::DataType::kF32};

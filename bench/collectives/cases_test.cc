@@ -36,9 +36,9 @@ TEST(CollectiveCases, DefaultSweepDoublesFrom8BytesTo64MiB) {
 TEST(CollectiveCases, StepAddsAndAxesMultiply) {
   plan::BenchSpec spec;
   Axes axes;
-  axes.begin_bytes = 1024;
-  axes.end_bytes = 4096;
-  axes.step_bytes = 1024;
+  axes.sizes.begin_bytes = 1024;
+  axes.sizes.end_bytes = 4096;
+  axes.sizes.step_bytes = 1024;
   axes.types = {collective::DataType::kF16, collective::DataType::kF64};
   axes.reductions = {collective::Reduction::kSum, collective::Reduction::kMax};
   axes.in_place = {false, true};
@@ -116,11 +116,14 @@ TEST(CollectiveCases, RefusesWhatCannotBeMeasured) {
     const char* says;
   };
   const std::vector<Row> rows = {
-      {[](Asked& s) { s.axes.begin_bytes = 1 << 20, s.axes.end_bytes = 8; }, 2, "larger than -e"},
-      {[](Asked& s) { s.axes.begin_bytes = 0; }, 2, "-b 0"},
-      {[](Asked& s) { s.axes.factor = 1; }, 2, "-f 1"},
-      {[](Asked& s) { s.axes.begin_bytes = 1, s.axes.end_bytes = 2; }, 2, "one element"},
-      {[](Asked& s) { s.axes.step_bytes = 4, s.axes.end_bytes = 1 << 30; }, 2, "more than"},
+      {[](Asked& s) { s.axes.sizes.begin_bytes = 1 << 20, s.axes.sizes.end_bytes = 8; }, 2,
+       "larger than -e"},
+      {[](Asked& s) { s.axes.sizes.begin_bytes = 0; }, 2, "-b 0"},
+      {[](Asked& s) { s.axes.sizes.factor = 1; }, 2, "-f 1"},
+      {[](Asked& s) { s.axes.sizes.begin_bytes = 1, s.axes.sizes.end_bytes = 2; }, 2,
+       "one element"},
+      {[](Asked& s) { s.axes.sizes.step_bytes = 4, s.axes.sizes.end_bytes = 1 << 30; }, 2,
+       "more than"},
       {[](Asked& s) { s.axes.root = 2; }, 2, "-r 2"},
       {[](Asked& s) { s.spec.iterations = 0; }, 2, "-n 0"},
       {[](Asked& s) { s.spec.warmup = -1; }, 2, "-w -1"},
@@ -172,8 +175,8 @@ TEST(CollectiveCases, OneRankHasNoCollectiveButNcclsCopy) {
 // As nccl-tests count: of what is gathered or scattered, the whole.
 TEST(CasesTest, SizesOfShardedCollectivesAreThoseOfAllRanks) {
   Axes axes;
-  axes.begin_bytes = 8;
-  axes.end_bytes = 100;
+  axes.sizes.begin_bytes = 8;
+  axes.sizes.end_bytes = 100;
   for (const auto collective :
        {collective::Collective::kAllGather, collective::Collective::kReduceScatter}) {
     axes.collective = collective;

@@ -3,20 +3,10 @@
 // (core/collective/pattern.h), so nothing has to be remembered of them.
 #include "bench/collectives/collective_step.h"
 
-#include <algorithm>
 #include <cstddef>
 
 namespace lockstep::bench::collectives {
 namespace {
-
-// Windows of the rotation: many enough that rewriting one leaves the caches as they were, few
-// enough that every element gets its turn soon.
-constexpr std::int64_t kMostWindows = 64;
-
-std::int64_t WindowsOf(plan::CheckMode mode, std::int64_t bytes) {
-  if (mode == plan::CheckMode::kFull) return 1;
-  return std::clamp<std::int64_t>(bytes / measure::InputArena::kGranuleBytes, 1, kMostWindows);
-}
 
 // What a result is made of: elements of the inputs, in order, for each part of it that has such.
 std::vector<CollectiveStep::Part> PartsOf(const collective::Operation& operation,
@@ -75,7 +65,7 @@ void CollectiveStep::AddSlots(const plan::PlannedCase& planned) {
     slot.buffers.send = in_place_ ? slot.buffers.recv : bench_.inputs.At(send_offset);
     const collective::CollectiveInfo& info = collective::InfoOf(operation.collective);
     slot.sends = !info.rooted || info.reduces || rank == operation.root;
-    slot.windows = WindowsOf(bench_.plan.check, recv_bytes);
+    slot.windows = bench_.WindowsOf(recv_bytes);
     slots_.push_back(slot);
     send_offset += plan::AlignedBytes(send_bytes);
     recv_offset += plan::AlignedBytes(recv_bytes);

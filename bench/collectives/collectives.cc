@@ -13,7 +13,6 @@
 #include "bench/ddp_step/model_cache.h"
 #include "bench/ddp_step/models.h"
 #include "bench/measure/option_values.h"
-#include "core/base/units.h"
 #include "core/ddp/buckets.h"
 #include "datasets/manifest.h"
 #include "datasets/model_tensors.h"
@@ -69,13 +68,6 @@ Result<std::vector<BucketSequence>> ModelSequences(const RawModelOptions& raw) {
   return sequences;
 }
 
-void AddSizeOptions(ArgumentParser& parser, RawOptions& raw) {
-  parser.Add("-b,--minbytes=BYTES", raw.begin, "Smallest size").ShowDefault();
-  parser.Add("-e,--maxbytes=BYTES", raw.end, "Largest size").ShowDefault();
-  parser.Add("-i,--stepbytes=BYTES", raw.step, "Add this to the size instead of multiplying");
-  parser.Add("-f,--stepfactor=FACTOR", raw.factor, "Multiply the size by this").ShowDefault();
-}
-
 void AddRootOption(ArgumentParser& parser, const Program& program, RawOptions& raw) {
   if (program.has_root()) {
     parser.Add("-r,--root=RANK", raw.root, "Root rank").ShowDefault();
@@ -85,11 +77,6 @@ void AddRootOption(ArgumentParser& parser, const Program& program, RawOptions& r
 }
 
 void AddAxisOptions(ArgumentParser& parser, const Program& program, RawOptions& raw) {
-  parser
-      .Add("-d,--datatype=WORD", raw.types,
-           "Element types (f16 bf16 f32 f64 i8 i32 i64 u8, or all of these, f8e4m3 f8e5m2; default "
-           "f32)")
-      .SplitAtCommas();
   if (program.reduces()) {
     parser.Add("-o,--op=WORD", raw.operations, "Reductions (sum prod min max, or all)")
         .SplitAtCommas()
@@ -133,14 +120,9 @@ void AddModelOptions(ArgumentParser& parser, const Program& program, RawOptions&
   parser.Flag("--initial", raw.model.initial, "The buckets of the first iteration");
 }
 
-Status ReadSizes(const ArgumentParser& parser, const RawOptions& raw, Axes& axes) {
-  LOCKSTEP_ASSIGN_OR_RETURN(axes.begin_bytes, ParseBytes("-b", raw.begin));
-  LOCKSTEP_ASSIGN_OR_RETURN(axes.end_bytes, ParseBytes("-e", raw.end));
-  if (!raw.step.empty()) {
-    LOCKSTEP_ASSIGN_OR_RETURN(axes.step_bytes, ParseBytes("-i", raw.step));
-    if (axes.step_bytes == 0) return InvalidInput("-i 0: the step must be positive");
-  }
-  LOCKSTEP_ASSIGN_OR_RETURN(axes.factor, measure::ParseNumber("-f", raw.factor));
+Status ReadSweep(const ArgumentParser& parser, const RawOptions& raw, Axes& axes) {
+  LOCKSTEP_RETURN_IF_ERROR(raw.sweep.Read(axes.sizes, axes.types));
+  axes.types_given = raw.sweep.types_given();
   LOCKSTEP_ASSIGN_OR_RETURN(const std::int64_t root, measure::ParseCount("-r", raw.root));
   if (root > std::numeric_limits<int>::max()) {
     return InvalidInput(fmt::format("-r {}: no such rank", root));
@@ -176,32 +158,7 @@ Status ReadBlocking(const std::string& word, std::vector<collective::Blocking>& 
   return OkStatus();
 }
 
-// Each once. "all" are those that every library and every GPU reduces, so that it is the same
-// everywhere: floats of 8 bits are named.
-Result<std::vector<collective::DataType>> ReadTypes(const std::vector<std::string>& words) {
-  std::vector<collective::DataType> types;
-  const auto add = [&](collective::DataType type) {
-    if (std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type);
-  };
-  for (const std::string& word : words) {
-    if (word == "all") {
-      for (const collective::DataType type : collective::AllDataTypes()) {
-        if (!collective::IsFloat8(type)) add(type);
-      }
-      continue;
-    }
-    LOCKSTEP_ASSIGN_OR_RETURN(const collective::DataType type,
-                              collective::ParseDataType("-d", word));
-    add(type);
-  }
-  return types;
-}
-
-Status ReadAxes(const RawOptions& raw, Axes& axes) {
-  axes.types_given = !raw.types.empty();
-  if (axes.types_given) {
-    LOCKSTEP_ASSIGN_OR_RETURN(axes.types, ReadTypes(raw.types));
-  }
+Status ReadReductions(const RawOptions& raw, Axes& axes) {
   axes.reductions.clear();
   for (const std::string& word : raw.operations) {
     if (word == "all") {
@@ -220,7 +177,7 @@ Status ReadAxes(const RawOptions& raw, Axes& axes) {
 
 void Collectives::AddOptions(ArgumentParser& parser) {
   if (program_.has_data()) {
-    AddSizeOptions(parser, raw_);
+    raw_.sweep.Add(parser);
     AddAxisOptions(parser, program_, raw_);
   } else {
     RefuseData(parser);
@@ -233,8 +190,8 @@ void Collectives::AddOptions(ArgumentParser& parser) {
 Status Collectives::ReadOptions(const ArgumentParser& parser, measure::ReportFormat format,
                                 plan::BenchSpec&) {
   axes_.collective = program_.collective;
-  LOCKSTEP_RETURN_IF_ERROR(ReadSizes(parser, raw_, axes_));
-  LOCKSTEP_RETURN_IF_ERROR(ReadAxes(raw_, axes_));
+  LOCKSTEP_RETURN_IF_ERROR(ReadSweep(parser, raw_, axes_));
+  LOCKSTEP_RETURN_IF_ERROR(ReadReductions(raw_, axes_));
   const bool both =
       format == measure::ReportFormat::kNcclTests && program_.reduces() && program_.has_in_place();
   LOCKSTEP_RETURN_IF_ERROR(ReadPlacement(program_, both, raw_.placement, axes_.in_place));

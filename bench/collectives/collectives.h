@@ -9,6 +9,7 @@
 
 #include "bench/collectives/cases.h"
 #include "bench/measure/kind.h"
+#include "bench/measure/sweep_options.h"
 #include "core/collective/collective.h"
 
 namespace lockstep::bench::collectives {
@@ -41,8 +42,9 @@ struct RawModelOptions {
 };
 
 struct RawOptions {
-  std::string begin = "8", end = "64M", step, factor = "2", root = "0", placement, blocking;
-  std::vector<std::string> operations = {"sum"}, types;
+  measure::SweepOptions sweep;
+  std::string root = "0", placement, blocking;
+  std::vector<std::string> operations = {"sum"};
   RawModelOptions model;
 };
 

@@ -4,6 +4,7 @@
 #ifndef LOCKSTEP_BENCH_MEASURE_STEP_H_
 #define LOCKSTEP_BENCH_MEASURE_STEP_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -50,6 +51,13 @@ struct Bench {
 
   bool checks() const {
     return plan.check != plan::CheckMode::kOff && communicator.capabilities().moves_data;
+  }
+  // Windows of the rotation in `bytes`: many enough that rewriting one leaves the caches as they
+  // were, few enough that every element gets its turn soon.
+  std::int64_t WindowsOf(std::int64_t bytes) const {
+    constexpr std::int64_t kMost = 64;
+    if (plan.check == plan::CheckMode::kFull) return 1;
+    return std::clamp<std::int64_t>(bytes / InputArena::kGranuleBytes, 1, kMost);
   }
   double Ns(Ticks from, Ticks to) const { return static_cast<double>(to - from) * ns_per_tick; }
 };

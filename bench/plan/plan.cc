@@ -66,6 +66,13 @@ Result<Plan> PlanWithoutCases(const BenchSpec& spec, int world_size, int fewest_
   return plan;
 }
 
+Status CheckNumberOfCases(const Plan& plan) {
+  if (plan.cases.size() <= kMaxCases) return OkStatus();
+  return InvalidInput(fmt::format(
+      "these sizes and options make more than {} cases; use a larger step (-i) or factor (-f)",
+      kMaxCases));
+}
+
 std::int64_t AlignedBytes(std::int64_t bytes) { return (bytes + 4095) / 4096 * 4096; }
 
 std::int64_t BytesOf(const PlannedCase& planned, int world_size) {

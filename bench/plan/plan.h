@@ -72,6 +72,7 @@ bool CommunicatesOnThreads(const Plan& plan);
 
 // The most cases a plan may have: a typing mistake such as -i 4 -e 1G is refused, not begun.
 inline constexpr std::size_t kMaxCases = 20'000;
+Status CheckNumberOfCases(const Plan& plan);  // of a sweep
 
 // What the spec says of the measuring, without a case. Errors name the option, its value and the
 // remedy.

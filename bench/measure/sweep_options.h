@@ -1,0 +1,29 @@
+// The options of a sweep over message sizes and element types, as nccl-tests spells them.
+#ifndef LOCKSTEP_BENCH_MEASURE_SWEEP_OPTIONS_H_
+#define LOCKSTEP_BENCH_MEASURE_SWEEP_OPTIONS_H_
+
+#include <string>
+#include <vector>
+
+#include "bench/plan/sizes.h"
+#include "core/base/argument_parser.h"
+#include "core/base/status.h"
+#include "core/collective/data_type.h"
+
+namespace lockstep::bench::measure {
+
+class SweepOptions {
+ public:
+  void Add(ArgumentParser& parser);
+  // Each type once; f32 where none is given.
+  Status Read(plan::Sizes& sizes, std::vector<collective::DataType>& types) const;
+  bool types_given() const { return !types_.empty(); }
+
+ private:
+  std::string begin_ = "8", end_ = "64M", step_, factor_ = "2";
+  std::vector<std::string> types_;
+};
+
+}  // namespace lockstep::bench::measure
+
+#endif  // LOCKSTEP_BENCH_MEASURE_SWEEP_OPTIONS_H_
