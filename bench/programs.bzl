@@ -8,5 +8,6 @@ PROGRAMS = {
     "bench_ddp_step": "ddp_step",
     "bench_links": "links",
     "bench_reduce_scatter": "collectives",
+    "bench_sendrecv": "sendrecv",
     "bench_sharding": "loading",
 }
