@@ -10,7 +10,7 @@
 #include "bench/harness/testing/schedule.h"
 #include "bench/measure/run_record.h"
 #include "bench/plan/testing/doubling.h"
-#include "core/verdict/history.h"
+#include "core/verdict/testing/history.h"
 #include "gtest/gtest.h"
 #include "results/store/partial_path.h"
 #include "results/store/store.h"

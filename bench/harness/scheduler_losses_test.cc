@@ -3,7 +3,7 @@
 #include <csignal>
 
 #include "bench/harness/testing/schedule.h"
-#include "core/verdict/history.h"
+#include "core/verdict/testing/history.h"
 #include "gtest/gtest.h"
 
 namespace lockstep::bench::harness {

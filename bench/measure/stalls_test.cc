@@ -1,7 +1,7 @@
 // Which sleeping ranks are stalls: those that were seen to go on.
 #include "bench/measure/stalls.h"
 
-#include "core/verdict/history.h"
+#include "core/verdict/testing/history.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/comm/native_fifo.h"
+#include "core/comm/testing/native_fifo.h"
 #include "core/comm/work_graph.h"
 #include "core/device/host/host_device.h"
 #include "gtest/gtest.h"

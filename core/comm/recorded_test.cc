@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "core/comm/local_meeting.h"
-#include "core/comm/native_fifo.h"
 #include "core/comm/null/null_communicator.h"
+#include "core/comm/testing/native_fifo.h"
 #include "core/device/host/host_device.h"
 #include "core/device/native_stream.h"
 #include "core/journal/device_marks.h"

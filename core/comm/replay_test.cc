@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "core/comm/keeping_stream.h"
-#include "core/comm/native_fifo.h"
 #include "core/comm/null/null_communicator.h"
 #include "core/comm/recorded.h"
+#include "core/comm/testing/native_fifo.h"
 #include "core/comm/work_graph.h"
 #include "core/device/host/host_device.h"
 #include "core/journal/device_marks.h"

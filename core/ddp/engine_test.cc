@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "core/collective/half.h"
-#include "core/ddp/ddp_world.h"
-#include "core/ddp/engine_ranks.h"
 #include "core/ddp/manifest_model.h"
 #include "core/ddp/small_models.h"
+#include "core/ddp/testing/ddp_world.h"
+#include "core/ddp/testing/engine_ranks.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

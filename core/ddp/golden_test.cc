@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/ddp/buckets.h"
-#include "core/ddp/ddp_world.h"
 #include "core/ddp/small_models.h"
+#include "core/ddp/testing/ddp_world.h"
 #include "gtest/gtest.h"
 
 namespace lockstep::ddp {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/comm/graph_streams.h"
-#include "core/comm/native_fifo.h"
-#include "core/ddp/engine_ranks.h"
+#include "core/comm/testing/native_fifo.h"
+#include "core/ddp/testing/engine_ranks.h"
 #include "core/device/host/host_device.h"
 #include "core/device/host/host_kernels.h"
 #include "gtest/gtest.h"

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <vector>
 
-#include "core/ddp/engine_ranks.h"
+#include "core/ddp/testing/engine_ranks.h"
 #include "gtest/gtest.h"
 
 namespace lockstep::ddp {

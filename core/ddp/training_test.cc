@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "core/comm/recorded.h"
-#include "core/ddp/ddp_world.h"
 #include "core/ddp/journal_observer.h"
 #include "core/ddp/small_models.h"
+#include "core/ddp/testing/ddp_world.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -4,7 +4,7 @@
 
 #include "core/flight/job.h"
 #include "core/flight/write.h"
-#include "core/verdict/history.h"
+#include "core/verdict/testing/history.h"
 
 namespace lockstep::flight {
 namespace {

@@ -16,7 +16,7 @@
 #include "core/base/deadline.h"
 #include "core/base/random.h"
 #include "core/journal/journal.h"
-#include "core/journal/self_describing_event.h"
+#include "core/journal/testing/self_describing_event.h"
 #include "gtest/gtest.h"
 
 namespace lockstep::journal {

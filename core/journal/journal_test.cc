@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/base/deadline.h"
-#include "core/journal/self_describing_event.h"
+#include "core/journal/testing/self_describing_event.h"
 #include "gtest/gtest.h"
 
 namespace lockstep::journal {

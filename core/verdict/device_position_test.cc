@@ -2,7 +2,7 @@
 #include "core/verdict/device_position.h"
 
 #include "core/journal/purpose.h"
-#include "core/verdict/history.h"
+#include "core/verdict/testing/history.h"
 
 namespace lockstep::verdict {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "core/base/random.h"
 #include "core/verdict/finders/slow_rank.h"
-#include "core/verdict/history.h"
+#include "core/verdict/testing/history.h"
 #include "core/verdict/trace.h"
 #include "core/verdict/wording.h"
 #include "gtest/gtest.h"

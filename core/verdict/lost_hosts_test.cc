@@ -6,8 +6,8 @@
 
 #include <functional>
 
-#include "core/verdict/history.h"
 #include "core/verdict/judge.h"
+#include "core/verdict/testing/history.h"
 
 namespace lockstep::verdict {
 namespace {

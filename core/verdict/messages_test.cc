@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "core/verdict/history.h"
 #include "core/verdict/standstill.h"
+#include "core/verdict/testing/history.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

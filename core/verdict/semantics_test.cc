@@ -1,7 +1,7 @@
 // What each library makes of different calls: rows are facts of its documents or of experiments.
 #include "core/verdict/semantics.h"
 
-#include "core/verdict/history.h"
+#include "core/verdict/testing/history.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "core/verdict/history.h"
+#include "core/verdict/testing/history.h"
 
 namespace lockstep::verdict {
 namespace {

@@ -1,7 +1,7 @@
 // Several communicators: who waits for whom, and when that is for ever.
 #include <signal.h>
 
-#include "core/verdict/history.h"
+#include "core/verdict/testing/history.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

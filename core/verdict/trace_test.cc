@@ -3,7 +3,7 @@
 
 #include <signal.h>
 
-#include "core/verdict/history.h"
+#include "core/verdict/testing/history.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include "core/verdict/history.h"
+#include "core/verdict/testing/history.h"
 #include "results/store/store.h"
 
 namespace lockstep::results::store {

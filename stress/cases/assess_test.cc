@@ -4,7 +4,7 @@
 #include <csignal>
 #include <string>
 
-#include "core/verdict/history.h"
+#include "core/verdict/testing/history.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "stress/cases/plan_faults.h"

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "core/verdict/history.h"
+#include "core/verdict/testing/history.h"
 #include "gtest/gtest.h"
 
 namespace lockstep::stress::cases {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/base/clock.h"
-#include "core/comm/native_fifo.h"
 #include "core/comm/null/null_communicator.h"
+#include "core/comm/testing/native_fifo.h"
 #include "core/device/host/host_device.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

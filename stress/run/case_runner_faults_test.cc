@@ -2,7 +2,7 @@
 // counts as fired.
 #include <csignal>
 
-#include "core/verdict/history.h"
+#include "core/verdict/testing/history.h"
 #include "gtest/gtest.h"
 #include "stress/run/testing/conduct.h"
 

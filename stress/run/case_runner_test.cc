@@ -3,7 +3,7 @@
 // case_runner_recovery_test.cc.
 #include <csignal>
 
-#include "core/verdict/history.h"
+#include "core/verdict/testing/history.h"
 #include "gtest/gtest.h"
 #include "stress/run/testing/conduct.h"
 

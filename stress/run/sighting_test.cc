@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "core/verdict/history.h"
+#include "core/verdict/testing/history.h"
 #include "gtest/gtest.h"
 
 namespace lockstep::stress::run {

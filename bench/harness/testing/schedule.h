@@ -11,7 +11,7 @@
 #include "bench/measure/protocol.h"
 #include "core/base/status.h"
 #include "core/coordinator/testing/fake_coordinator.h"
-#include "core/verdict/history.h"
+#include "core/verdict/testing/history.h"
 
 namespace lockstep::bench::harness {
 

@@ -10,8 +10,8 @@
 #include "core/base/status.h"
 #include "core/collective/collective.h"
 #include "core/journal/purpose.h"
-#include "core/verdict/history.h"
 #include "core/verdict/judge.h"
+#include "core/verdict/testing/history.h"
 #include "results/store/run.h"
 #include "results/store/store.h"
 

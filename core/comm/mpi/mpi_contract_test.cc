@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/comm/comm_contract.h"
 #include "core/comm/mpi/mpi_communicator.h"
+#include "core/comm/testing/comm_contract.h"
 
 namespace lockstep::comm::mpi {
 namespace {

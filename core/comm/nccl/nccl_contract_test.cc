@@ -1,8 +1,8 @@
 #include <string>
 
-#include "core/comm/comm_contract.h"
 #include "core/comm/local_meeting.h"
 #include "core/comm/nccl/nccl_communicator.h"
+#include "core/comm/testing/comm_contract.h"
 #include "core/device/host/host_device.h"
 
 namespace lockstep::comm::nccl {

@@ -5,10 +5,10 @@
 #include <memory>
 #include <string>
 
-#include "core/comm/comm_contract.h"
 #include "core/comm/folder_meeting.h"
 #include "core/comm/nccl/nccl_backend.h"
 #include "core/comm/nccl/testing/staged_communicator.h"
+#include "core/comm/testing/comm_contract.h"
 #include "core/device/host/host_device.h"
 
 namespace lockstep::comm::nccl {

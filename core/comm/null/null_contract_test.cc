@@ -1,8 +1,8 @@
 #include <string>
 
-#include "core/comm/comm_contract.h"
 #include "core/comm/local_meeting.h"
 #include "core/comm/null/null_communicator.h"
+#include "core/comm/testing/comm_contract.h"
 
 namespace lockstep::comm::null {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "core/comm/comm_contract.h"
 #include "core/comm/sim/sim_world.h"
+#include "core/comm/testing/comm_contract.h"
 
 namespace lockstep::comm::sim {
 namespace {

@@ -1,5 +1,5 @@
-// Streams, events and buffers of a simulated rank: as core/device/device_contract.h asks, in
-// virtual time.
+// Streams, events and buffers of a simulated rank: as core/device/testing/device_contract.h asks,
+// in virtual time.
 #include <cstdint>
 #include <functional>
 #include <memory>

@@ -10,8 +10,8 @@
 #include "core/base/random.h"
 #include "core/collective/collective.h"
 #include "core/comm/communicator.h"
-#include "core/comm/contract_data.h"
 #include "core/comm/sim/sim_world.h"
+#include "core/comm/testing/contract_data.h"
 #include "core/device/device.h"
 #include "gtest/gtest.h"
 

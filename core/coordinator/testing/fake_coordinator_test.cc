@@ -1,7 +1,7 @@
 // The fake itself: events in order, time that moves only when nothing has come, commands noted.
 #include "core/coordinator/testing/fake_coordinator.h"
 
-#include "core/verdict/history.h"
+#include "core/verdict/testing/history.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

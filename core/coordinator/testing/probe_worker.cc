@@ -11,7 +11,7 @@
 #include <cstring>
 #include <sstream>
 
-#include "core/control/rendezvous/mpi_probe.h"
+#include "core/control/rendezvous/testing/mpi_probe.h"
 #include "core/coordinator/testing/probe.h"
 #include "core/worker/worker_link.h"
 

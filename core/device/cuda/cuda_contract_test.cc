@@ -4,8 +4,8 @@
 
 #include "core/device/cuda/cuda_device.h"
 #include "core/device/cuda/device_count.h"
-#include "core/device/device_contract.h"
-#include "core/device/kernels_contract.h"
+#include "core/device/testing/device_contract.h"
+#include "core/device/testing/kernels_contract.h"
 
 namespace lockstep::device::cuda {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/device/device_contract.h"
+#include "core/device/testing/device_contract.h"
 
 #include "core/device/host/host_device.h"
 

@@ -1,4 +1,4 @@
-#include "core/device/kernels_contract.h"
+#include "core/device/testing/kernels_contract.h"
 
 #include "core/device/host/host_device.h"
 #include "core/device/host/host_kernels.h"

@@ -1,5 +1,5 @@
 // A pipe that nobody reads: where it is named, and where another cause stays.
-#include "core/verdict/history.h"
+#include "core/verdict/testing/history.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

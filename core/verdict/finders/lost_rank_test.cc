@@ -1,7 +1,7 @@
 // Ranks that exited, crashed, were killed or stopped, or reported an error.
 #include <signal.h>
 
-#include "core/verdict/history.h"
+#include "core/verdict/testing/history.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -1,6 +1,6 @@
 // A mismatch that let its ranks pass, and what ended them afterwards: whether the one may follow
 // from the other decides what is said first. The other is said, too.
-#include "core/verdict/history.h"
+#include "core/verdict/testing/history.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -1,7 +1,7 @@
 // Silence: where it is suspicious, and where it is not.
 #include <signal.h>
 
-#include "core/verdict/history.h"
+#include "core/verdict/testing/history.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -3,8 +3,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/verdict/history.h"
 #include "core/verdict/semantics.h"
+#include "core/verdict/testing/history.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

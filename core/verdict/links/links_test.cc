@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "core/verdict/history.h"
 #include "core/verdict/link_traffic.h"
+#include "core/verdict/testing/history.h"
 
 namespace lockstep::verdict::links {
 namespace {

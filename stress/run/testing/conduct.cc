@@ -7,7 +7,7 @@
 #include <cmath>
 #include <utility>
 
-#include "core/verdict/history.h"
+#include "core/verdict/testing/history.h"
 #include "stress/cases/assess.h"
 #include "stress/cases/catalogue.h"
 #include "stress/run/case_options.h"

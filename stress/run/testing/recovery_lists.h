@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/coordinator/testing/fake_coordinator.h"
-#include "core/verdict/history.h"
+#include "core/verdict/testing/history.h"
 #include "stress/run/testing/conduct.h"
 
 namespace lockstep::stress::run {

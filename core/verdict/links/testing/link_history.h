@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/verdict/history.h"
+#include "core/verdict/testing/history.h"
 
 namespace lockstep::verdict::links {
 

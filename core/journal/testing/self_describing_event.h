@@ -1,6 +1,6 @@
 // Test material: events of which every word follows from the index, so that a torn one shows.
-#ifndef LOCKSTEP_CORE_JOURNAL_SELF_DESCRIBING_EVENT_H_
-#define LOCKSTEP_CORE_JOURNAL_SELF_DESCRIBING_EVENT_H_
+#ifndef LOCKSTEP_CORE_JOURNAL_TESTING_SELF_DESCRIBING_EVENT_H_
+#define LOCKSTEP_CORE_JOURNAL_TESTING_SELF_DESCRIBING_EVENT_H_
 
 #include <array>
 #include <bit>
@@ -38,4 +38,4 @@ inline bool IsWhole(const JournalEvent& event) {
 
 }  // namespace lockstep::journal
 
-#endif  // LOCKSTEP_CORE_JOURNAL_SELF_DESCRIBING_EVENT_H_
+#endif  // LOCKSTEP_CORE_JOURNAL_TESTING_SELF_DESCRIBING_EVENT_H_

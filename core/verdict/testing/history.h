@@ -1,6 +1,6 @@
 // Test material: what is known of a rank, written down as it would have happened.
-#ifndef LOCKSTEP_CORE_VERDICT_HISTORY_H_
-#define LOCKSTEP_CORE_VERDICT_HISTORY_H_
+#ifndef LOCKSTEP_CORE_VERDICT_TESTING_HISTORY_H_
+#define LOCKSTEP_CORE_VERDICT_TESTING_HISTORY_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -256,4 +256,4 @@ inline Judgement JudgeAll(const std::vector<RankEvidence>& evidence) {
 
 }  // namespace lockstep::verdict
 
-#endif  // LOCKSTEP_CORE_VERDICT_HISTORY_H_
+#endif  // LOCKSTEP_CORE_VERDICT_TESTING_HISTORY_H_

@@ -1,6 +1,6 @@
 // What a test tells a library that it preloads: variables of the environment.
-#ifndef LOCKSTEP_BENCH_PEERS_SETTINGS_H_
-#define LOCKSTEP_BENCH_PEERS_SETTINGS_H_
+#ifndef LOCKSTEP_BENCH_PEERS_TESTING_SETTINGS_H_
+#define LOCKSTEP_BENCH_PEERS_TESTING_SETTINGS_H_
 
 #include <cstdlib>
 #include <string>
@@ -19,4 +19,4 @@ inline std::string TextFrom(const char* name) {
 
 }  // namespace lockstep::bench::peers
 
-#endif  // LOCKSTEP_BENCH_PEERS_SETTINGS_H_
+#endif  // LOCKSTEP_BENCH_PEERS_TESTING_SETTINGS_H_

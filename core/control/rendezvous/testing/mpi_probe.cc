@@ -1,4 +1,4 @@
-#include "core/control/rendezvous/mpi_probe.h"
+#include "core/control/rendezvous/testing/mpi_probe.h"
 
 #include <fmt/core.h>
 #include <mpi.h>

@@ -8,7 +8,7 @@
 
 #include "core/base/check.h"
 #include "core/journal/journal.h"
-#include "core/journal/self_describing_event.h"
+#include "core/journal/testing/self_describing_event.h"
 
 int main(int argc, char** argv) {
   LOCKSTEP_CHECK(argc == 3, "usage: endless_writer FD CAPACITY");

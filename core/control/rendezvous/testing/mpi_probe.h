@@ -1,6 +1,6 @@
 // What the launch tests do with MPI in a worker.
-#ifndef LOCKSTEP_CORE_CONTROL_RENDEZVOUS_MPI_PROBE_H_
-#define LOCKSTEP_CORE_CONTROL_RENDEZVOUS_MPI_PROBE_H_
+#ifndef LOCKSTEP_CORE_CONTROL_RENDEZVOUS_TESTING_MPI_PROBE_H_
+#define LOCKSTEP_CORE_CONTROL_RENDEZVOUS_TESTING_MPI_PROBE_H_
 
 #include <string>
 
@@ -16,4 +16,4 @@ std::string ProbeMpiFinalize();
 
 }  // namespace lockstep::control::rendezvous
 
-#endif  // LOCKSTEP_CORE_CONTROL_RENDEZVOUS_MPI_PROBE_H_
+#endif  // LOCKSTEP_CORE_CONTROL_RENDEZVOUS_TESTING_MPI_PROBE_H_

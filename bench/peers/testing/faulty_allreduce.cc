@@ -16,7 +16,7 @@
 #include <cstring>
 #include <string>
 
-#include "bench/peers/settings.h"
+#include "bench/peers/testing/settings.h"
 
 using lockstep::bench::peers::NumberFrom;
 using lockstep::bench::peers::TextFrom;

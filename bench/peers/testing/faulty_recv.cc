@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <string>
 
-#include "bench/peers/settings.h"
+#include "bench/peers/testing/settings.h"
 
 using lockstep::bench::peers::NumberFrom;
 using lockstep::bench::peers::TextFrom;

@@ -1,6 +1,6 @@
 // For tests: a stream with a handle, as CUDA's, on the host. Its handle is the address of a Stream.
-#ifndef LOCKSTEP_CORE_COMM_NATIVE_FIFO_H_
-#define LOCKSTEP_CORE_COMM_NATIVE_FIFO_H_
+#ifndef LOCKSTEP_CORE_COMM_TESTING_NATIVE_FIFO_H_
+#define LOCKSTEP_CORE_COMM_TESTING_NATIVE_FIFO_H_
 
 #include <atomic>
 #include <cstdint>
@@ -127,4 +127,4 @@ class NativeFifo final : public device::Stream, public device::NativeStream {
 
 }  // namespace lockstep::comm
 
-#endif  // LOCKSTEP_CORE_COMM_NATIVE_FIFO_H_
+#endif  // LOCKSTEP_CORE_COMM_TESTING_NATIVE_FIFO_H_

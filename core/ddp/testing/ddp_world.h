@@ -1,17 +1,17 @@
 // Ranks of an engine as threads of one test, over gloo.
-#ifndef LOCKSTEP_CORE_DDP_DDP_WORLD_H_
-#define LOCKSTEP_CORE_DDP_DDP_WORLD_H_
+#ifndef LOCKSTEP_CORE_DDP_TESTING_DDP_WORLD_H_
+#define LOCKSTEP_CORE_DDP_TESTING_DDP_WORLD_H_
 
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "core/comm/comm_contract.h"
 #include "core/comm/gloo/gloo_communicator.h"
 #include "core/comm/local_meeting.h"
+#include "core/comm/testing/comm_contract.h"
 #include "core/ddp/launcher.h"
-#include "core/ddp/own_memory.h"
+#include "core/ddp/testing/own_memory.h"
 #include "core/ddp/training.h"
 #include "core/device/host/host_device.h"
 #include "core/device/host/host_kernels.h"
@@ -110,4 +110,4 @@ class NoSurroundings final : public TrainingSurroundings {
 
 }  // namespace lockstep::ddp
 
-#endif  // LOCKSTEP_CORE_DDP_DDP_WORLD_H_
+#endif  // LOCKSTEP_CORE_DDP_TESTING_DDP_WORLD_H_

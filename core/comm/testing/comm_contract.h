@@ -1,7 +1,7 @@
 // What every communicator must do, as a test suite that each backend instantiates:
 //   INSTANTIATE_TEST_SUITE_P(Gloo, CommContract, testing::Values(WorldUnderTest{…}));
-#ifndef LOCKSTEP_CORE_COMM_COMM_CONTRACT_H_
-#define LOCKSTEP_CORE_COMM_COMM_CONTRACT_H_
+#ifndef LOCKSTEP_CORE_COMM_TESTING_COMM_CONTRACT_H_
+#define LOCKSTEP_CORE_COMM_TESTING_COMM_CONTRACT_H_
 
 #include <atomic>
 #include <chrono>
@@ -16,7 +16,7 @@
 #include "core/base/status.h"
 #include "core/collective/collective.h"
 #include "core/comm/communicator.h"
-#include "core/comm/contract_data.h"
+#include "core/comm/testing/contract_data.h"
 #include "core/device/device.h"
 #include "core/device/host/host_device.h"
 #include "gtest/gtest.h"
@@ -366,4 +366,4 @@ TEST_P(CommContract, AwaitEndsAtItsDeadlineAndAbortFreesTheStreams) {
 
 }  // namespace lockstep::comm
 
-#endif  // LOCKSTEP_CORE_COMM_COMM_CONTRACT_H_
+#endif  // LOCKSTEP_CORE_COMM_TESTING_COMM_CONTRACT_H_

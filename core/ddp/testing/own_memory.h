@@ -1,7 +1,7 @@
 // For tests: a device of the host's whose libraries reach its own memory only, as a GPU's, and a
 // library that says when it is given other memory.
-#ifndef LOCKSTEP_CORE_DDP_OWN_MEMORY_H_
-#define LOCKSTEP_CORE_DDP_OWN_MEMORY_H_
+#ifndef LOCKSTEP_CORE_DDP_TESTING_OWN_MEMORY_H_
+#define LOCKSTEP_CORE_DDP_TESTING_OWN_MEMORY_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -106,4 +106,4 @@ class OwnMemoryOnly final : public comm::ForwardingCommunicator {
 
 }  // namespace lockstep::ddp
 
-#endif  // LOCKSTEP_CORE_DDP_OWN_MEMORY_H_
+#endif  // LOCKSTEP_CORE_DDP_TESTING_OWN_MEMORY_H_

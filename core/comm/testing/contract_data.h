@@ -1,6 +1,6 @@
 // Inputs and expected results of the communicator contract.
-#ifndef LOCKSTEP_CORE_COMM_CONTRACT_DATA_H_
-#define LOCKSTEP_CORE_COMM_CONTRACT_DATA_H_
+#ifndef LOCKSTEP_CORE_COMM_TESTING_CONTRACT_DATA_H_
+#define LOCKSTEP_CORE_COMM_TESTING_CONTRACT_DATA_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -46,4 +46,4 @@ std::vector<collective::Operation> ContractOperations(int world_size, std::int64
 
 }  // namespace lockstep::comm
 
-#endif  // LOCKSTEP_CORE_COMM_CONTRACT_DATA_H_
+#endif  // LOCKSTEP_CORE_COMM_TESTING_CONTRACT_DATA_H_

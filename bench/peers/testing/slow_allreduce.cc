@@ -6,7 +6,7 @@
 //   that its peers do not wait for it
 #include <mpi.h>
 
-#include "bench/peers/settings.h"
+#include "bench/peers/testing/settings.h"
 
 using lockstep::bench::peers::NumberFrom;
 

@@ -1,6 +1,6 @@
 // Engines over models of known gradients, for tests.
-#ifndef LOCKSTEP_CORE_DDP_ENGINE_RANKS_H_
-#define LOCKSTEP_CORE_DDP_ENGINE_RANKS_H_
+#ifndef LOCKSTEP_CORE_DDP_TESTING_ENGINE_RANKS_H_
+#define LOCKSTEP_CORE_DDP_TESTING_ENGINE_RANKS_H_
 
 #include <cstdint>
 #include <functional>
@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/ddp/ddp_world.h"
 #include "core/ddp/engine.h"
 #include "core/ddp/manifest_model.h"
+#include "core/ddp/testing/ddp_world.h"
 #include "gtest/gtest.h"
 
 namespace lockstep::ddp {
@@ -88,4 +88,4 @@ inline double ToleranceFor(int ranks) { return (ranks & (ranks - 1)) == 0 ? 0 : 
 
 }  // namespace lockstep::ddp
 
-#endif  // LOCKSTEP_CORE_DDP_ENGINE_RANKS_H_
+#endif  // LOCKSTEP_CORE_DDP_TESTING_ENGINE_RANKS_H_

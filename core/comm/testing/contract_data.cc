@@ -1,7 +1,7 @@
 // Inputs of the communicator contract are so small that sums and products are exact in every type,
 // floats of 8 bits included. Expected results come from core/collective/reference.h. Guard bytes
 // behind each buffer show a library that writes too far.
-#include "core/comm/contract_data.h"
+#include "core/comm/testing/contract_data.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,7 +1,7 @@
 // What every device must do, as a test suite that each of them instantiates:
 //   INSTANTIATE_TEST_SUITE_P(Host, DeviceContract, testing::Values(DeviceUnderTest{...}));
-#ifndef LOCKSTEP_CORE_DEVICE_DEVICE_CONTRACT_H_
-#define LOCKSTEP_CORE_DEVICE_DEVICE_CONTRACT_H_
+#ifndef LOCKSTEP_CORE_DEVICE_TESTING_DEVICE_CONTRACT_H_
+#define LOCKSTEP_CORE_DEVICE_TESTING_DEVICE_CONTRACT_H_
 
 #include <atomic>
 #include <chrono>
@@ -200,4 +200,4 @@ TEST_P(DeviceContract, DestructionFinishesQueuedWork) {
 
 }  // namespace lockstep::device
 
-#endif  // LOCKSTEP_CORE_DEVICE_DEVICE_CONTRACT_H_
+#endif  // LOCKSTEP_CORE_DEVICE_TESTING_DEVICE_CONTRACT_H_

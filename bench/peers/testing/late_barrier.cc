@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "bench/peers/settings.h"
+#include "bench/peers/testing/settings.h"
 
 using lockstep::bench::peers::NumberFrom;
 
