@@ -7,33 +7,14 @@
 #include <cstdint>
 #include <cstring>
 #include <utility>
-#include <vector>
 
-#include "core/base/clock.h"
 #include "core/comm/forwarding_communicator.h"
-#include "core/comm/recorded.h"
-#include "core/journal/journal.h"
 
 namespace lockstep::bench::marks {
 namespace {
 
 constexpr std::size_t kEvents = 1024;
 constexpr double kLongestSeconds = 120;  // of one work; then something hangs
-
-struct alignas(64) Line {
-  std::byte bytes[64];
-};
-
-// A communicator with a journal of its own, as a worker's; both sides call the library's one.
-struct Journaled {
-  explicit Journaled(comm::Communicator& inner)
-      : memory(journal::JournalBytes(kEvents) / sizeof(Line) + 1),
-        journal(journal::JournalWriter::Create(std::as_writable_bytes(std::span(memory)), kEvents)),
-        communicator(std::make_unique<comm::ForwardingCommunicator>(inner), journal, 0) {}
-  std::vector<Line> memory;
-  journal::JournalWriter journal;
-  comm::RecordedCommunicator communicator;
-};
 
 class CalledSide final : public PairSide {
  public:
@@ -90,50 +71,37 @@ class ReplayedSide final : public PairSide {
   const TickScale scale_;
 };
 
-class Sides final : public MarkSides {
- public:
-  Sides(comm::Communicator& communicator, device::Stream& stream)
-      : plain_(communicator), marked_(communicator), stream_(stream) {}
-
-  Status Mark(device::Device& device, std::span<std::byte> marks) {
-    std::memset(marks.data(), 0, marks.size());
-    LOCKSTEP_ASSIGN_OR_RETURN(const bool marks_written, marked_.communicator.MarkOn(marks, device));
-    if (!marks_written) {
-      return Unsupported(fmt::format("the device '{}' has no streams that mark", device.name()));
-    }
-    method_ = journal::ReadDeviceMarks(marks).method;
-    return OkStatus();
-  }
-  journal::MarkMethod method() const override { return method_; }
-
-  Result<std::unique_ptr<PairSide>> Make(const MarkedWork& work, bool marked) override {
-    comm::RecordedCommunicator& communicator = (marked ? marked_ : plain_).communicator;
-    auto called = std::make_unique<CalledSide>(communicator, stream_, work, scale_);
-    LOCKSTEP_RETURN_IF_ERROR(called->Run(1).status());
-    if (work.calls_in_graph == 0) return std::unique_ptr<PairSide>(std::move(called));
-    const std::vector<comm::CollectiveCall> calls(static_cast<std::size_t>(work.calls_in_graph),
-                                                  {work.operation, work.buffers});
-    LOCKSTEP_ASSIGN_OR_RETURN(comm::CapturedCalls captured, communicator.Capture(calls, stream_));
-    return std::unique_ptr<PairSide>(
-        std::make_unique<ReplayedSide>(communicator, stream_, std::move(captured), scale_));
-  }
-
- private:
-  Journaled plain_;
-  Journaled marked_;
-  device::Stream& stream_;
-  journal::MarkMethod method_ = journal::MarkMethod::kNone;
-  const TickScale scale_ = CalibrateTicks();
-};
-
 }  // namespace
 
-Result<std::unique_ptr<MarkSides>> MakeMarkSides(comm::Communicator& communicator,
-                                                 device::Device& device, device::Stream& stream,
-                                                 std::span<std::byte> marks) {
-  auto sides = std::make_unique<Sides>(communicator, stream);
-  LOCKSTEP_RETURN_IF_ERROR(sides->Mark(device, marks));
-  return std::unique_ptr<MarkSides>(std::move(sides));
+MarkSides::Journaled::Journaled(comm::Communicator& inner)
+    : memory(journal::JournalBytes(kEvents) / sizeof(Line) + 1),
+      journal(journal::JournalWriter::Create(std::as_writable_bytes(std::span(memory)), kEvents)),
+      communicator(std::make_unique<comm::ForwardingCommunicator>(inner), journal, 0) {}
+
+Result<std::unique_ptr<MarkSides>> MarkSides::Open(comm::Communicator& communicator,
+                                                   device::Device& device, device::Stream& stream,
+                                                   std::span<std::byte> marks) {
+  std::unique_ptr<MarkSides> sides(new MarkSides(communicator, stream));
+  std::memset(marks.data(), 0, marks.size());
+  LOCKSTEP_ASSIGN_OR_RETURN(const bool marks_written,
+                            sides->marked_.communicator.MarkOn(marks, device));
+  if (!marks_written) {
+    return Unsupported(fmt::format("the device '{}' has no streams that mark", device.name()));
+  }
+  sides->method_ = journal::ReadDeviceMarks(marks).method;
+  return sides;
+}
+
+Result<std::unique_ptr<PairSide>> MarkSides::Make(const MarkedWork& work, bool marked) {
+  comm::RecordedCommunicator& communicator = (marked ? marked_ : plain_).communicator;
+  auto called = std::make_unique<CalledSide>(communicator, stream_, work, scale_);
+  LOCKSTEP_RETURN_IF_ERROR(called->Run(1).status());
+  if (work.calls_in_graph == 0) return std::unique_ptr<PairSide>(std::move(called));
+  const std::vector<comm::CollectiveCall> calls(static_cast<std::size_t>(work.calls_in_graph),
+                                                {work.operation, work.buffers});
+  LOCKSTEP_ASSIGN_OR_RETURN(comm::CapturedCalls captured, communicator.Capture(calls, stream_));
+  return std::unique_ptr<PairSide>(
+      std::make_unique<ReplayedSide>(communicator, stream_, std::move(captured), scale_));
 }
 
 }  // namespace lockstep::bench::marks

@@ -117,7 +117,7 @@ Cost Measure(std::int64_t delay_ns, int calls_in_graph) {
   MarkingDevice device;
   SlowMarks stream(delay_ns);
   Lasting library(kWorkNs);
-  const auto sides = MakeMarkSides(library, device, stream, marks);
+  const auto sides = MarkSides::Open(library, device, stream, marks);
   EXPECT_TRUE(sides.ok()) << sides.status().message();
   EXPECT_EQ((*sides)->method(), journal::MarkMethod::kKernel);
   collective::Operation operation;
@@ -157,7 +157,7 @@ TEST(MarkSides, ADeviceThatDoesNotMarkIsRefused) {
   device::host::HostDevice device;
   const auto stream = device.NewInlineStream();
   Lasting library(1);
-  const auto sides = MakeMarkSides(library, device, *stream, marks);
+  const auto sides = MarkSides::Open(library, device, *stream, marks);
   EXPECT_THAT(std::string(sides.status().message()), testing::HasSubstr("no streams that mark"));
 }
 

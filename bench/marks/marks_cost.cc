@@ -93,8 +93,9 @@ Status Connect(Setup& setup) {
       comm::nccl::ConnectNccl(setup.rank, setup.size, *setup.meeting, "world",
                               *setup.platform.device, comm::nccl::NcclOptionsFromEnvironment(),
                               Deadline::AfterSeconds(kConnectSeconds)));
-  LOCKSTEP_ASSIGN_OR_RETURN(setup.sides, MakeMarkSides(*setup.communicator, *setup.platform.device,
-                                                       *setup.stream, setup.marks));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      setup.sides,
+      MarkSides::Open(*setup.communicator, *setup.platform.device, *setup.stream, setup.marks));
   return OkStatus();
 }
 

@@ -50,15 +50,8 @@ PairPlan PlanPairs(double work_ns, double seconds, double batch_seconds) {
 }
 
 std::string_view NameOf(CostVerdict verdict) {
-  switch (verdict) {
-    case CostVerdict::kWithin:
-      return "within";
-    case CostVerdict::kBeyond:
-      return "BEYOND";
-    case CostVerdict::kUnclear:
-      return "unclear";
-  }
-  return "unknown";
+  static constexpr std::string_view kNames[] = {"within", "BEYOND", "unclear"};
+  return kNames[static_cast<std::size_t>(verdict)];
 }
 
 Cost JudgeCost(std::span<const double> ratios, double most, double confidence) {

@@ -3,15 +3,8 @@
 namespace lockstep::bench::plan {
 
 std::string_view NameOf(RankReduction reduction) {
-  switch (reduction) {
-    case RankReduction::kSlowest:
-      return "slowest";
-    case RankReduction::kMean:
-      return "mean";
-    case RankReduction::kMax:
-      return "max";
-  }
-  return "?";
+  static constexpr std::string_view kNames[] = {"slowest", "mean", "max"};
+  return kNames[static_cast<std::size_t>(reduction)];
 }
 
 }  // namespace lockstep::bench::plan

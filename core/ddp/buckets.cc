@@ -156,15 +156,8 @@ Result<TorchRules> ParseTorchRules(std::string_view option, std::string_view tex
 }
 
 std::string_view NameOf(TorchRules rules) {
-  switch (rules) {
-    case TorchRules::k1_9:
-      return "1.9";
-    case TorchRules::k1_13:
-      return "1.13";
-    case TorchRules::k2_6:
-      return "2.6";
-  }
-  LOCKSTEP_CHECK(false, "TorchRules that do not exist");
+  static constexpr std::string_view kNames[] = {"1.9", "1.13", "2.6"};
+  return kNames[static_cast<std::size_t>(rules)];
 }
 
 }  // namespace lockstep::ddp

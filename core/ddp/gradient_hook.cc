@@ -2,23 +2,16 @@
 // power_sgd.cc. They divide where PyTorch's do, because the order of rounding shows in the bits.
 #include "core/ddp/gradient_hook.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
-#include <array>
-#include <string>
-#include <utility>
-
-#include "core/base/check.h"
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
 
 namespace lockstep::ddp {
 namespace {
 
-constexpr std::array<std::pair<CommHook, std::string_view>, 5> kHookNames = {
-    {{CommHook::kNone, "none"},
-     {CommHook::kAllReduce, "all_reduce"},
-     {CommHook::kFp16, "fp16"},
-     {CommHook::kBf16, "bf16"},
-     {CommHook::kPowerSgd, "powersgd"}}};
+constexpr std::string_view kHookNames[] = {"none", "all_reduce", "fp16", "bf16", "powersgd"};
 
 collective::Operation SumOf(collective::DataType type, std::int64_t count) {
   return {.collective = collective::Collective::kAllReduce, .type = type, .count = count};
@@ -86,22 +79,13 @@ class CompressHook final : public GradientHook {
 }  // namespace
 
 Result<CommHook> ParseCommHook(std::string_view option, std::string_view text) {
-  std::string names;
-  for (const auto& [hook, name] : kHookNames) {
-    if (text == name) return hook;
-    names += names.empty() ? "" : ", ";
-    names += name;
-  }
-  return InvalidInput(
-      fmt::format("{}: '{}' is not a communication hook; choose one of {}", option, text, names));
+  const auto found = std::ranges::find(kHookNames, text);
+  if (found != std::end(kHookNames)) return static_cast<CommHook>(found - kHookNames);
+  return InvalidInput(fmt::format("{}: '{}' is not a communication hook; choose one of {}", option,
+                                  text, fmt::join(kHookNames, ", ")));
 }
 
-std::string_view NameOf(CommHook hook) {
-  for (const auto& [candidate, name] : kHookNames) {
-    if (candidate == hook) return name;
-  }
-  LOCKSTEP_CHECK(false, "a CommHook that does not exist");
-}
+std::string_view NameOf(CommHook hook) { return kHookNames[static_cast<std::size_t>(hook)]; }
 
 std::unique_ptr<GradientHook> MakeGradientHook(const EngineOptions& options,
                                                const std::vector<Parameter>& params,

@@ -47,59 +47,14 @@ Status Examine(const ModelTensors& tensors) {
                   order.size(), count));
 }
 
-class Model final : public ManifestModel {
- public:
-  Model(const ManifestModelOptions& options, device::Kernels& kernels)
-      : options_(options), kernels_(kernels) {}
+}  // namespace
 
-  Status Allocate(const ModelTensors& tensors, device::Device& device);
+void ManifestModel::set_input_counter(std::int64_t* counter) {
+  LOCKSTEP_CHECK(counter == nullptr || !options_.low_rank, "these gradients are the host's work");
+  input_counter_ = counter;
+}
 
-  std::vector<Parameter>& params() override { return params_; }
-  std::vector<ModuleBuffer>& buffers() override { return buffers_; }
-  const std::vector<bool>& used() const override { return used_; }
-  void set_compute(double compute_us, bool products) override {
-    options_.compute_us = compute_us;
-    options_.products = products;
-  }
-  const ManifestModelOptions& options() const override { return options_; }
-  void set_input_counter(std::int64_t* counter) override {
-    LOCKSTEP_CHECK(counter == nullptr || !options_.low_rank, "these gradients are the host's work");
-    input_counter_ = counter;
-  }
-
-  Status Forward(const Pass& pass, ModuleContext context) override;
-  Status Backward(const Ready& ready, ModuleContext context) override;
-
- private:
-  // A batch norm layer, by its buffers.
-  struct NormLayer {
-    std::int64_t channels = 0;
-    std::unique_ptr<device::Buffer> memory;  // own statistics, then those of all ranks
-  };
-
-  void FindNormLayers();
-  Status Synchronize(ModuleContext context, std::size_t layer, bool forward);
-  Result<float*> NormMemory(NormLayer& layer, int ranks);
-  void Compute(ModuleContext context, const Parameter& param, double share);
-  void CountBatch(ModuleContext context);
-  void WriteGradient(ModuleContext context, int index);
-
-  ManifestModelOptions options_;
-  device::Kernels& kernels_;
-  device::Device* device_ = nullptr;
-  std::unique_ptr<device::Buffer> memory_;
-  std::vector<Parameter> params_;
-  std::vector<ModuleBuffer> buffers_;
-  std::vector<int> ready_order_;
-  std::vector<bool> used_;
-  std::vector<NormLayer> norms_;
-  std::vector<int> norm_of_param_;  // the layer that a parameter belongs to; -1: none
-  std::int64_t total_bytes_ = 0;    // of the parameters
-  Pass pass_;
-  std::int64_t* input_counter_ = nullptr;
-};
-
-Status Model::Allocate(const ModelTensors& tensors, device::Device& device) {
+Status ManifestModel::Allocate(const ModelTensors& tensors, device::Device& device) {
   device_ = &device;
   ready_order_ = tensors.ready_order;
   std::int64_t bytes = 0;
@@ -135,7 +90,7 @@ Status Model::Allocate(const ModelTensors& tensors, device::Device& device) {
   return OkStatus();
 }
 
-void Model::FindNormLayers() {
+void ManifestModel::FindNormLayers() {
   norm_of_param_.assign(params_.size(), -1);
   if (!options_.sync_batch_norm) return;
   for (const ModuleBuffer& buffer : buffers_) {
@@ -151,7 +106,7 @@ void Model::FindNormLayers() {
   }
 }
 
-Result<float*> Model::NormMemory(NormLayer& layer, int ranks) {
+Result<float*> ManifestModel::NormMemory(NormLayer& layer, int ranks) {
   if (layer.memory == nullptr) {
     const std::int64_t count = 2 * layer.channels + 1;
     LOCKSTEP_ASSIGN_OR_RETURN(
@@ -160,7 +115,7 @@ Result<float*> Model::NormMemory(NormLayer& layer, int ranks) {
   return static_cast<float*>(layer.memory->data());
 }
 
-Status Model::Synchronize(ModuleContext context, std::size_t layer, bool forward) {
+Status ManifestModel::Synchronize(ModuleContext context, std::size_t layer, bool forward) {
   const bool alone = context.collectives == nullptr || context.collectives->size() == 1;
   if (alone || !pass_.training) return OkStatus();
   NormLayer& norm = norms_[layer];
@@ -171,7 +126,7 @@ Status Model::Synchronize(ModuleContext context, std::size_t layer, bool forward
   return context.collectives->AllGatherStatistics(index, own, own + count + 1, count + 1);
 }
 
-void Model::Compute(ModuleContext context, const Parameter& param, double share) {
+void ManifestModel::Compute(ModuleContext context, const Parameter& param, double share) {
   const std::int64_t bytes = param.info.bytes();
   if (bytes == 0) return;
   if (options_.compute_us <= 0) return kernels_.Read(context.compute, param.data, bytes);
@@ -182,14 +137,14 @@ void Model::Compute(ModuleContext context, const Parameter& param, double share)
 }
 
 // num_batches_tracked of every batch norm layer.
-void Model::CountBatch(ModuleContext context) {
+void ManifestModel::CountBatch(ModuleContext context) {
   for (const ModuleBuffer& buffer : buffers_) {
     if (buffer.info.type != collective::DataType::kI64 || buffer.info.numel != 1) continue;
     kernels_.Increment(context.compute, static_cast<std::int64_t*>(buffer.data));
   }
 }
 
-Status Model::Forward(const Pass& pass, ModuleContext context) {
+Status ManifestModel::Forward(const Pass& pass, ModuleContext context) {
   pass_ = pass;
   if (input_counter_ != nullptr) kernels_.Increment(context.compute, input_counter_);
   int last_norm = -1;
@@ -204,7 +159,7 @@ Status Model::Forward(const Pass& pass, ModuleContext context) {
   return context.compute.inline_execution() ? context.compute.status() : OkStatus();
 }
 
-void Model::WriteGradient(ModuleContext context, int index) {
+void ManifestModel::WriteGradient(ModuleContext context, int index) {
   Parameter& param = params_[static_cast<std::size_t>(index)];
   const bool overwrites = !std::exchange(param.has_grad, true);
   if (GradientIsTile(param.info, options_.low_rank)) {
@@ -218,7 +173,7 @@ void Model::WriteGradient(ModuleContext context, int index) {
   });
 }
 
-Status Model::Backward(const Ready& ready, ModuleContext context) {
+Status ManifestModel::Backward(const Ready& ready, ModuleContext context) {
   int last_norm = -1;
   for (const int index : ready_order_) {
     const auto i = static_cast<std::size_t>(index);
@@ -234,8 +189,6 @@ Status Model::Backward(const Ready& ready, ModuleContext context) {
   return OkStatus();
 }
 
-}  // namespace
-
 Result<std::unique_ptr<ManifestModel>> ManifestModel::Make(const ModelTensors& tensors,
                                                            const ManifestModelOptions& options,
                                                            device::Device& device,
@@ -247,9 +200,9 @@ Result<std::unique_ptr<ManifestModel>> ManifestModel::Make(const ModelTensors& t
         fmt::format("parameter {} is unused, but the model has only {}; name 0 to {}", param,
                     tensors.params.size(), tensors.params.size() - 1));
   }
-  auto model = std::make_unique<Model>(options, kernels);
+  std::unique_ptr<ManifestModel> model(new ManifestModel(options, kernels));
   LOCKSTEP_RETURN_IF_ERROR(model->Allocate(tensors, device));
-  return std::unique_ptr<ManifestModel>(std::move(model));
+  return model;
 }
 
 GradientCheck CheckMeanGradients(ManifestModel& model, int ranks, std::int64_t first_input,

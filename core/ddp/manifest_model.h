@@ -39,7 +39,7 @@ struct ManifestModelOptions {
 double SyntheticGradient(int rank, std::int64_t input, int param, const TensorInfo& info,
                          std::int64_t element, bool low_rank);
 
-class ManifestModel : public Module {
+class ManifestModel final : public Module {
  public:
   // Allocates parameters, gradients and buffers on the device; their values differ from rank to
   // rank. Device and kernels outlive the model. kInvalidInput if the tensors are no such model.
@@ -47,13 +47,52 @@ class ManifestModel : public Module {
                                                      const ManifestModelOptions& options,
                                                      device::Device& device,
                                                      device::Kernels& kernels);
+  std::vector<Parameter>& params() override { return params_; }
+  std::vector<ModuleBuffer>& buffers() override { return buffers_; }
+  const std::vector<bool>& used() const override { return used_; }
+  Status Forward(const Pass& pass, ModuleContext context) override;
+  Status Backward(const Ready& ready, ModuleContext context) override;
   // For the next forward pass; as ManifestModelOptions has them.
-  virtual void set_compute(double compute_us, bool products) = 0;
-  virtual const ManifestModelOptions& options() const = 0;
+  void set_compute(double compute_us, bool products) {
+    options_.compute_us = compute_us;
+    options_.products = products;
+  }
+  const ManifestModelOptions& options() const { return options_; }
   // From the next forward pass on gradients are of the input whose number is in this memory of the
   // device, where each forward pass counts it up; nullptr: of the input that the pass says. For
   // passes that are kept and repeated. Not with gradients of low rank.
-  virtual void set_input_counter(std::int64_t* counter) = 0;
+  void set_input_counter(std::int64_t* counter);
+
+ private:
+  ManifestModel(const ManifestModelOptions& options, device::Kernels& kernels)
+      : options_(options), kernels_(kernels) {}
+  // A batch norm layer, by its buffers.
+  struct NormLayer {
+    std::int64_t channels = 0;
+    std::unique_ptr<device::Buffer> memory;  // own statistics, then those of all ranks
+  };
+
+  Status Allocate(const ModelTensors& tensors, device::Device& device);
+  void FindNormLayers();
+  Status Synchronize(ModuleContext context, std::size_t layer, bool forward);
+  Result<float*> NormMemory(NormLayer& layer, int ranks);
+  void Compute(ModuleContext context, const Parameter& param, double share);
+  void CountBatch(ModuleContext context);
+  void WriteGradient(ModuleContext context, int index);
+
+  ManifestModelOptions options_;
+  device::Kernels& kernels_;
+  device::Device* device_ = nullptr;
+  std::unique_ptr<device::Buffer> memory_;
+  std::vector<Parameter> params_;
+  std::vector<ModuleBuffer> buffers_;
+  std::vector<int> ready_order_;
+  std::vector<bool> used_;
+  std::vector<NormLayer> norms_;
+  std::vector<int> norm_of_param_;  // the layer that a parameter belongs to; -1: none
+  std::int64_t total_bytes_ = 0;    // of the parameters
+  Pass pass_;
+  std::int64_t* input_counter_ = nullptr;
 };
 
 // How gradients of a model compare with what they must be.

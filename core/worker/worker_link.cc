@@ -12,25 +12,16 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <condition_variable>
 #include <csignal>
 #include <cstdlib>
-#include <deque>
-#include <mutex>
-#include <optional>
-#include <thread>
 #include <utility>
 
-#include "core/control/channel.h"
 #include "core/control/context.h"
 #include "core/control/frames.h"
 #include "core/control/machine.h"
 #include "core/control/open_files.h"
-#include "core/control/outbox.h"
 #include "core/control/private_shm.h"
 #include "core/control/rendezvous/exchange.h"
-#include "core/control/segment.h"
-#include "core/control/worker_role.h"
 
 namespace lockstep::worker {
 namespace {
@@ -40,204 +31,6 @@ constexpr double kSendSeconds = 60;
 
 Status AgentGone() {
   return EnvironmentError("the agent of this worker is gone; the launch is over");
-}
-
-class WorkerLinkImpl final : public WorkerLink, public comm::Meeting {
- public:
-  WorkerLinkImpl(const control::ChildRole& role, control::Channel channel,
-                 std::unique_ptr<control::Segment> segment)
-      : role_(role),
-        channel_(std::move(channel)),
-        segment_(std::move(segment)),
-        journal_(journal::JournalWriter::Create(segment_->journal(), segment_->journal_capacity())),
-        outbox_(segment_->outbox(), segment_->outbox_capacity()) {
-    journal_.EnterPhase(journal::Phase::kStart);
-  }
-  ~WorkerLinkImpl() override;
-
-  int rank() const override { return role_.rank; }
-  int size() const override { return role_.size; }
-  int local_rank() const override { return role_.local_rank; }
-  int lifetime() const override { return role_.lifetime; }
-  journal::JournalWriter& journal() override { return journal_; }
-  control::Outbox& outbox() override { return outbox_; }
-  void Introduce(const control::WorkerCard& card) override {
-    control::WriteCard(segment_->card(), card);
-  }
-  std::span<std::byte> device_marks() override { return segment_->device_marks(); }
-  comm::Meeting& meeting() override { return *this; }
-
-  Result<control::Message> Receive(Deadline deadline) override { return Take({}, deadline, true); }
-  Result<control::Message> Receive(std::uint32_t type, Deadline deadline) override {
-    return Take(type, deadline, true);
-  }
-  Result<control::Message> Await(std::uint32_t type, Deadline deadline) override {
-    return Take(type, deadline, false);
-  }
-  Status Send(const control::Message& message) override;
-  Status Put(const std::string& key, const std::string& value) override;
-  Result<std::string> Get(const std::string& key, Deadline deadline) override;
-  void Listen(std::function<bool(const control::Message&)> take) override;
-  void CloseMeeting(bool closed) override;
-
- private:
-  using Lock = std::unique_lock<std::mutex>;
-  Result<control::Message> Take(std::optional<std::uint32_t> type, Deadline deadline, bool idle);
-  Status SendFrame(control::FrameType type, std::string_view payload);
-  // Reads frames, or has them read, sleeping until there is something new.
-  Status Wait(Lock& lock, Deadline deadline, std::string_view what);
-  void ReadFrames();
-  void Sort(control::Frame frame);
-  void RunListener();
-
-  const control::ChildRole role_;
-  control::Channel channel_;
-  std::unique_ptr<control::Segment> segment_;
-  journal::JournalWriter journal_;
-  control::OutboxWriter outbox_;
-  std::deque<control::Message> messages_;
-  std::uint64_t request_ = 0;  // of the newest Get
-  std::optional<std::string> answer_;
-  bool meeting_closed_ = false;
-
-  // All of the above but the journal and the outbox, once a listener reads beside the caller.
-  std::mutex mutex_;
-  std::condition_variable news_;
-  std::function<bool(const control::Message&)> take_;
-  std::deque<control::Message> fresh_;  // not offered to take_ yet
-  Fd wake_;                             // an eventfd: the listener is to end
-  std::thread listener_;
-};
-
-WorkerLinkImpl::~WorkerLinkImpl() {
-  if (!listener_.joinable()) return;
-  eventfd_write(wake_.get(), 1);
-  listener_.join();
-}
-
-void WorkerLinkImpl::Sort(control::Frame frame) {
-  if (frame.is(control::FrameType::kToWorker)) {
-    (take_ ? fresh_ : messages_)
-        .push_back(control::Decode<control::Message>(frame.payload).value_or(control::Message{}));
-    return;
-  }
-  LOCKSTEP_CHECK(frame.is(control::FrameType::kMeetingValue),
-                 fmt::format("a worker got a frame of type {}", frame.type));
-  auto answer = control::Decode<control::MeetingValue>(frame.payload);
-  // The answer to a Get that gave up is nobody's.
-  if (answer && answer->request == request_) answer_ = std::move(answer->value);
-}
-
-void WorkerLinkImpl::ReadFrames() {
-  channel_.Fill();
-  while (std::optional<control::Frame> frame = channel_.Take()) Sort(*std::move(frame));
-}
-
-void WorkerLinkImpl::Listen(std::function<bool(const control::Message&)> take) {
-  LOCKSTEP_CHECK(!take_, "a worker listens once");
-  wake_ = Fd(eventfd(0, EFD_CLOEXEC));
-  LOCKSTEP_CHECK(wake_.valid(), "an eventfd for the listener");
-  take_ = std::move(take);
-  fresh_.swap(messages_);  // what came before is heard, too
-  listener_ = std::thread([this] { RunListener(); });
-}
-
-void WorkerLinkImpl::RunListener() {
-  // The descriptor stays the same until it is closed, and only this thread closes it.
-  pollfd items[] = {{channel_.fd(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
-  while (items[1].revents == 0) {
-    Lock lock(mutex_);
-    ReadFrames();
-    while (!fresh_.empty()) {
-      control::Message message = std::move(fresh_.front());
-      fresh_.pop_front();
-      lock.unlock();
-      const bool taken = take_(message);
-      lock.lock();
-      if (!taken) messages_.push_back(std::move(message));
-    }
-    news_.notify_all();
-    if (!channel_.open()) return;
-    lock.unlock();
-    poll(items, 2, -1);
-  }
-}
-
-void WorkerLinkImpl::CloseMeeting(bool closed) {
-  Lock lock(mutex_);
-  meeting_closed_ = closed;
-  news_.notify_all();
-}
-
-Status WorkerLinkImpl::Wait(Lock& lock, Deadline deadline, std::string_view what) {
-  if (!channel_.open()) return AgentGone();
-  if (deadline.Passed()) return DeadlineExceeded(fmt::format("{} did not come in time", what));
-  if (take_) {
-    news_.wait_for(lock,
-                   std::chrono::nanoseconds(std::max<std::int64_t>(deadline.RemainingNs(), 0)));
-    return OkStatus();
-  }
-  pollfd item{channel_.fd(), channel_.poll_events(), 0};
-  if (poll(&item, 1, deadline.RemainingMs()) > 0) {
-    channel_.Flush();
-    ReadFrames();
-  }
-  return OkStatus();
-}
-
-Result<control::Message> WorkerLinkImpl::Take(std::optional<std::uint32_t> type, Deadline deadline,
-                                              bool idle) {
-  Lock lock(mutex_);
-  const auto find = [&] {
-    return std::ranges::find_if(
-        messages_, [&](const control::Message& one) { return !type || one.type == *type; });
-  };
-  if (find() == messages_.end() && !take_) ReadFrames();
-  if (find() == messages_.end() && idle) journal_.Idle();
-  while (find() == messages_.end()) {
-    LOCKSTEP_RETURN_IF_ERROR(Wait(lock, deadline, "a message of the coordinator"));
-  }
-  const auto found = find();
-  control::Message message = std::move(*found);
-  messages_.erase(found);
-  return message;
-}
-
-Status WorkerLinkImpl::SendFrame(control::FrameType type, std::string_view payload) {
-  channel_.Send(type, payload);
-  if (channel_.FlushUntil(Deadline::AfterSeconds(kSendSeconds))) return OkStatus();
-  if (!channel_.open()) return AgentGone();
-  return DeadlineExceeded(fmt::format("the agent took no message for {} s", kSendSeconds));
-}
-
-Status WorkerLinkImpl::Send(const control::Message& message) {
-  LOCKSTEP_CHECK(message.type < control::kReservedMessageType, "a reserved message type");
-  LOCKSTEP_CHECK(message.payload.size() <= control::kMaxPayloadBytes, "the message is too large");
-  Lock lock(mutex_);
-  return SendFrame(control::FrameType::kToWorker, control::Encode(message));
-}
-
-Status WorkerLinkImpl::Put(const std::string& key, const std::string& value) {
-  LOCKSTEP_CHECK(
-      key.size() <= kMostKeyBytes && value.size() <= control::kMaxPayloadBytes - kMostKeyBytes,
-      "the key or value is too large for a meeting");
-  Lock lock(mutex_);
-  return SendFrame(control::FrameType::kMeetingPut,
-                   control::Encode(control::MeetingPut{key, value}));
-}
-
-Result<std::string> WorkerLinkImpl::Get(const std::string& key, Deadline deadline) {
-  LOCKSTEP_CHECK(key.size() <= kMostKeyBytes, "the key is too large for a meeting");
-  Lock lock(mutex_);
-  ++request_;
-  answer_.reset();
-  LOCKSTEP_RETURN_IF_ERROR(SendFrame(control::FrameType::kMeetingGet,
-                                     control::Encode(control::MeetingGet{request_, key})));
-  while (!answer_) {
-    if (meeting_closed_) return SystemFailed("connecting was aborted");
-    LOCKSTEP_RETURN_IF_ERROR(Wait(lock, deadline, fmt::format("the value of '{}'", key)));
-  }
-  return *std::exchange(answer_, std::nullopt);
 }
 
 // Source: prctl(2). The signal comes when the agent dies from now on; if it died before, our parent
@@ -273,6 +66,147 @@ Result<control::ChildRole> OwnRole() {
 
 }  // namespace
 
+WorkerLink::WorkerLink(const control::ChildRole& role, control::Channel channel,
+                       std::unique_ptr<control::Segment> segment)
+    : role_(role),
+      channel_(std::move(channel)),
+      segment_(std::move(segment)),
+      journal_(journal::JournalWriter::Create(segment_->journal(), segment_->journal_capacity())),
+      outbox_(segment_->outbox(), segment_->outbox_capacity()) {
+  journal_.EnterPhase(journal::Phase::kStart);
+}
+
+WorkerLink::~WorkerLink() {
+  if (!listener_.joinable()) return;
+  eventfd_write(wake_.get(), 1);
+  listener_.join();
+}
+
+void WorkerLink::Sort(control::Frame frame) {
+  if (frame.is(control::FrameType::kToWorker)) {
+    (take_ ? fresh_ : messages_)
+        .push_back(control::Decode<control::Message>(frame.payload).value_or(control::Message{}));
+    return;
+  }
+  LOCKSTEP_CHECK(frame.is(control::FrameType::kMeetingValue),
+                 fmt::format("a worker got a frame of type {}", frame.type));
+  auto answer = control::Decode<control::MeetingValue>(frame.payload);
+  // The answer to a Get that gave up is nobody's.
+  if (answer && answer->request == request_) answer_ = std::move(answer->value);
+}
+
+void WorkerLink::ReadFrames() {
+  channel_.Fill();
+  while (std::optional<control::Frame> frame = channel_.Take()) Sort(*std::move(frame));
+}
+
+void WorkerLink::Listen(std::function<bool(const control::Message&)> take) {
+  LOCKSTEP_CHECK(!take_, "a worker listens once");
+  wake_ = Fd(eventfd(0, EFD_CLOEXEC));
+  LOCKSTEP_CHECK(wake_.valid(), "an eventfd for the listener");
+  take_ = std::move(take);
+  fresh_.swap(messages_);  // what came before is heard, too
+  listener_ = std::thread([this] { RunListener(); });
+}
+
+void WorkerLink::RunListener() {
+  // The descriptor stays the same until it is closed, and only this thread closes it.
+  pollfd items[] = {{channel_.fd(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
+  while (items[1].revents == 0) {
+    Lock lock(mutex_);
+    ReadFrames();
+    while (!fresh_.empty()) {
+      control::Message message = std::move(fresh_.front());
+      fresh_.pop_front();
+      lock.unlock();
+      const bool taken = take_(message);
+      lock.lock();
+      if (!taken) messages_.push_back(std::move(message));
+    }
+    news_.notify_all();
+    if (!channel_.open()) return;
+    lock.unlock();
+    poll(items, 2, -1);
+  }
+}
+
+void WorkerLink::CloseMeeting(bool closed) {
+  Lock lock(mutex_);
+  meeting_closed_ = closed;
+  news_.notify_all();
+}
+
+Status WorkerLink::Wait(Lock& lock, Deadline deadline, std::string_view what) {
+  if (!channel_.open()) return AgentGone();
+  if (deadline.Passed()) return DeadlineExceeded(fmt::format("{} did not come in time", what));
+  if (take_) {
+    news_.wait_for(lock,
+                   std::chrono::nanoseconds(std::max<std::int64_t>(deadline.RemainingNs(), 0)));
+    return OkStatus();
+  }
+  pollfd item{channel_.fd(), channel_.poll_events(), 0};
+  if (poll(&item, 1, deadline.RemainingMs()) > 0) {
+    channel_.Flush();
+    ReadFrames();
+  }
+  return OkStatus();
+}
+
+Result<control::Message> WorkerLink::Take(std::optional<std::uint32_t> type, Deadline deadline,
+                                          bool idle) {
+  Lock lock(mutex_);
+  const auto find = [&] {
+    return std::ranges::find_if(
+        messages_, [&](const control::Message& one) { return !type || one.type == *type; });
+  };
+  if (find() == messages_.end() && !take_) ReadFrames();
+  if (find() == messages_.end() && idle) journal_.Idle();
+  while (find() == messages_.end()) {
+    LOCKSTEP_RETURN_IF_ERROR(Wait(lock, deadline, "a message of the coordinator"));
+  }
+  const auto found = find();
+  control::Message message = std::move(*found);
+  messages_.erase(found);
+  return message;
+}
+
+Status WorkerLink::SendFrame(control::FrameType type, std::string_view payload) {
+  channel_.Send(type, payload);
+  if (channel_.FlushUntil(Deadline::AfterSeconds(kSendSeconds))) return OkStatus();
+  if (!channel_.open()) return AgentGone();
+  return DeadlineExceeded(fmt::format("the agent took no message for {} s", kSendSeconds));
+}
+
+Status WorkerLink::Send(const control::Message& message) {
+  LOCKSTEP_CHECK(message.type < control::kReservedMessageType, "a reserved message type");
+  LOCKSTEP_CHECK(message.payload.size() <= control::kMaxPayloadBytes, "the message is too large");
+  Lock lock(mutex_);
+  return SendFrame(control::FrameType::kToWorker, control::Encode(message));
+}
+
+Status WorkerLink::Put(const std::string& key, const std::string& value) {
+  LOCKSTEP_CHECK(
+      key.size() <= kMostKeyBytes && value.size() <= control::kMaxPayloadBytes - kMostKeyBytes,
+      "the key or value is too large for a meeting");
+  Lock lock(mutex_);
+  return SendFrame(control::FrameType::kMeetingPut,
+                   control::Encode(control::MeetingPut{key, value}));
+}
+
+Result<std::string> WorkerLink::Get(const std::string& key, Deadline deadline) {
+  LOCKSTEP_CHECK(key.size() <= kMostKeyBytes, "the key is too large for a meeting");
+  Lock lock(mutex_);
+  ++request_;
+  answer_.reset();
+  LOCKSTEP_RETURN_IF_ERROR(SendFrame(control::FrameType::kMeetingGet,
+                                     control::Encode(control::MeetingGet{request_, key})));
+  while (!answer_) {
+    if (meeting_closed_) return SystemFailed("connecting was aborted");
+    LOCKSTEP_RETURN_IF_ERROR(Wait(lock, deadline, fmt::format("the value of '{}'", key)));
+  }
+  return *std::exchange(answer_, std::nullopt);
+}
+
 Result<std::string> WorkerLink::ListenAddress() {
   LOCKSTEP_ASSIGN_OR_RETURN(const control::LaunchContext context, control::DetectLaunch());
   return control::ListenAddress(context);
@@ -295,8 +229,7 @@ Result<std::unique_ptr<WorkerLink>> WorkerLink::Open() {
   if (role.kind == control::ChildRole::Kind::kExchangingWorker) {
     LOCKSTEP_RETURN_IF_ERROR(control::rendezvous::ServeExchange(channel, /*keep_mpi=*/true));
   }
-  return std::unique_ptr<WorkerLink>(
-      new WorkerLinkImpl(role, std::move(channel), std::move(segment)));
+  return std::unique_ptr<WorkerLink>(new WorkerLink(role, std::move(channel), std::move(segment)));
 }
 
 }  // namespace lockstep::worker

@@ -26,15 +26,8 @@ Random RandomOf(const DatasetSpec& spec, std::int64_t index) {
 }  // namespace
 
 std::string_view NameOf(DatasetKind kind) {
-  switch (kind) {
-    case DatasetKind::kImages:
-      return "images";
-    case DatasetKind::kTokens:
-      return "tokens";
-    case DatasetKind::kMixed:
-      return "mixed";
-  }
-  return "?";
+  static constexpr std::string_view kNames[] = {"images", "tokens", "mixed"};
+  return kNames[static_cast<std::size_t>(kind)];
 }
 
 Result<DatasetKind> ParseDatasetKind(std::string_view option, std::string_view text) {

@@ -110,19 +110,8 @@ void HintAtOthersOfTheName(std::vector<CaseComparison>& cases) {
 }  // namespace
 
 std::string_view NameOf(Change change) {
-  switch (change) {
-    case Change::kSame:
-      return "same";
-    case Change::kFaster:
-      return "faster";
-    case Change::kSlower:
-      return "slower";
-    case Change::kAmbiguous:
-      return "ambiguous";
-    case Change::kMissing:
-      return "missing";
-  }
-  return "?";
+  static constexpr std::string_view kNames[] = {"same", "faster", "slower", "ambiguous", "missing"};
+  return kNames[static_cast<std::size_t>(change)];
 }
 
 std::size_t LaunchComparison::Count(Change change) const {

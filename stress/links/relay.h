@@ -7,17 +7,26 @@
 
 #include <sys/types.h>
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
+#include <unordered_map>
 #include <vector>
 
+#include "core/base/fd.h"
 #include "core/base/status.h"
 #include "stress/links/flow_ledger.h"
 #include "stress/links/link_rule.h"
 
 namespace lockstep::stress::links {
+
+class Switchboard;
 
 struct RelayReport {
   enum class Kind {
@@ -45,24 +54,48 @@ struct RelayedNames {
 
 class Relay {
  public:
-  virtual ~Relay() = default;  // ends the thread and every connection
   static Result<std::unique_ptr<Relay>> Start();
+  ~Relay();  // ends the thread and every connection
 
-  virtual int port() const = 0;                 // on 127.0.0.1
-  virtual const std::string& name() const = 0;  // its address as in TcpSocket
-  virtual pid_t thread() const = 0;             // that passes the bytes on
+  int port() const { return port_; }                 // on 127.0.0.1
+  const std::string& name() const { return name_; }  // its address as in TcpSocket
+  pid_t thread() const;                              // that passes the bytes on
   // None of these waits.
-  virtual void Answer(int connection, int peer) = 0;  // peer -1: nobody's
-  virtual void Apply(const LinkRule& rule) = 0;
-  virtual void Heal(int rule) = 0;
+  void Answer(int connection, int peer);  // peer -1: nobody's
+  void Apply(const LinkRule& rule);
+  void Heal(int rule);
   // Ends all connections and rules: another worker comes.
-  virtual void Clear() = 0;
-  virtual int fd() const = 0;  // readable when there are reports
-  virtual std::vector<RelayReport> TakeReports() = 0;
+  void Clear();
+  int fd() const { return reports_fd_.get(); }  // readable when there are reports
+  std::vector<RelayReport> TakeReports();
   // Since Clear(), also of connections that ended.
-  virtual std::vector<RelayedNames> Names() const = 0;
+  std::vector<RelayedNames> Names() const;
   // The newest connection from this end of the worker's: a port can be used again.
-  virtual std::optional<RelayedNames> Find(const std::string& worker) const = 0;
+  std::optional<RelayedNames> Find(const std::string& worker) const;
+
+ private:
+  using Command = std::function<void(Switchboard&)>;
+
+  Relay(Fd listening, int port, std::string name, Fd wake, Fd reports);
+  void Post(Command command, bool end = false);
+  void Run();
+  void Count(int connection, const FlowLedger& out, const FlowLedger& in);
+
+  Fd listening_;
+  int port_;
+  std::string name_;
+  Fd wake_;
+  Fd reports_fd_;
+  mutable std::mutex mutex_;
+  bool ending_ = false;
+  std::vector<Command> commands_;
+  std::vector<RelayReport> reports_;
+  std::vector<RelayedNames> names_;
+  // Where in them.
+  std::unordered_map<int, std::size_t> by_connection_;
+  std::unordered_map<std::string, std::size_t> by_worker_;
+  std::atomic<pid_t> tid_ = 0;
+  std::thread thread_;  // last: it uses all of the above
 };
 
 }  // namespace lockstep::stress::links

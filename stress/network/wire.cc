@@ -11,18 +11,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdint>
-#include <mutex>
 #include <set>
-#include <thread>
 #include <utility>
 
 #include "core/agent/sockets.h"
 #include "core/base/clock.h"
-#include "core/base/fd.h"
 #include "core/base/process_stat.h"
-#include "stress/network/wire_device.h"
-#include "stress/network/wire_queue.h"
 
 namespace lockstep::stress::network {
 namespace {
@@ -65,122 +59,107 @@ void Silence(const Fd& bell) {
   static_cast<void>(!read(bell.get(), &count, sizeof count));
 }
 
-class TunWire final : public Wire {
- public:
-  TunWire(std::unique_ptr<WireDevice> device, Fd wake, Fd news)
-      : device_(std::move(device)), wake_(std::move(wake)), news_(std::move(news)) {
-    thread_ = std::thread([this] { Run(); });
-  }
-  ~TunWire() override {
-    {
-      const std::lock_guard lock(mutex_);
-      ending_ = true;
-    }
-    Ring(wake_);
-    thread_.join();
-  }
-
-  Result<std::string> Apply(const NetworkRule& rule, bool any_interface) override {
-    const Spared spared = EndsOf(rule.spared);
-    const std::lock_guard lock(mutex_);
-    // First the rule, so that no packet passes without it.
-    queue_.Add(rule, spared);
-    std::string ways;
-    for (const std::string& text : rule.to) {
-      const std::optional<std::uint32_t> address = ParseIpAddress(text);
-      const Status status = address
-                                ? device_->Divert(*address, any_interface)
-                                : EnvironmentError(fmt::format("'{}' is no IPv4 address", text));
-      if (!status.ok()) {
-        queue_.Remove(rule.id);
-        return status;
-      }
-      ways +=
-          fmt::format("{}{} ({})", ways.empty() ? "" : ", ", text, device_->InterfaceOf(*address));
-    }
-    return fmt::format("packets to {} go through {}, a TUN device with a wire in user space: {}",
-                       ways, device_->name(), DescribeRule(rule));
-  }
-
-  void Heal(int rule) override {
-    {
-      const std::lock_guard lock(mutex_);
-      queue_.Remove(rule);
-    }
-    Ring(wake_);
-  }
-
-  int fd() const override { return news_.get(); }
-
-  std::vector<int> TakeTouched() override {
-    Silence(news_);
-    const std::lock_guard lock(mutex_);
-    return std::exchange(touched_, {});
-  }
-
- private:
-  void Run() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, nullptr);  // signals are the agent's
-    std::vector<char> scratch(kMostPacketBytes);
-    while (true) {
-      std::optional<std::int64_t> due_ns;
-      {
-        const std::lock_guard lock(mutex_);
-        if (ending_) return;
-        ReadPackets(scratch);
-        SendDue();
-        due_ns = queue_.due_ns();
-        const std::vector<int> touched = queue_.TakeTouched();
-        touched_.insert(touched_.end(), touched.begin(), touched.end());
-        if (!touched.empty()) Ring(news_);
-      }
-      Await(due_ns);
-    }
-  }
-
-  void ReadPackets(std::vector<char>& scratch) {
-    for (int i = 0; i < kMostReads; ++i) {
-      const ssize_t n = read(device_->fd(), scratch.data(), scratch.size());
-      if (n <= 0) return;
-      queue_.Take({scratch.data(), static_cast<std::size_t>(n)}, MonotonicNs());
-    }
-  }
-
-  void SendDue() {
-    while (const auto departure = queue_.Next(MonotonicNs())) {
-      const std::optional<IpPacket> packet = ParseIpPacket(departure->bytes);
-      if (departure->back) {
-        device_->Deliver(departure->bytes);
-      } else if (packet) {
-        device_->Send(departure->bytes, packet->to);
-      }
-    }
-  }
-
-  void Await(std::optional<std::int64_t> due_ns) {
-    pollfd items[] = {{device_->fd(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
-    timespec pause{};
-    if (due_ns) {
-      const std::int64_t ns = std::max<std::int64_t>(0, *due_ns - MonotonicNs());
-      pause = {ns / 1'000'000'000, static_cast<long>(ns % 1'000'000'000)};
-    }
-    ppoll(items, 2, due_ns ? &pause : nullptr, nullptr);
-    if (items[1].revents != 0) Silence(wake_);
-  }
-
-  std::unique_ptr<WireDevice> device_;
-  const Fd wake_;
-  const Fd news_;
-  std::mutex mutex_;  // of everything below, and of the ways of the device
-  WireQueue queue_;
-  std::vector<int> touched_;
-  bool ending_ = false;
-  std::thread thread_;
-};
-
 }  // namespace
+
+Wire::Wire(std::unique_ptr<WireDevice> device, Fd wake, Fd news)
+    : device_(std::move(device)), wake_(std::move(wake)), news_(std::move(news)) {
+  thread_ = std::thread([this] { Run(); });
+}
+
+Wire::~Wire() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  Ring(wake_);
+  thread_.join();
+}
+
+Result<std::string> Wire::Apply(const NetworkRule& rule, bool any_interface) {
+  const Spared spared = EndsOf(rule.spared);
+  const std::lock_guard lock(mutex_);
+  // First the rule, so that no packet passes without it.
+  queue_.Add(rule, spared);
+  std::string ways;
+  for (const std::string& text : rule.to) {
+    const std::optional<std::uint32_t> address = ParseIpAddress(text);
+    const Status status = address ? device_->Divert(*address, any_interface)
+                                  : EnvironmentError(fmt::format("'{}' is no IPv4 address", text));
+    if (!status.ok()) {
+      queue_.Remove(rule.id);
+      return status;
+    }
+    ways +=
+        fmt::format("{}{} ({})", ways.empty() ? "" : ", ", text, device_->InterfaceOf(*address));
+  }
+  return fmt::format("packets to {} go through {}, a TUN device with a wire in user space: {}",
+                     ways, device_->name(), DescribeRule(rule));
+}
+
+void Wire::Heal(int rule) {
+  {
+    const std::lock_guard lock(mutex_);
+    queue_.Remove(rule);
+  }
+  Ring(wake_);
+}
+
+std::vector<int> Wire::TakeTouched() {
+  Silence(news_);
+  const std::lock_guard lock(mutex_);
+  return std::exchange(touched_, {});
+}
+
+void Wire::Run() {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);  // signals are the agent's
+  std::vector<char> scratch(kMostPacketBytes);
+  while (true) {
+    std::optional<std::int64_t> due_ns;
+    {
+      const std::lock_guard lock(mutex_);
+      if (ending_) return;
+      ReadPackets(scratch);
+      SendDue();
+      due_ns = queue_.due_ns();
+      const std::vector<int> touched = queue_.TakeTouched();
+      touched_.insert(touched_.end(), touched.begin(), touched.end());
+      if (!touched.empty()) Ring(news_);
+    }
+    Await(due_ns);
+  }
+}
+
+void Wire::ReadPackets(std::vector<char>& scratch) {
+  for (int i = 0; i < kMostReads; ++i) {
+    const ssize_t n = read(device_->fd(), scratch.data(), scratch.size());
+    if (n <= 0) return;
+    queue_.Take({scratch.data(), static_cast<std::size_t>(n)}, MonotonicNs());
+  }
+}
+
+void Wire::SendDue() {
+  while (const auto departure = queue_.Next(MonotonicNs())) {
+    const std::optional<IpPacket> packet = ParseIpPacket(departure->bytes);
+    if (departure->back) {
+      device_->Deliver(departure->bytes);
+    } else if (packet) {
+      device_->Send(departure->bytes, packet->to);
+    }
+  }
+}
+
+void Wire::Await(std::optional<std::int64_t> due_ns) {
+  pollfd items[] = {{device_->fd(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
+  timespec pause{};
+  if (due_ns) {
+    const std::int64_t ns = std::max<std::int64_t>(0, *due_ns - MonotonicNs());
+    pause = {ns / 1'000'000'000, static_cast<long>(ns % 1'000'000'000)};
+  }
+  ppoll(items, 2, due_ns ? &pause : nullptr, nullptr);
+  if (items[1].revents != 0) Silence(wake_);
+}
 
 Result<std::unique_ptr<Wire>> Wire::Start() {
   LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<WireDevice> device, WireDevice::Open());
@@ -189,8 +168,7 @@ Result<std::unique_ptr<Wire>> Wire::Start() {
   if (!wake.valid() || !news.valid()) {
     return EnvironmentError("no event descriptor; raise the limit on open files");
   }
-  return std::unique_ptr<Wire>(
-      std::make_unique<TunWire>(std::move(device), std::move(wake), std::move(news)));
+  return std::unique_ptr<Wire>(new Wire(std::move(device), std::move(wake), std::move(news)));
 }
 
 }  // namespace lockstep::stress::network

@@ -30,15 +30,8 @@ constexpr std::uint64_t kMessage = 0x100;
 }  // namespace
 
 std::string_view NameOf(SimRules rules) {
-  switch (rules) {
-    case SimRules::kNccl:
-      return "nccl";
-    case SimRules::kMpi:
-      return "mpi";
-    case SimRules::kGloo:
-      return "gloo";
-  }
-  return "";
+  static constexpr std::string_view kNames[] = {"nccl", "mpi", "gloo"};
+  return kNames[static_cast<std::size_t>(rules)];
 }
 
 Result<SimRules> ParseSimRules(std::string_view option, std::string_view text) {

@@ -107,23 +107,9 @@ void RunBody(SimState& state, int rank, const SimWorld::Body& body) {
 }  // namespace
 
 std::string_view NameOf(RankState state) {
-  switch (state) {
-    case RankState::kFinished:
-      return "finished";
-    case RankState::kFailed:
-      return "failed";
-    case RankState::kExited:
-      return "exited";
-    case RankState::kCrashed:
-      return "crashed";
-    case RankState::kKilled:
-      return "killed";
-    case RankState::kStopped:
-      return "stopped";
-    case RankState::kHung:
-      return "hung";
-  }
-  return "";
+  static constexpr std::string_view kNames[] = {"finished", "failed",  "exited", "crashed",
+                                                "killed",   "stopped", "hung"};
+  return kNames[static_cast<std::size_t>(state)];
 }
 
 class SimWorld::Impl {
