@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "core/base/check.h"
-#include "core/comm/marking_stream.h"
-#include "core/device/native_stream.h"
+#include "core/device/forwarding_stream.h"
 #include "core/journal/device_marks.h"
 
 namespace lockstep::comm {
@@ -50,16 +49,35 @@ std::unique_lock<std::mutex> LockIf(bool threaded, std::mutex& mutex) {
   return threaded ? std::unique_lock(mutex) : std::unique_lock<std::mutex>();
 }
 
+// What is launched through it, one operation, stands between two writes of the device into `words`.
+class MarkingStream final : public device::ForwardingNativeStream {
+ public:
+  MarkingStream(device::Stream& stream, device::NativeStream& native,
+                const journal::MarkWords& words, std::uint64_t number)
+      : ForwardingNativeStream(stream, native), words_(words), number_(number) {}
+
+  Status LaunchOn(const Launch& launch) override {
+    LOCKSTEP_RETURN_IF_ERROR(native().WriteWord(words_.started, number_));
+    LOCKSTEP_RETURN_IF_ERROR(native().LaunchOn(launch));
+    return native().WriteWord(words_.ended, number_);
+  }
+  device::NativeStream& Bare() override { return native(); }
+
+ private:
+  const journal::MarkWords words_;
+  const std::uint64_t number_;
+};
+
 }  // namespace
 
 // The stream that the inner communicator sees when it enqueues on one that runs beside the caller:
 // what it enqueues is run between a kStart and a kEnd.
-class RecordedCommunicator::RecordingStream final : public device::Stream {
+class RecordedCommunicator::RecordingStream final : public device::ForwardingStream {
  public:
   RecordingStream(device::Stream& stream, std::shared_ptr<Family> family,
                   std::shared_ptr<Pending> pending, const journal::JournalEvent& event,
                   collective::Blocking blocking)
-      : stream_(stream),
+      : ForwardingStream(stream),
         family_(std::move(family)),
         pending_(std::move(pending)),
         event_(event),
@@ -69,15 +87,11 @@ class RecordedCommunicator::RecordingStream final : public device::Stream {
   void Enqueue(Work work) override {
     LOCKSTEP_CHECK(!used_, "a backend enqueues one piece of work for an operation");
     used_ = true;
-    stream_.Enqueue([family = family_, pending = pending_, event = event_, blocking = blocking_,
+    inner().Enqueue([family = family_, pending = pending_, event = event_, blocking = blocking_,
                      work = std::move(work)]() mutable {
       return Run(*family, *pending, event, blocking, work);
     });
   }
-  void Record(device::Event& event) override { stream_.Record(event); }
-  void WaitFor(device::Event& event) override { stream_.WaitFor(event); }
-  Status Synchronize(Deadline deadline) override { return stream_.Synchronize(deadline); }
-  Status status() const override { return stream_.status(); }
 
   // On a stream with a handle the operation is no work of ours: what writes kStart and kEnd is
   // enqueued before and after it, and runs in the order of the stream.
@@ -128,7 +142,6 @@ class RecordedCommunicator::RecordingStream final : public device::Stream {
     return status;
   }
 
-  device::Stream& stream_;
   std::shared_ptr<Family> family_;
   std::shared_ptr<Pending> pending_;
   journal::JournalEvent event_;

@@ -7,10 +7,12 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <vector>
 
-#include "core/comm/captured_calls.h"
 #include "core/comm/communicator.h"
 #include "core/device/device.h"
+#include "core/device/native_stream.h"
+#include "core/journal/event.h"
 #include "core/journal/journal.h"
 #include "core/journal/purpose.h"
 
@@ -25,6 +27,21 @@ namespace lockstep::comm {
 struct Interval {
   Ticks entry = 0;
   Ticks exit = 0;
+};
+
+struct CollectiveCall {
+  collective::Operation operation;
+  collective::Buffers buffers;
+};
+
+// Made and replayed by one RecordedCommunicator. Other shapes or buffers are another capture.
+struct CapturedCalls {
+  std::vector<collective::Operation> operations;
+  std::vector<journal::Annotation> purposes;  // of the operations, when they were captured
+  std::unique_ptr<device::StreamGraph> graph;
+  bool marked = false;  // the device counts each call's begin and end
+  std::int32_t replays = 0;
+  std::vector<journal::JournalEvent> events;  // of the newest replay
 };
 
 // Writes kEnqueue before the operation is enqueued, kStart and kEnd from the stream (kError in

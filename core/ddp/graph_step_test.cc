@@ -10,6 +10,7 @@
 #include "core/comm/graph_streams.h"
 #include "core/comm/testing/native_fifo.h"
 #include "core/ddp/testing/engine_ranks.h"
+#include "core/device/forwarding_stream.h"
 #include "core/device/host/host_device.h"
 #include "core/device/host/host_kernels.h"
 #include "gtest/gtest.h"
@@ -113,28 +114,17 @@ class TwinCommunicator final : public comm::Communicator {
 };
 
 // Streams between which an event is lost: the how manieth wait does nothing.
-class LossyStream final : public device::Stream, public device::NativeStream {
+class LossyStream final : public device::ForwardingNativeStream {
  public:
   LossyStream(device::Stream& real, int& waits, const int& lost)
-      : real_(real), waits_(waits), lost_(lost) {}
-  bool inline_execution() const override { return real_.inline_execution(); }
-  void Enqueue(Work work) override { real_.Enqueue(std::move(work)); }
-  void Record(device::Event& event) override { real_.Record(event); }
+      : ForwardingNativeStream(real, dynamic_cast<device::NativeStream&>(real)),
+        waits_(waits),
+        lost_(lost) {}
   void WaitFor(device::Event& event) override {
-    if (waits_++ != lost_) real_.WaitFor(event);
+    if (waits_++ != lost_) inner().WaitFor(event);
   }
-  Status Synchronize(Deadline deadline) override { return real_.Synchronize(deadline); }
-  Status status() const override { return real_.status(); }
-  Status LaunchOn(const Launch& launch) override {
-    return dynamic_cast<device::NativeStream&>(real_).LaunchOn(launch);
-  }
-  Result<std::unique_ptr<device::StreamGraph>> Capture(const Launch&) override {
-    return Unsupported("");
-  }
-  Status WriteWord(std::uint64_t*, std::uint64_t) override { return Unsupported(""); }
 
  private:
-  device::Stream& real_;
   int& waits_;
   const int& lost_;
 };

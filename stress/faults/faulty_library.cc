@@ -9,7 +9,7 @@
 
 #include "core/base/deadline.h"
 #include "core/comm/nccl/nccl_communicator.h"
-#include "core/device/native_stream.h"
+#include "core/device/forwarding_stream.h"
 #include "stress/faults/faulty_communicator.h"
 
 namespace lockstep::stress::faults {
@@ -66,64 +66,42 @@ Status After(const Ordeal& ordeal, FaultGate& gate) {
 }  // namespace
 
 // What the backend enqueues runs between Before and After, as one piece of work.
-class FaultyLibrary::FaultyStream final : public device::Stream {
+class FaultyLibrary::FaultyStream final : public device::ForwardingStream {
  public:
   FaultyStream(device::Stream& stream, Ordeal ordeal, FaultGate& gate)
-      : stream_(stream), ordeal_(std::move(ordeal)), gate_(gate) {}
+      : ForwardingStream(stream), ordeal_(std::move(ordeal)), gate_(gate) {}
 
-  bool inline_execution() const override { return stream_.inline_execution(); }
   void Enqueue(Work work) override {
-    stream_.Enqueue([ordeal = ordeal_, &gate = gate_, work = std::move(work)]() -> Status {
+    inner().Enqueue([ordeal = ordeal_, &gate = gate_, work = std::move(work)]() -> Status {
       LOCKSTEP_RETURN_IF_ERROR(Before(ordeal, gate));
       LOCKSTEP_RETURN_IF_ERROR(work());
       return After(ordeal, gate);
     });
   }
-  void Record(device::Event& event) override { stream_.Record(event); }
-  void WaitFor(device::Event& event) override { stream_.WaitFor(event); }
-  Status Synchronize(Deadline deadline) override { return stream_.Synchronize(deadline); }
-  Status status() const override { return stream_.status(); }
 
  private:
-  device::Stream& stream_;
   Ordeal ordeal_;
   FaultGate& gate_;
 };
 
 // The same where the library launches by the stream's handle: Before and After are work of the
 // host's, in front of the operation and behind it.
-class FaultyLibrary::FaultyNativeStream final : public device::Stream, public device::NativeStream {
+class FaultyLibrary::FaultyNativeStream final : public device::ForwardingNativeStream {
  public:
   FaultyNativeStream(device::Stream& stream, device::NativeStream& native, Ordeal ordeal,
                      FaultGate& gate)
-      : stream_(stream), native_(native), ordeal_(std::move(ordeal)), gate_(gate) {}
-
-  bool inline_execution() const override { return stream_.inline_execution(); }
-  void Enqueue(Work work) override { stream_.Enqueue(std::move(work)); }
-  void Record(device::Event& event) override { stream_.Record(event); }
-  void WaitFor(device::Event& event) override { stream_.WaitFor(event); }
-  Status Synchronize(Deadline deadline) override { return stream_.Synchronize(deadline); }
-  Status status() const override { return stream_.status(); }
+      : ForwardingNativeStream(stream, native), ordeal_(std::move(ordeal)), gate_(gate) {}
 
   Status LaunchOn(const Launch& launch) override {
-    stream_.Enqueue([ordeal = ordeal_, &gate = gate_] { return faults::Before(ordeal, gate); });
+    inner().Enqueue([ordeal = ordeal_, &gate = gate_] { return faults::Before(ordeal, gate); });
     // Once it is launched, nothing keeps it from running: one that fails is not.
     if (Fails(ordeal_)) return OkStatus();
-    LOCKSTEP_RETURN_IF_ERROR(native_.LaunchOn(launch));
-    stream_.Enqueue([ordeal = ordeal_, &gate = gate_] { return faults::After(ordeal, gate); });
+    LOCKSTEP_RETURN_IF_ERROR(native().LaunchOn(launch));
+    inner().Enqueue([ordeal = ordeal_, &gate = gate_] { return faults::After(ordeal, gate); });
     return OkStatus();
   }
-  Result<std::unique_ptr<device::StreamGraph>> Capture(const Launch& launch) override {
-    return native_.Capture(launch);
-  }
-  Status WriteWord(std::uint64_t* word, std::uint64_t value) override {
-    return native_.WriteWord(word, value);
-  }
-  Status IncrementWord(std::uint64_t* word) override { return native_.IncrementWord(word); }
 
  private:
-  device::Stream& stream_;
-  device::NativeStream& native_;
   Ordeal ordeal_;
   FaultGate& gate_;
 };

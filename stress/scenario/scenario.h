@@ -13,15 +13,23 @@
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/collective/collective.h"
 #include "core/ddp/training.h"
 #include "core/verdict/cause.h"
-#include "stress/scenario/graph_replay.h"
 #include "stress/scenario/loading.h"
 #include "stress/scenario/recovery.h"
 #include "stress/scenario/script.h"
 #include "stress/scenario/stream_race.h"
 
 namespace lockstep::stress::scenario {
+
+// The `graph_replay` workload. The first round calls the operations, so that the library connects;
+// the second one captures them and replays the graph, as all later ones do.
+struct GraphReplayProgram {
+  std::vector<collective::Operation> operations;  // of a round
+  std::int64_t rounds = 20;
+  ddp::AfterFinish after_finish = ddp::AfterFinish::kExit;
+};
 
 // What a rank runs. A further kind of workload is a further alternative here and a row of kKinds in
 // scenario_workload.cc.
