@@ -112,7 +112,7 @@ Status ReadMeasure(const RawOptions& raw, plan::BenchSpec& spec) {
   }
   if (!raw.warmup.empty()) {
     LOCKSTEP_ASSIGN_OR_RETURN(spec.warmup, measure::ParseCount("-w", raw.warmup));
-    if (*spec.warmup > 1'000'000) return InvalidInput("-w: at most 1M warm-up iterations");
+    if (spec.warmup > 1'000'000) return InvalidInput("-w: at most 1M warm-up iterations");
   }
   LOCKSTEP_ASSIGN_OR_RETURN(spec.precision,
                             measure::ParseNumber("--precision", raw.precision));

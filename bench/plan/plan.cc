@@ -13,9 +13,9 @@ Status CheckCounts(const BenchSpec& spec) {
   if (spec.iterations && *spec.iterations < 1) {
     return InvalidInput(fmt::format("-n {}: at least one iteration is needed", *spec.iterations));
   }
-  if (spec.warmup && *spec.warmup < 0) {
+  if (spec.warmup < 0) {
     return InvalidInput(
-        fmt::format("-w {}: a count of warm-up iterations is not negative", *spec.warmup));
+        fmt::format("-w {}: a count of warm-up iterations is not negative", spec.warmup));
   }
   if (!(spec.precision > 0) || spec.precision >= 1) {
     return InvalidInput(fmt::format(
@@ -52,17 +52,8 @@ Result<Plan> PlanWithoutCases(const BenchSpec& spec, int world_size, int fewest_
   }
   LOCKSTEP_RETURN_IF_ERROR(CheckCounts(spec));
   Plan plan;
+  static_cast<BenchSpec&>(plan) = spec;
   plan.world_size = world_size;
-  plan.backend = spec.backend;
-  plan.iterations = spec.iterations;
-  plan.warmup = spec.warmup.value_or(5);
-  plan.precision = spec.precision;
-  plan.drift = spec.drift;
-  plan.time_budget_seconds = spec.time_budget_seconds;
-  plan.check = spec.check;
-  plan.deadline_seconds = spec.deadline_seconds;
-  plan.seed = spec.seed;
-  plan.nccl = spec.nccl;
   return plan;
 }
 

@@ -3,7 +3,6 @@
 #define LOCKSTEP_BENCH_PLAN_PLAN_H_
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,7 +11,6 @@
 #include "bench/plan/steps.h"
 #include "core/base/status.h"
 #include "core/collective/collective.h"
-#include "core/comm/nccl/choices.h"
 
 namespace lockstep::bench::plan {
 
@@ -45,22 +43,12 @@ std::int64_t BytesOf(const std::vector<ddp::TensorInfo>& tensors);
 // Where the next operation's data may begin: whole pages, so that operations share no page.
 std::int64_t AlignedBytes(std::int64_t bytes);
 
-struct Plan {
+struct Plan : BenchSpec {
   // Cases are compared: every round visits all that still run, and they stop together.
   bool paired = false;
   std::vector<PlannedModel> models;
   int world_size = 0;
-  std::string backend;
   std::vector<PlannedCase> cases;
-  std::optional<std::int64_t> iterations;
-  std::int64_t warmup = 0;  // with fixed iterations; rounds choose their own
-  double precision = 0.05;
-  double drift = 0.08;
-  std::optional<double> time_budget_seconds;
-  CheckMode check = CheckMode::kRotate;
-  double deadline_seconds = 30;
-  std::uint64_t seed = 1;
-  comm::nccl::NcclChoices nccl;
 
   // Bytes that every rank allocates for its send and its receive buffer.
   std::int64_t send_buffer_bytes = 0;

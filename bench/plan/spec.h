@@ -27,7 +27,7 @@ struct BenchSpec {
   comm::nccl::NcclChoices nccl;
 
   std::optional<std::int64_t> iterations;  // fixed count; else rounds until `precision`
-  std::optional<std::int64_t> warmup;
+  std::int64_t warmup = 5;                 // with fixed iterations; rounds choose their own
   double precision = 0.05;  // half width of the 95 % interval of the median, relative
   // How far the medians of sweeps differ by drift of the machine that is slower than a sweep and so
   // can't be seen in it: relative half width (95 %), added in quadrature to the stated interval.
