@@ -54,8 +54,8 @@ class SendRecv(unittest.TestCase):
         self.assertEqual(launch.outcomes(), {0: "finished", 1: "finished", 2: "corrupt"})
 
     def test_a_stopped_rank_is_named(self):
-        launch = Launch(BENCH, ["-b", "1M", "-e", "1M", "-n", "100000000", "-T", "3",
-                                "--backend=gloo"], ranks=3)
+        launch = Launch(BENCH, ["-b", "1M", "-e", "1M", "-T", "3", "--precision=0.0001",
+                                "--time-budget=30", "--backend=gloo"], ranks=3)
         os.kill(launch.await_workers(3, computed_seconds=0.5)[1], signal.SIGSTOP)
         launch.finish()
         self.assertEqual(launch.code, 1, launch.out + launch.err)
