@@ -1,3 +1,4 @@
+// From the words of nccl-tests' options to sizes and types. Errors name the option.
 #include "bench/measure/sweep_options.h"
 
 #include <algorithm>

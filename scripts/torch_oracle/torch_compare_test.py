@@ -117,11 +117,11 @@ def main():
     arguments = parser.parse_args()
     cases = [programs.draw(random.Random("%d/%d" % (arguments.seed, number)), arguments.torch)
              for number in range(arguments.programs)]
-    processes = oracle.Ranks(max(ranks for ranks, _ in cases), arguments.python)
+    torch = oracle.Ranks(max(ranks for ranks, _ in cases), arguments.python)
     try:
-        real = [processes.run(ranks, programs.complete(workload, ranks)) for ranks, workload in cases]
+        real = [torch.run(ranks, programs.complete(workload, ranks)) for ranks, workload in cases]
     finally:
-        processes.close()
+        torch.close()
     print("seed %d: %d programs in PyTorch %s" %
           (arguments.seed, len(cases), real[0][0]["torch"]))
     wrong = 0
