@@ -70,6 +70,7 @@ void FakeComm::End() {
   }
   pushed_.notify_all();
   if (thread_.joinable()) thread_.join();
+  while (beside_.load() > 0) Nap();
 }
 
 void FakeComm::Loop() {
@@ -142,11 +143,19 @@ FakeComm::Effect FakeComm::OnCall(const std::string& call) {
   return {};
 }
 
-void FakeComm::Enqueue(const FakeOperation& operation, const Effect& effect) {
+void FakeComm::Enqueue(const FakeOperation& operation, const Effect& effect, bool beside) {
   operation.stream->unfinished.fetch_add(1);
-  Push([this, operation, effect] {
+  const auto run = [this, operation, effect] {
     Run(operation, effect);
     operation.stream->unfinished.fetch_sub(1);
+  };
+  if (!beside) return Push(run);
+  beside_.fetch_add(1);
+  Push([this, run] {
+    std::thread([this, run] {
+      run();
+      beside_.fetch_sub(1);
+    }).detach();
   });
 }
 

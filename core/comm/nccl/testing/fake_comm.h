@@ -52,7 +52,8 @@ class FakeComm {
   };
   Effect OnCall(const std::string& call);
 
-  void Enqueue(const FakeOperation& operation, const Effect& effect);
+  // `beside`: what was enqueued later does not wait for it.
+  void Enqueue(const FakeOperation& operation, const Effect& effect, bool beside = false);
   // Runs beside the caller, after what was enqueued; in progress until then.
   void Begin(std::function<void()> work);
   void Fail(Code code) { error_.store(code); }
@@ -82,7 +83,8 @@ class FakeComm {
   std::map<std::string, int> calls_;
   std::unique_ptr<FakeWorld> world_;
   std::atomic<Code> error_{kSuccess};
-  std::atomic<int> begun_{0};  // what Begin was given and is not over
+  std::atomic<int> begun_{0};   // what Begin was given and is not over
+  std::atomic<int> beside_{0};  // what runs on threads of its own
   std::atomic<bool> aborted_{false};
   std::mutex mutex_;  // of calls_ and work_
   std::condition_variable pushed_;

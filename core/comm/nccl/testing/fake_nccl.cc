@@ -38,7 +38,8 @@ constexpr int kVersion = LOCKSTEP_FAKE_VERSION;
 FakeComm& Fake(Comm comm) { return *static_cast<FakeComm*>(comm); }
 
 thread_local int group_depth = 0;
-thread_local std::vector<std::function<void()>> group_work;
+// The sends of a group begin first, and receives do not wait for them: else a ring would hang.
+thread_local std::vector<std::function<void()>> group_sends, group_work;
 
 // Faults of calls that have no communicator.
 Code FaultOf(const std::string& call, int rank) {
@@ -77,7 +78,10 @@ Code Call(const FakeOperation& operation, Comm comm) {
   if (effect.code != codes::kSuccess) return effect.code;
   if (operation.count == 0) return codes::kSuccess;
   if (group_depth > 0) {
-    group_work.push_back([=] { Fake(comm).Enqueue(operation, effect); });
+    const bool sends = operation.call == "ncclSend";
+    (sends ? group_sends : group_work).push_back([=] {
+      Fake(comm).Enqueue(operation, effect, sends);
+    });
   } else {
     Fake(comm).Enqueue(operation, effect);
   }
@@ -298,6 +302,7 @@ Code ncclGroupStart() { return ++group_depth, codes::kSuccess; }
 Code ncclGroupEnd() {
   if (group_depth == 0) return codes::kInvalidUsage;
   if (--group_depth > 0) return codes::kSuccess;
+  for (const auto& send : std::exchange(group_sends, {})) send();
   for (const auto& work : std::exchange(group_work, {})) work();
   return codes::kSuccess;
 }
