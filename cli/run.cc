@@ -1,6 +1,7 @@
 // `lockstep run --launches=K -- COMMAND`: a launch shares its placement, memory and mode of the
 // library with itself only, so what is known of a case is known over launches. Two commands are
-// launched in turn, which lets drift of the machine meet both alike, and compared.
+// launched in turn, which lets drift of the machine meet both alike, and compared. `--tabulate`
+// starts nothing: it tells the same of launches that lie in a folder.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -31,6 +32,7 @@ struct RunArguments {
   int launches = 8;
   double limit_seconds = 600;
   std::string output;
+  std::string tabulate;            // a folder of earlier launches; "": launch the command
   std::vector<std::string> words;  // of one command or two, with `--` between them
 };
 
@@ -157,7 +159,27 @@ Result<ExitCode> Tell(const RunArguments& options, const std::vector<Side>& side
   return comparison.exit_code;
 }
 
+// Of launches that lie there, of whatever program.
+Result<ExitCode> Tabulate(const RunArguments& options) {
+  if (!options.words.empty()) {
+    return InvalidInput("run: --tabulate and a command; --tabulate starts nothing: leave out one");
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const compare::Loaded loaded,
+      compare::LoadLaunches({options.tabulate}, compare::Depth::kDirectory));
+  const compare::LaunchSummary summary =
+      compare::SummarizeLaunches(loaded.launches, loaded.launches.size());
+  fmt::print("{}", compare::FormatTable(summary));
+  for (const std::string& line : loaded.skipped) fmt::print("not read: {}\n", line);
+  return summary.exit_code;
+}
+
 Result<ExitCode> Run(const RunArguments& options) {
+  if (!options.tabulate.empty()) return Tabulate(options);
+  if (options.words.empty()) {
+    return InvalidInput(
+        "run: no command; write -- mpirun ..., or --tabulate=FOLDER of earlier launches");
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<Side> sides, SidesOf(options));
   for (const Side& side : sides) LOCKSTEP_RETURN_IF_ERROR(MakeFolder(side.folder));
   LOCKSTEP_RETURN_IF_ERROR(LaunchAll(options, sides));
@@ -171,7 +193,7 @@ Work AddRun(ArgumentParser& parser) {
   parser
       .Add("COMMAND=WORD", options->words,
            "After `--`: mpirun and a bench_ program; a second `--` and command is compared with it")
-      .Required();
+      .AnyNumber();
   parser.Add("--launches=COUNT", options->launches, "Launches of each command")
       .Between(1, 10'000)
       .ShowDefault();
@@ -180,6 +202,8 @@ Work AddRun(ArgumentParser& parser) {
       .ShowDefault();
   parser.Add("--output-folder=FOLDER", options->output,
              "Folder to write (a new one; default: below results/launches)");
+  parser.Add("--tabulate=FOLDER", options->tabulate,
+             "Folder of earlier launches: print their table, start nothing");
   parser.Renamed("--limit", "--launch-limit");
   parser.Renamed("--output", "--output-folder");
   return [options] { return Run(*options); };

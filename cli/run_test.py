@@ -44,6 +44,9 @@ class RunTest(unittest.TestCase):
                          ["case", "median", "+-%", "lowest", "highest", "launches", "outcome"])
         self.assertEqual([line.split()[-2:] for line in lines[3:5]], [["2", "pass"]] * 2)
         self.assertNotIn(" - ", lines[3])
+        # They lie there now, and are told again without a launch.
+        code, again, err = run("--tabulate", self.folder)
+        self.assertEqual((code, again, err), (0, out[:out.index("launches: " + self.folder)], ""))
 
     def test_two_commands_are_launched_in_turn_and_compared(self):
         code, out, err = run("--launches=2", "--output-folder", self.folder, "--", *_MPIRUN,
@@ -74,7 +77,10 @@ class RunTest(unittest.TestCase):
                  "--output=x in the"),
                 (["--output-folder=" + self.folder, "--", "a", "--", "b", "--", "c"], "3 commands"),
                 (["--output-folder=" + self.folder, "--", "a", "--"], "an empty command"),
-                (["--launches=0", "--", "true"], "--launches")):
+                (["--launches=0", "--", "true"], "--launches"),
+                ([], "no command"),
+                (["--tabulate=" + self.folder], "no such file"),
+                (["--tabulate=.", "--", "true"], "starts nothing")):
             code, out, err = run(*words)
             self.assertEqual((code, out), (2, ""), words)
             self.assertIn(said, err)

@@ -67,7 +67,35 @@ class PairsTest(unittest.TestCase):
         self.assertEqual(word(8, 0.96, 1.03), "same")
         self.assertEqual(word(1 << 20, 0.96, 1.03), "not resolved")  # large ones: 3 %
         self.assertEqual(word(8, 1.02, 1.06), "DIFFERENT")
+        self.assertEqual(word(8, 1.004, 1.03), "DIFFERENT")
         self.assertEqual(word(8, 1.02, 1.06, "benchmark"), "ratio only")  # another loop
+
+    def test_both_ends_are_near_one_and_not_only_near_each_other(self):
+        self.assertEqual(compare_with_osu.verdict(peer("osu_allreduce"), 8, 0.999, 1.09),
+                         "not resolved")
+        self.assertEqual(compare_with_osu.verdict(peer("osu_allreduce"), 8, 0.91, 1.0),
+                         "not resolved")
+
+    def test_errors_have_a_goal(self):
+        self.assertEqual(compare_with_osu.steadiness(0.10, 0.10, 0.05), "steady")
+        self.assertEqual(compare_with_osu.steadiness(0.11, 0.10, 0.05), "unsteady: the median")
+        self.assertEqual(compare_with_osu.steadiness(0.10, 0.10, 0.06), "unsteady: % of limit")
+        self.assertEqual(compare_with_osu.steadiness(0.10, 0.10, float("nan")),
+                         "unsteady: % of limit")
+
+    def test_a_row_has_the_errors_of_both_sides_and_of_the_limit(self):
+        figures = {"ours": {8: [1.0] * 18 + [1.1, 1.2]}, "theirs": {8: [1.0] * 20},
+                   "limit": {8: [20.0] * 17 + [24.0] * 3}}
+        cells, word = compare_with_osu.row_of(peer("osu_allreduce"), figures, 8)
+        self.assertEqual(cells, ["8", "1.00", "1.000", "1.000 .. 1.000", "20", "1.0 %", "0.0 %",
+                                 "20.0 %", "same, unsteady: the median and % of limit"])
+        self.assertEqual(word, "unsteady")
+        self.assertEqual(compare_with_osu.row_of(peer("benchmark"), figures, 8)[1], "ratio only")
+
+    def test_pairs_go_on_only_where_they_can_tell_more(self):
+        figures = {"ours": {8: [1.2] * 20, 16: [1.0, 1.2] * 10, 32: [1.0] * 20},
+                   "theirs": {size: [1.0] * 20 for size in (8, 16, 32)}}
+        self.assertEqual(compare_with_osu.open_sizes(peer("osu_allreduce"), figures), [16])
 
     def test_a_folder_without_any_is_refused(self):
         with self.assertRaises(SystemExit) as ended:

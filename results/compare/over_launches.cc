@@ -3,7 +3,7 @@
 // launches.
 #include "results/compare/over_launches.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -48,10 +48,21 @@ const CaseOverLaunches* Widest(const std::vector<CaseOverLaunches>& cases) {
   return widest;
 }
 
+// "bench_allreduce and bench_barrier", in the order in which they first appear.
+std::string ProgramsOf(std::span<const Launch> launches) {
+  std::vector<std::string> programs;
+  for (const Launch& launch : launches) {
+    if (std::ranges::find(programs, launch.program) == programs.end()) {
+      programs.push_back(launch.program);
+    }
+  }
+  return fmt::format("{}", fmt::join(programs, " and "));
+}
+
 // "FAIL: 2 of 8 launches of bench_allreduce failed; the first: rank 1 is stopped"
 std::string Headline(std::span<const Launch> launches, const LaunchSummary& summary,
                      std::size_t expected) {
-  const std::string which = fmt::format("{} launches of {}", expected, launches.front().program);
+  const std::string which = fmt::format("{} launches of {}", expected, ProgramsOf(launches));
   if (summary.exit_code == ExitCode::kPass) {
     const CaseOverLaunches* widest = Widest(summary.cases);
     if (widest == nullptr) return fmt::format("PASS: {}; none has a time", which);

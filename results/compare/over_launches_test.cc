@@ -54,6 +54,22 @@ TEST(OverLaunchesTest, EachLaunchCountsOnce) {
       << FormatTable(summary);
 }
 
+TEST(OverLaunchesTest, CasesOfSeveralProgramsAndBackendsAreToldApart) {
+  std::vector<Launch> launches = {LaunchOf({1000}), LaunchOf({2000}), LaunchOf({3000})};
+  launches[1].program = "bench_barrier";
+  launches[2].cases.front().backend = "gloo";
+  const LaunchSummary summary = SummarizeLaunches(launches, 3);
+  ASSERT_EQ(summary.cases.size(), 3u);
+  EXPECT_TRUE(
+      summary.headline.starts_with("PASS: 3 launches of bench_allreduce and bench_barrier; "))
+      << summary.headline;
+  const std::string table = FormatTable(summary);
+  for (const char* name : {"bench_allreduce case:0 (mpi x 2) ", "bench_barrier case:0 (mpi x 2) ",
+                           "bench_allreduce case:0 (gloo x 2) "}) {
+    EXPECT_NE(table.find(name), std::string::npos) << table;
+  }
+}
+
 TEST(OverLaunchesTest, AFailureIsTheFirstWord) {
   const LaunchSummary summary =
       SummarizeLaunches(std::vector{LaunchOf({10}), LaunchOf({-1}, Verdict::kFail)}, 2);

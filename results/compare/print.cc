@@ -67,21 +67,19 @@ std::string ForMarkdown(const std::string& text) {
 
 std::string ForXml(const std::string& text) { return report::exports::Xml(report::OneLine(text)); }
 
-bool SeveralPrograms(const LaunchComparison& comparison) {
-  return std::ranges::any_of(comparison.cases, [&](const CaseComparison& one) {
-    return one.program != comparison.cases.front().program;
-  });
+bool SeveralPrograms(const auto& cases) {
+  return std::ranges::any_of(
+      cases, [&](const auto& one) { return one.program != cases.front().program; });
 }
 
-bool SeveralBackends(const LaunchComparison& comparison) {
-  return std::ranges::any_of(comparison.cases, [&](const CaseComparison& one) {
-    return one.backend != comparison.cases.front().backend ||
-           one.ranks != comparison.cases.front().ranks;
+bool SeveralBackends(const auto& cases) {
+  return std::ranges::any_of(cases, [&](const auto& one) {
+    return one.backend != cases.front().backend || one.ranks != cases.front().ranks;
   });
 }
 
 // The name, and what else is needed to tell it from the other cases.
-std::string CaseText(const CaseComparison& one, bool programs, bool backends) {
+std::string CaseText(const auto& one, bool programs, bool backends) {
   std::string text = programs ? one.program + " " + one.name : one.name;
   if (backends && !one.backend.empty()) text += fmt::format(" ({} x {})", one.backend, one.ranks);
   return text;
@@ -111,8 +109,8 @@ std::string EffectText(const Effect95& effect) {
 }
 
 std::string FormatTable(const LaunchComparison& comparison) {
-  const bool programs = SeveralPrograms(comparison);
-  const bool backends = SeveralBackends(comparison);
+  const bool programs = SeveralPrograms(comparison.cases);
+  const bool backends = SeveralBackends(comparison.cases);
   report::Grid grid;
   grid.AddColumn("verdict", report::Grid::Align::kLeft);
   grid.AddColumn("case", report::Grid::Align::kLeft);
@@ -140,6 +138,8 @@ std::string FormatTable(const LaunchComparison& comparison) {
 }
 
 std::string FormatTable(const LaunchSummary& summary) {
+  const bool programs = SeveralPrograms(summary.cases);
+  const bool backends = SeveralBackends(summary.cases);
   report::Grid grid;
   grid.AddColumn("case", report::Grid::Align::kLeft);
   for (const char* title : {"median", "+-%", "lowest", "highest", "launches"}) {
@@ -151,7 +151,7 @@ std::string FormatTable(const LaunchSummary& summary) {
     const auto duration = [timed](double ns) {
       return timed ? report::DurationText(ns) : std::string("-");
     };
-    grid.AddRow({one.name, duration(one.interval.median),
+    grid.AddRow({CaseText(one, programs, backends), duration(one.interval.median),
                  timed ? report::PercentText(100 * one.interval.relative_half_width()) : "-",
                  duration(one.lowest_ns), duration(one.highest_ns),
                  one.timed == one.launches ? fmt::format("{}", one.launches)
@@ -164,8 +164,8 @@ std::string FormatTable(const LaunchSummary& summary) {
 }
 
 std::string FormatMarkdown(const LaunchComparison& comparison) {
-  const bool programs = SeveralPrograms(comparison);
-  const bool backends = SeveralBackends(comparison);
+  const bool programs = SeveralPrograms(comparison.cases);
+  const bool backends = SeveralBackends(comparison.cases);
   std::string text = fmt::format("**{}**\n\n", ForMarkdown(comparison.headline));
   text +=
       "| verdict | case | base | candidate | change (95 %) | launches | |\n"
@@ -205,7 +205,7 @@ std::string FormatJUnit(const LaunchComparison& comparison) {
     }
     cases += fmt::format(">\n    <{} message=\"{}\"/>\n  </testcase>\n", element, ForXml(message));
   };
-  const bool backends = SeveralBackends(comparison);
+  const bool backends = SeveralBackends(comparison.cases);
   for (const CaseComparison& one : comparison.cases) {
     const bool failed =
         one.outcome_change == OutcomeChange::kWorse || one.change == Change::kSlower;

@@ -5,9 +5,19 @@ sweeps into the long-run median of each size, and prints how many of the sweeps'
 it. The interval speaks for the launch it comes from: with --launches=N the sweeps are spread over
 N launches, whose differences (placement of the processors above all) it does not claim to cover.
 
-Exit code 0: at least 90 % at every size from 1 KiB and 80 % below; 1: not so.
+With --between the interval over launches is asked. Random subsets of the launches are tabulated as
+`lockstep run` does, and each interval should contain the median of the launches outside the subset.
+That median is uncertain itself, so it is contained less often than the long-run median is covered.
+How often is said: what 90 % coverage comes to with so many launches outside. Subsets overlap, so
+their share is rough.
+
+Exit code 0: at least 90 % at every size, or with --between what 90 % comes to; 1: not so.
 """
+import glob
+import math
 import os
+import random
+import statistics
 import subprocess
 import tempfile
 
@@ -17,14 +27,21 @@ import numpy
 
 from measuring import sweep_options
 
+LEAST = 0.9  # of the intervals
+_PROGRAM = "check_coverage"
+_CONFIDENCE = 0.95
 
-def sweeps(options, path):
-    """{bytes: [(low, high, durations)]} of one launch with several sweeps."""
+
+def launch(options, path, sweeps):
     command = launches.mpirun(
         "-np", str(options.ranks), options.bench, "-b", str(options.minbytes), "-e",
         str(options.maxbytes), "--output", path, "--no-progress",
-        f"--benchmark_repetitions={options.sweeps // options.launches}")
+        f"--benchmark_repetitions={sweeps}")
     subprocess.run(["timeout", "3000"] + command, check=True, stdout=subprocess.DEVNULL)
+
+
+def sweeps_of(path):
+    """{bytes: [(low, high, durations)]} of one launch with several sweeps."""
     found = {}
     with lockstep.open(path) as run:
         for row in run.rows("summary"):
@@ -35,21 +52,93 @@ def sweeps(options, path):
     return found
 
 
+def earlier(options):
+    """The files of --runs."""
+    inside = os.path.join(options.runs, "*.h5")
+    found = sorted(glob.glob(inside)) if os.path.isdir(options.runs) else [options.runs]
+    if not found:
+        launches.fail(_PROGRAM, 2, f"{options.runs}: no .h5 file in it; name a folder of runs")
+    return found
+
+
+def measured(options):
+    """[sweeps_of a launch]; a file goes when it is read."""
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(options.launches):
+            path = os.path.join(folder, f"{number}.h5")
+            launch(options, path, 1 if options.between else options.sweeps // options.launches)
+            found.append(sweeps_of(path))
+            os.unlink(path)
+    return found
+
+
+def interval_over_launches(medians):
+    """95 % interval of the median of at least six independent values (Hettmansperger and Sheather
+    1986), as core/stats has it."""
+    ordered = sorted(medians)
+    n = len(ordered)
+    outer, beyond = 1.0, 0.0
+    for k in range(n // 2 + 1):
+        beyond += math.comb(n, k) / 2**n
+        inner = 1 - 2 * beyond
+        if inner < _CONFIDENCE:
+            break
+        outer = inner
+    part = (outer - _CONFIDENCE) / (outer - inner)
+    inward = (n - k) * part / (k + (n - 2 * k) * part)
+    low, high = ordered[k - 1], ordered[n - k]
+    return (low + inward * (ordered[k] - low), high - inward * (high - ordered[n - k - 1]))
+
+
+def contained(medians, of, draws, chance):
+    """How many of so many random subsets of `of` launches contain the median of the others."""
+    count = 0
+    for _ in range(draws):
+        inside = set(chance.sample(range(len(medians)), of))
+        low, high = interval_over_launches([medians[i] for i in inside])
+        others = [one for i, one in enumerate(medians) if i not in inside]
+        count += low <= statistics.median(others) <= high
+    return count
+
+
+def comes_to(coverage, of, others):
+    """How often intervals over `of` launches contain the median of `others` launches, when they
+    cover the long-run median so often: both medians are uncertain (as normal ones are)."""
+    normal = statistics.NormalDist()
+    quantile = normal.inv_cdf((1 + coverage) / 2)
+    return 2 * normal.cdf(quantile / math.sqrt(1 + of / others)) - 1
+
+
 def main(arguments):
     parser = launches.parser(__doc__)
     sweep_options.add_to(parser, most="64M")
     parser.add_argument("--sweeps", type=int, default=100, metavar="COUNT",
                         help="Sweeps, over all launches together (default 100)")
-    parser.add_argument("--launches", type=int, default=1, metavar="COUNT",
-                        help="Launches of each command (default 1)")
+    parser.add_argument("--launches", type=int, default=0, metavar="COUNT",
+                        help="Launches of each command (default 1; with --between 30)")
+    parser.add_argument("--between", action="store_true",
+                        help="Check the interval over launches; each has one sweep")
+    parser.add_argument("--of", type=int, default=8, metavar="COUNT",
+                        help="Launches of a subset, at least 6 (default 8)")
+    parser.add_argument("--subsets", type=int, default=1000, metavar="COUNT",
+                        help="Random subsets (default 1000)")
+    parser.add_argument("--runs", default="", metavar="FOLDER",
+                        help="Files of earlier launches, which are read instead of measuring")
     options = parser.parse_args(arguments)
+    options.launches = options.launches or (30 if options.between else 1)
+    paths = earlier(options) if options.runs else []
+    count = len(paths) or options.launches
+    if options.between and not 6 <= options.of < count:
+        launches.fail(_PROGRAM, 2, f"--of={options.of} of {count} launches; choose 6 or more, and "
+                                   "fewer than there are launches")
+    found = [sweeps_of(path) for path in paths] if paths else measured(options)
+    if options.between:
+        return report_between(found, options)
     pooled = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for launch in range(options.launches):
-            path = os.path.join(folder, f"{launch}.h5")
-            for size, rows in sweeps(options, path).items():
-                pooled.setdefault(size, []).extend(rows)
-            os.unlink(path)
+    for sizes in found:
+        for size, rows in sizes.items():
+            pooled.setdefault(size, []).extend(rows)
     return report(pooled)
 
 
@@ -60,7 +149,25 @@ def report(pooled):
         truth = numpy.median(numpy.concatenate([durations for _, _, durations in rows]))
         covered = sum(low <= truth <= high for low, high, _ in rows)
         width = numpy.median([(high - low) / 2 / truth for low, high, _ in rows])
-        good = good and covered >= (0.9 if size >= 1024 else 0.8) * len(rows)
+        good = good and covered >= LEAST * len(rows)
         print(f"{size:>10} {truth / 1e3:>13.2f} us {100 * covered / len(rows):>6.0f} % "
               f"{len(rows):>7} {100 * width:>9.1f} %")
+    return 0 if good else 1
+
+
+def report_between(found, options):
+    least = comes_to(LEAST, options.of, len(found) - options.of)
+    good = True
+    print(f"{options.subsets} random subsets of {options.of} of {len(found)} launches; "
+          f"{100 * LEAST:.0f} % coverage comes to {100 * least:.0f} % of them\n"
+          f"{'bytes':>10} {'median':>12} {'contained':>10} {'half width':>11}")
+    for size in sorted(set.intersection(*map(set, found))):
+        medians = [float(numpy.median(numpy.concatenate([rows for _, _, rows in sizes[size]])))
+                   for sizes in found]
+        share = contained(medians, options.of, options.subsets, random.Random(1)) / options.subsets
+        good = good and share >= least
+        low, high = interval_over_launches(medians)
+        middle = statistics.median(medians)
+        print(f"{size:>10} {middle / 1e3:>9.2f} us {100 * share:>8.0f} % "
+              f"{100 * (high - low) / 2 / middle:>9.1f} %")
     return 0 if good else 1

@@ -4,13 +4,15 @@ DIR holds osu_allreduce (OSU), IMB-MPI1 (Intel), all_reduce_perf (nccl-tests, on
 (gloo) or plain_allreduce (bazel-bin/bench/peers), as their projects build them. Launches follow
 each other in pairs (theirs, ours, and the other way round). For each size the ratio ours / theirs
 is printed with its 95 % confidence interval over the pairs. Single launches scatter by 20 %, so
-pairs are added until every interval is narrow enough or --most is reached. Beside it: how far the
-median of one launch is from the median of all (90th percentile of the error) for either side, and
-below what a launch of either costs in wall time.
+pairs are added until every interval tells enough or --most is reached. Beside it: how far the
+figure of one launch is from the median of all (90th percentile of the error) for either side and
+for our `% of limit`, and below what a launch of either costs in wall time.
 
-Exit code 0: at every size the interval contains or touches 1.00 and is within the stated width;
-1: it does not; 3: --most pairs were not enough to tell, or the loops differ, so that only the ratio
-is told; 2: nothing in DIR, or a program failed.
+The goal: at every size the interval contains 1.00 and no end of it is further from 1.00 than 3 %
+(below 64 KiB: 5 %); our error is no larger than theirs, and that of `% of limit` at most half of it.
+
+Exit code 0: so it is; 1: it is not; 3: --most pairs were not enough to tell, or the loops differ,
+so that only the ratio is told; 2: nothing in DIR, or a program failed.
 """
 import datetime
 import math
@@ -30,7 +32,7 @@ import numpy
 from measuring import peers, sweep_options
 
 LARGE = 64 * 1024  # from here the interval must be within +-3 %, below within +-5 %
-_CODES = {"same": 0, "ratio only": 1, "not resolved": 1, "DIFFERENT": 2}
+_CODES = {"same": 0, "ratio only": 1, "not resolved": 1, "unsteady": 2, "DIFFERENT": 2}
 _PROGRAM = "compare_with_osu"
 
 
@@ -56,8 +58,8 @@ def ours(peer, options):
                    f"--backend={peer.backend}", "-b", str(options.minbytes),
                    "-e", str(options.maxbytes), "--output", path, "--no-progress"])
         with lockstep.open(path) as run:
-            return {row["bytes"]: per_iteration(run.samples(row["case"]), peer.figure)
-                    for row in run.rows("summary")}
+            return {row["bytes"]: (per_iteration(run.samples(row["case"]), peer.figure),
+                                   row["percent_of_limit"]) for row in run.rows("summary")}
 
 
 def per_iteration(samples, figure):
@@ -83,16 +85,19 @@ def width(size):
     return 0.03 if size >= LARGE else 0.05
 
 
-def narrow(size, low, high):
-    return (high - low) / 2 <= width(size)
+def narrow(peer, size, low, high):
+    """No end is further from 1.00 than is allowed; where only the ratio is told, from its middle."""
+    if not peer.same_loop:
+        return (high - low) / 2 <= width(size)
+    return max(high - 1, 1 - low) <= width(size)
 
 
-def ratios(medians, size):
-    return [a / b for a, b in zip(medians["ours"][size], medians["theirs"][size])]
+def ratios(figures, size):
+    return [a / b for a, b in zip(figures["ours"][size], figures["theirs"][size])]
 
 
 def error(values):
-    """90th percentile of the relative distance of one launch's median from that of all."""
+    """90th percentile of the relative distance of one launch's figure from the median of all."""
     middle = statistics.median(values)
     return float(numpy.percentile([abs(value / middle - 1) for value in values], 90))
 
@@ -100,51 +105,86 @@ def error(values):
 def verdict(peer, size, low, high):
     if not peer.same_loop:
         return "ratio only"
-    # "Touches": a true ratio of 1.00 within the rounding of the figures themselves.
-    if not low - 0.005 <= 1.0 <= high + 0.005:
+    if not low <= 1.0 <= high:
         return "DIFFERENT"
-    return "same" if narrow(size, low, high) else "not resolved"
+    return "same" if narrow(peer, size, low, high) else "not resolved"
 
 
-def report(peer, medians):
-    """Prints the table; the worst verdict."""
-    print(f"{'bytes':>9} {'ours/us':>9} {'ours/theirs':>11} {'95 % interval':>15} {'pairs':>5} "
-          f"{'error ours':>10} {'theirs':>6}  verdict")
-    worst = "same"
-    for size in sorted(medians["ours"]):
-        of = ratios(medians, size)
-        middle, low, high = interval(of)
-        word = verdict(peer, size, low, high)
-        worst = max(worst, word, key=_CODES.get)
-        print(f"{size:>9} {statistics.median(medians['ours'][size]):>9.2f} {middle:>11.3f} "
-              f"{f'{low:.3f} .. {high:.3f}':>15} {len(of):>5} "
-              f"{100 * error(medians['ours'][size]):>8.1f} % "
-              f"{100 * error(medians['theirs'][size]):>4.1f} %  {word}")
-    return worst
+def steadiness(ours_error, theirs_error, limit_error):
+    """What the goal for the errors of one launch says; NaN: there is no limit."""
+    missed = ["the median"] if ours_error > theirs_error else []
+    # A limit that is not known reaches no goal.
+    missed += [] if limit_error <= theirs_error / 2 else ["% of limit"]
+    return "unsteady: " + " and ".join(missed) if missed else "steady"
+
+
+def row_of(peer, figures, size):
+    """(cells, verdict) of a size."""
+    of = ratios(figures, size)
+    middle, low, high = interval(of)
+    word = verdict(peer, size, low, high)
+    errors = [error(figures[side][size]) for side in ("ours", "theirs", "limit")]
+    steady = steadiness(*errors) if peer.same_loop else ""
+    cells = [str(size), f"{statistics.median(figures['ours'][size]):.2f}", f"{middle:.3f}",
+             f"{low:.3f} .. {high:.3f}", str(len(of))]
+    cells += [f"{100 * one:.1f} %" if math.isfinite(one) else "-" for one in errors]
+    cells.append(", ".join(part for part in (word, steady) if part))
+    return cells, word if steady in ("", "steady") else max(word, "unsteady", key=_CODES.get)
+
+
+_HEAD = ("bytes", "ours/us", "ours/theirs", "95 % interval", "pairs", "error ours", "theirs",
+         "of limit", "verdict")
+
+
+def report(peer, figures):
+    """Prints the table, as a page can hold it; the worst verdict."""
+    rows = [row_of(peer, figures, size) for size in sorted(figures["ours"])]
+    widths = [max(map(len, column)) for column in zip(_HEAD, *(cells for cells, _ in rows))]
+    for cells in (_HEAD, ["-" * some for some in widths], *(cells for cells, _ in rows)):
+        print("| " + " | ".join(cell.rjust(some) for cell, some in zip(cells, widths)) + " |")
+    return max((word for _, word in rows), key=_CODES.get)
+
+
+def add(figures, side, found):
+    """A launch's figures, of ours with the limit of each size."""
+    for size, value in found.items():
+        if side == "ours":
+            value, limit = value
+            figures["limit"].setdefault(size, []).append(limit)
+        figures[side].setdefault(size, []).append(value)
+
+
+def open_sizes(peer, figures):
+    """Sizes of which more pairs can still tell something."""
+    found = []
+    for size in figures["ours"]:
+        _, low, high = interval(ratios(figures, size))
+        if verdict(peer, size, low, high) != "DIFFERENT" and not narrow(peer, size, low, high):
+            found.append(size)
+    return found
 
 
 def measure(peer, path, options):
-    """({side: {bytes: one a launch}}, {side: seconds of each launch})."""
-    medians = {"theirs": {}, "ours": {}}
+    """({side or "limit": {bytes: one a launch}}, {side: seconds of each launch})."""
+    figures = {"theirs": {}, "ours": {}, "limit": {}}
     seconds = {"theirs": [], "ours": []}
     for pair in range(options.most):
         for side in ("theirs", "ours") if pair % 2 == 0 else ("ours", "theirs"):
             begin = time.monotonic()
             found = theirs(peer, path, options) if side == "theirs" else ours(peer, options)
             seconds[side].append(time.monotonic() - begin)
-            for size, value in found.items():
-                medians[side].setdefault(size, []).append(value)
-        both = set(medians["ours"]) & set(medians["theirs"])
-        medians = {side: {size: of[size] for size in both} for side, of in medians.items()}
+            add(figures, side, found)
+        both = set(figures["ours"]) & set(figures["theirs"])
+        figures = {side: {size: of[size] for size in both} for side, of in figures.items()}
         if not both:
             launches.fail(_PROGRAM, 2, f"{path} prints no size that ours has; "
-                                       "look at --first and --last")
-        wide = [size for size in both if not narrow(size, *interval(ratios(medians, size))[1:])]
+                                       "look at -b and -e")
+        wide = open_sizes(peer, figures)
         print(f"{peer.program}: pair {pair + 1}: {len(wide)} sizes not narrow enough yet",
               file=sys.stderr)
         if pair + 1 >= options.least and not wide:
             break
-    return medians, seconds
+    return figures, seconds
 
 
 def machine():
@@ -171,9 +211,9 @@ def main(arguments):
           f"Lockstep {launches.version_of(options.bench)}")
     worst = "same"
     for peer, path in found:
-        medians, seconds = measure(peer, path, options)
+        figures, seconds = measure(peer, path, options)
         print(f"\n{peer.program} ({peer.backend}, {peer.figure} over iterations)")
-        worst = max(worst, report(peer, medians), key=_CODES.get)
+        worst = max(worst, report(peer, figures), key=_CODES.get)
         print(f"wall time of a launch, median: ours {statistics.median(seconds['ours']):.2f} s, "
               f"theirs {statistics.median(seconds['theirs']):.2f} s")
     return {0: 0, 1: 3, 2: 1}[_CODES[worst]]
