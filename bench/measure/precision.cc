@@ -62,11 +62,12 @@ std::string PrecisionClause(const results::store::Run& run, double precision, do
   if (measured == 0) return "";
   const std::string text =
       precise == measured
-          ? fmt::format("; all precise to {:.3g} %", 100 * precision)
-          : fmt::format("; {} of {} precise to {:.3g} %", precise, measured, 100 * precision);
+          ? fmt::format("; all to ±{:.3g} %", 100 * precision)
+          : fmt::format("; {} of {} to ±{:.3g} %", precise, measured, 100 * precision);
   const double seconds = MeasuredSeconds(run) / repetitions * needed / spent;
   if (precise == measured || !(seconds > 0 && seconds < kLongestSeconds)) return text;
-  return text + fmt::format(" (for more: --time-budget={}s)", RoundedUp(seconds));
+  const std::string all = measured == 1 ? "it takes" : fmt::format("all {} take", measured);
+  return text + fmt::format("; {0} about {1} s: --time-budget={1}s", all, RoundedUp(seconds));
 }
 
 }  // namespace lockstep::bench::measure

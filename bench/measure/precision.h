@@ -8,7 +8,7 @@
 
 namespace lockstep::bench::measure {
 
-// "; 3 of 6 precise to 5 % (for more: --time-budget=50s)": how many cases came to `precision`
+// "; 3 of 6 to ±5 %; all 6 take about 50 s: --time-budget=50s": how many cases came to `precision`
 // (relative), as their stopped_by says, and about how long a repetition takes until the others do.
 // An hour and more is not named. "" where no case has a round. `drift` is what the summaries'
 // intervals hold beside what the rounds show.

@@ -34,30 +34,30 @@ std::string ClauseOf(std::vector<results::store::CaseRecord> cases, double drift
 }
 
 TEST(Precision, OfAllCases) {
-  EXPECT_EQ(ClauseOf({Case(0.05), Case(0.01)}), "; all precise to 5 %");
+  EXPECT_EQ(ClauseOf({Case(0.05), Case(0.01)}), "; all to ±5 %");
 }
 
 // Twice as wide needs four times as many rounds: (1 + 4) / 2 of the second that was measured.
 TEST(Precision, WhatTheOthersTake) {
   EXPECT_EQ(ClauseOf({Case(0.04), Case(0.1)}),
-            "; 1 of 2 precise to 5 % (for more: --time-budget=3s)");
-  EXPECT_EQ(ClauseOf({Case(0.4)}), "; 0 of 1 precise to 5 % (for more: --time-budget=70s)");
+            "; 1 of 2 to ±5 %; all 2 take about 3 s: --time-budget=3s");
+  EXPECT_EQ(ClauseOf({Case(0.4)}), "; 0 of 1 to ±5 %; it takes about 70 s: --time-budget=70s");
 }
 
 TEST(Precision, OfHoursNothingIsPromised) {
-  EXPECT_EQ(ClauseOf({Case(3.1)}), "; 0 of 1 precise to 5 %");
+  EXPECT_EQ(ClauseOf({Case(3.1)}), "; 0 of 1 to ±5 %");
 }
 
 // The drift of the machine does not go away with more rounds.
 TEST(Precision, WithoutTheDrift) {
-  EXPECT_EQ(ClauseOf({Case(0.049, 0.08)}, 0.08), "; all precise to 5 %");
+  EXPECT_EQ(ClauseOf({Case(0.049, 0.08)}, 0.08), "; all to ±5 %");
 }
 
 // The table says `precise` of the same cases: both ask why a case stopped, not how wide it is.
 TEST(Precision, CountsWhatTheTableCallsPrecise) {
   results::store::CaseRecord narrow = Case(0.04);
   narrow.summary.stopped_by = "time_budget";
-  EXPECT_THAT(ClauseOf({narrow, Case(0.04)}), testing::StartsWith("; 1 of 2 precise to 5 %"));
+  EXPECT_THAT(ClauseOf({narrow, Case(0.04)}), testing::StartsWith("; 1 of 2 to ±5 %"));
 }
 
 // 2 s in two repetitions: each has a second, and needs four.
@@ -68,7 +68,7 @@ TEST(Precision, ABudgetIsThatOfOneRepetition) {
     for (std::int64_t& ns : *times) ns += 1'000'000'000;
   }
   EXPECT_EQ(ClauseOf({Case(0.0999), again}),
-            "; 0 of 2 precise to 5 % (for more: --time-budget=4s)");
+            "; 0 of 2 to ±5 %; all 2 take about 4 s: --time-budget=4s");
 }
 
 TEST(Precision, OfNoRoundNothing) {

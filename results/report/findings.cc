@@ -108,15 +108,6 @@ std::string ReasonOf(const std::string& stopped_by) {
   return stopped_by.empty() ? "no reason is known" : stopped_by;
 }
 
-// Whether the interval is as narrow as was asked; else why the case was left.
-std::string MeasuringText(const store::Summary& summary) {
-  if (summary.stopped_by == "precision") return "precise";
-  if (summary.stopped_by == "iterations") return "";
-  if (summary.stopped_by == "cut_short") return "cut short";
-  if (summary.iterations > 0) return "imprecise";
-  return summary.stopped_by;
-}
-
 }  // namespace
 
 std::string_view Shout(verdict::Verdict verdict) {
@@ -160,16 +151,22 @@ std::string UnmeasuredText(const store::Run& run) {
                      run.cases.size() == 1 ? "" : "s", why);
 }
 
+std::string MeasuredText(const store::Summary& summary) {
+  if (summary.stopped_by == "precision") return "precise";
+  if (summary.stopped_by == "iterations") return "";
+  if (summary.stopped_by == "cut_short") return "cut short";
+  return summary.iterations > 0 ? "imprecise" : "";
+}
+
 std::string OutcomeText(const store::CaseRecord& record) {
-  if (IsOpen(record)) return MeasuringText(record.summary);  // the headline says the rest
-  std::string text(record.judgement.verdict == verdict::Verdict::kPass
-                       ? verdict::NameOf(verdict::Verdict::kPass)
-                       : Shout(record.judgement.verdict));
+  if (IsOpen(record)) return "unfinished";  // the headline says the rest
+  const std::string text(record.judgement.verdict == verdict::Verdict::kPass
+                             ? verdict::NameOf(verdict::Verdict::kPass)
+                             : Shout(record.judgement.verdict));
   if (const verdict::RankOutcome* outcome = WorstOutcome(record.judgement)) {
     return fmt::format("{}, rank {} {}", text, outcome->rank, verdict::NameOf(outcome->outcome));
   }
-  const std::string measuring = MeasuringText(record.summary);
-  return measuring.empty() ? text : text + ", " + measuring;
+  return text;
 }
 
 std::string FormatFindings(const store::Run& run) {

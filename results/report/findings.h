@@ -22,8 +22,12 @@ bool IsUnmeasured(const store::CaseRecord& record);
 // "Not measured: 21 of 24 cases; not begun\n", a line for all of them; "" without any.
 std::string UnmeasuredText(const store::Run& run);
 
-// What became of the ranks of a case, in a few words: "pass, precise", "FAIL, rank 1 hung"; of one
-// that was ended early "imprecise", since the headline says why.
+// Whether the interval is as narrow as was asked: "precise", "imprecise", or "cut short" of -n; ""
+// where nobody asked.
+std::string MeasuredText(const store::Summary& summary);
+
+// What became of the ranks of a case, in a few words: "pass", "FAIL, rank 1 hung"; of one that was
+// ended early "unfinished", since the headline says why.
 std::string OutcomeText(const store::CaseRecord& record);
 
 }  // namespace lockstep::results::report

@@ -77,6 +77,7 @@ std::vector<std::string> RowOf(const store::CaseRecord& record,
     row.push_back(fmt::format("{}/{}", s.iterations, s.rounds));
     row.push_back(WrongText(s));
   }
+  row.push_back(MeasuredText(s));
   row.push_back(OutcomeText(record));
   return row;
 }
@@ -137,6 +138,7 @@ Grid StepGrid(const store::Run& run, NameStyle names, Columns columns) {
   if (all) {
     for (const char* title : {"iter/rounds", "wrong"}) grid.AddColumn(title, kRight);
   }
+  grid.AddColumn("measured", kLeft);
   grid.AddColumn("outcome", kLeft);
   CaseRows rows(names, grid);
   for (const store::CaseRecord& record : run.cases) {

@@ -73,6 +73,8 @@ constexpr Column kColumns[] = {
      }},
     {"wrong", kRight, "", false, false,
      [](const Record& r, const TimeUnit&) { return WrongText(r.summary); }},
+    {"measured", kLeft, "", true, false,
+     [](const Record& r, const TimeUnit&) { return MeasuredText(r.summary); }},
     {"outcome", kLeft, "", true, false,
      [](const Record& r, const TimeUnit&) { return OutcomeText(r); }},
 };

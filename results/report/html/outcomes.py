@@ -18,7 +18,7 @@ _MOST_NAMED = 5
 _MOST_FINDINGS = 50
 # Of `stopped_by`: why a case was never measured, and what its interval is worth.
 _REASONS = {"not_run": "not begun", "time_budget": "no time left", "": "no reason is known"}
-_MEASURED = {"precision": "precise", "iterations": "", "cut_short": "cut short", "lost": "lost"}
+_MEASURED = {"precision": "precise", "iterations": "", "cut_short": "cut short"}
 
 Cell = collections.namedtuple("Cell", "verdict mark words anchor")
 Trace = collections.namedtuple(
@@ -171,16 +171,19 @@ def unmeasured(run):
 
 
 def outcome(run, case):
-    """What became of a case, in the terminal's words: "pass, precise", "fail, rank 1 killed"."""
+    """What became of a case, in the terminal's words: "pass", "fail, rank 1 killed"."""
     if case["verdict"] != "pass" and not run.is_open(case):
         others = [one for one in run.outcomes.get(case["case"], ()) if one.outcome != "finished"]
         culprits = set().union(*(found.culprits for found in run.findings_of.get(case["case"], ())))
         others.sort(key=lambda one: one.rank not in culprits)
         if others:
             return "%s, rank %d %s" % (case["verdict"], others[0].rank, others[0].outcome)
-    words = [] if run.is_open(case) else [case["verdict"]]
-    words += [_MEASURED.get(case["stopped_by"], "imprecise")]
-    return ", ".join(word for word in words if word)
+    return "unfinished" if run.is_open(case) else case["verdict"]
+
+
+def measured(case):
+    """Whether its interval is as narrow as was asked; "" where nobody asked."""
+    return _MEASURED.get(case["stopped_by"], "imprecise") if case["iterations"] else ""
 
 
 def failed(run):

@@ -125,7 +125,8 @@ class Document:
                     continue
                 key = (run, case["model"] or case["operation"] or "other")
                 tables.setdefault(key, []).append([
-                    case["name"], outcomes.outcome(run, case), units.duration(case["median_ns"]),
+                    case["name"], outcomes.outcome(run, case), outcomes.measured(case),
+                    units.duration(case["median_ns"]),
                     units.precision(case["interval_low_ns"], case["median_ns"],
                                     case["interval_high_ns"]),
                     units.duration(case["p99_ns"]), units.duration(case["max_ns"]),
