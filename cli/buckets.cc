@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cli/subcommand.h"
+#include "core/base/csv.h"
 #include "core/base/status.h"
 #include "core/base/units.h"
 #include "core/base/version.h"
@@ -179,6 +180,43 @@ void PrintJson(const Case& c) {
   fmt::print("{}\n", json.dump());
 }
 
+// A row a bucket.
+void PrintCsv(const Case& c) {
+  const auto text = [](bool is_so) { return std::string(is_so ? "true" : "false"); };
+  for (std::size_t i = 0; i < c.layout.size(); ++i) {
+    const ddp::Bucket& bucket = c.layout[i];
+    const std::int64_t limit = c.limits[std::min(i, c.limits.size() - 1)];
+    const bool unlimited = limit == std::numeric_limits<std::int64_t>::max();
+    fmt::print("{}", CsvLine({c.manifest.name, std::string(KindOf(c)), IterationsOf(c),
+                              std::string(ddp::NameOf(c.options.rules)),
+                              text(c.options.find_unused_parameters), text(c.options.static_graph),
+                              fmt::format("{}", i), unlimited ? "" : fmt::format("{}", limit),
+                              std::string(collective::NameOf(bucket.type)),
+                              fmt::format("{}", bucket.elements), fmt::format("{}", bucket.bytes()),
+                              fmt::format("{}", bucket.params.size()),
+                              c.manifest.params[bucket.params.front()].name,
+                              c.manifest.params[bucket.params.back()].name, text(bucket.sparse)}));
+  }
+}
+
+void Print(const std::vector<Case>& cases, const std::string& format) {
+  if (format == "csv") {
+    fmt::print("{}", CsvLine({"model", "kind", "iterations", "torch", "find_unused_parameters",
+                              "static_graph", "bucket", "limit_bytes", "dtype", "elements", "bytes",
+                              "params", "first_param", "last_param", "sparse"}));
+  }
+  for (const Case& c : cases) {
+    if (format == "csv") {
+      PrintCsv(c);
+    } else if (format == "jsonl") {
+      PrintJson(c);
+    } else {
+      fmt::print("{}", &c == cases.data() ? "" : "\n");
+      PrintText(c);
+    }
+  }
+}
+
 Result<ExitCode> PrintBuckets(const BucketsArguments& arguments) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto names, Split("--model", arguments.models));
   LOCKSTEP_ASSIGN_OR_RETURN(const auto options, ReadOptions(arguments));
@@ -190,14 +228,7 @@ Result<ExitCode> PrintBuckets(const BucketsArguments& arguments) {
       cases.push_back(Assign(manifest, each, arguments.initial, type));
     }
   }
-  for (std::size_t i = 0; i < cases.size(); ++i) {
-    if (arguments.format == "jsonl") {
-      PrintJson(cases[i]);
-    } else {
-      if (i > 0) fmt::print("\n");
-      PrintText(cases[i]);
-    }
-  }
+  Print(cases, arguments.format);
   return ExitCode::kPass;
 }
 
@@ -228,8 +259,9 @@ Work AddBuckets(ArgumentParser& parser) {
       .ShowDefault();
   parser
       .Add("--format=WORD", arguments->format,
-           "Form of what is printed (text, or jsonl: a line for each model and cap)")
-      .OneOf({"text", "jsonl"})
+           "Form of what is printed (text; jsonl: a line for each model and cap; csv: a row for each "
+           "bucket)")
+      .OneOf({"text", "jsonl", "csv"})
       .WordRenamed("json", "jsonl")
       .ShowDefault();
   return [arguments] { return PrintBuckets(*arguments); };

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`lockstep buckets` as a user sees it: the recorded layouts of every mode, and bad input."""
 
+import csv
 import json
 import os
 import shutil
@@ -90,6 +91,16 @@ class BucketsTest(unittest.TestCase):
         got = [(case["model"], case["limits_bytes"][1] >> 20) for case in map(json.loads, lines)]
         self.assertEqual(got, [("resnet50", 1), ("resnet50", 100), ("bert_base", 1),
                                ("bert_base", 100)])
+
+    def test_csv_has_a_row_a_bucket(self):
+        rows = list(csv.DictReader(run("buckets", "--model=resnet50", "--bucket-cap-mb=25,100",
+                                       "--first-bucket-mb=1", "--format=csv").stdout.splitlines()))
+        of_25 = [row for row in rows if row["limit_bytes"] in (str(1 << 20), str(25 << 20))]
+        self.assertEqual([int(row["elements"]) for row in of_25][:3], [2049000, 7875584, 6563840])
+        self.assertEqual([row["bucket"] for row in of_25[:5]], list("01234"))
+        self.assertEqual((rows[4]["last_param"], rows[4]["sparse"]), ("conv1.weight", "false"))
+        without = run("buckets", "--model=resnet50", "--find-unused", "--format=csv").stdout
+        self.assertEqual(next(csv.DictReader(without.splitlines()))["kind"], "initial")
 
     def test_bad_input_is_one_line_and_exit_code_2(self):
         for arguments, says in BAD_INPUT:

@@ -90,14 +90,17 @@ std::string GroundsOf(const Diagnosis& diagnosis) {
   return "  judged again, by the journals: the file lacks what else was known of the ranks\n";
 }
 
+std::string NameOf(const diagnose::StoredCase& of) {
+  return of.record != nullptr ? of.record->name : fmt::format("Lifetime {}", of.lifetime);
+}
+
 std::string FormatText(const Diagnosis& diagnosis) {
   const diagnose::StoredCase& of = diagnosis.of;
   const std::string& backend = of.setting.backend;
   std::string text =
       diagnose::FormatFirstLine(diagnosis.judgement) +
       fmt::format("{}, {} ranks, backend {}: {}\n",
-                  of.record != nullptr ? of.record->name : fmt::format("Lifetime {}", of.lifetime),
-                  of.evidence.size(), backend.empty() ? "unknown" : backend,
+                  NameOf(of), of.evidence.size(), backend.empty() ? "unknown" : backend,
                   verdict::NameOf(diagnosis.judgement.verdict));
   for (const verdict::Finding& finding : diagnosis.judgement.findings)
     text += diagnose::FormatFinding(finding, "  ");
@@ -143,6 +146,9 @@ Result<verdict::Verdict> DiagnoseFile(const std::string& path, const DiagnoseArg
     if (options.format == "jsonl") {
       fmt::print("{}\n",
                  ToJson(path, diagnosis).dump(-1, ' ', false, Json::error_handler_t::replace));
+    } else if (options.format == "csv") {
+      fmt::print("{}", diagnose::CsvRows(path, NameOf(diagnosis.of),
+                                         diagnosis.of.setting.backend, diagnosis.judgement));
     } else {
       fmt::print("{}", FormatText(diagnosis));
     }
@@ -156,7 +162,7 @@ Result<ExitCode> RunDiagnose(const DiagnoseArguments& options) {
       return InvalidInput("--flight-recorder goes without RUN files and without --backend");
     }
     diagnose::FlightOptions flight = options.flight;
-    flight.json = options.format == "jsonl";
+    flight.format = options.format;
     if (options.deadline_seconds > 0) flight.deadline_seconds = options.deadline_seconds;
     flight.limits.rows_before = static_cast<std::size_t>(options.rows);
     flight.limits.columns = static_cast<std::size_t>(options.columns);
@@ -169,7 +175,7 @@ Result<ExitCode> RunDiagnose(const DiagnoseArguments& options) {
       return InvalidInput("--ras goes without RUN files and without --backend");
     }
     diagnose::RasOptions ras = options.ras;
-    ras.json = options.format == "jsonl";
+    ras.format = options.format;
     return diagnose::DiagnoseRas(ras);
   }
   if (options.paths.empty()) {
@@ -177,6 +183,7 @@ Result<ExitCode> RunDiagnose(const DiagnoseArguments& options) {
         "diagnose: name RUN files (.h5), --flight-recorder and a directory of dumps, or --ras");
   }
   verdict::Verdict verdict = verdict::Verdict::kPass;
+  if (options.format == "csv") fmt::print("{}", diagnose::CsvHead());
   for (const std::string& path : options.paths) {
     LOCKSTEP_ASSIGN_OR_RETURN(const verdict::Verdict one, DiagnoseFile(path, options));
     verdict = diagnose::Worse(verdict, one);
@@ -205,8 +212,9 @@ Work AddDiagnose(ArgumentParser& parser) {
       .ShowDefault();
   parser
       .Add("--format=WORD", options->format,
-           "Form of what is printed (text, or jsonl: a line for each case or lifetime)")
-      .OneOf({"text", "jsonl"})
+           "Form of what is printed (text; jsonl: a line for each case or lifetime; csv: a row for "
+           "each finding)")
+      .OneOf({"text", "jsonl", "csv"})
       .WordRenamed("json", "jsonl")
       .ShowDefault();
   parser

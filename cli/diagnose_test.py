@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`lockstep diagnose` from the outside: a stored history, its culprit, its trace, its exit code."""
 
+import csv
 import json
 import os
 import subprocess
@@ -38,6 +39,16 @@ class DiagnoseTest(unittest.TestCase):
             else:
                 self.assertEqual(findings[0]["cause"], cause)
                 self.assertEqual(findings[0]["culprits"], culprits)
+
+    def test_csv_has_a_row_a_finding_and_one_where_nothing_was_found(self):
+        code, out, err = diagnose(path_of("killed"), path_of("healthy"), "--format=csv")
+        self.assertEqual((code, err), (1, ""))
+        killed, healthy = csv.DictReader(out.splitlines())
+        self.assertEqual([killed[key] for key in ("source", "verdict", "cause", "certainty",
+                                                  "culprits")],
+                         [path_of("killed"), "fail", "rank_killed", "proved", "1"])
+        self.assertNotEqual(killed["headline"], "")
+        self.assertEqual((healthy["verdict"], healthy["cause"]), ("pass", ""))
 
     def test_text_with_the_trace(self):
         code, out, _ = diagnose(path_of("join_barrier"), "--rows=1")

@@ -81,6 +81,7 @@ Result<bool> TraceOne(const stress::scenario::Scenario& scenario,
   const trace_ddp::TraceTitle title = {scenario.name, program, scenario.ranks};
   const auto print = arguments.format == "golden"  ? trace_ddp::GoldenText
                      : arguments.format == "jsonl" ? trace_ddp::JsonText
+                     : arguments.format == "csv"   ? trace_ddp::CsvText
                                                    : trace_ddp::TableText;
   fmt::print("{}", print(title, ranks));
   for (const trace_ddp::TracedRank& rank : ranks) {
@@ -96,6 +97,7 @@ Result<ExitCode> Trace(const TraceDdpArguments& arguments) {
     LOCKSTEP_ASSIGN_OR_RETURN(stress::scenario::Scenario scenario, Load(path, choice));
     scenarios.push_back(std::move(scenario));
   }
+  if (arguments.format == "csv") fmt::print("{}", trace_ddp::CsvHead());
   bool finished = true;
   for (const stress::scenario::Scenario& scenario : scenarios) {
     LOCKSTEP_ASSIGN_OR_RETURN(const bool all, TraceOne(scenario, arguments, choice));
@@ -116,8 +118,8 @@ Work AddTraceDdp(ArgumentParser& parser) {
   parser
       .Add("--format=WORD", arguments->format,
            "Form of what is printed (text: a column for each rank; golden: as recordings of "
-           "PyTorch; jsonl: a line for each program)")
-      .OneOf({"text", "golden", "jsonl"})
+           "PyTorch; jsonl: a line for each program; csv: a row for each call of a rank)")
+      .OneOf({"text", "golden", "jsonl", "csv"})
       .WordRenamed("json", "jsonl")
       .ShowDefault();
   parser

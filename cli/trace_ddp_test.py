@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`lockstep trace-ddp`: what PyTorch was recorded to do, programs that hang, and bad input."""
 
+import csv
 import json
 import os
 import random
@@ -181,6 +182,18 @@ class TraceDdpTest(unittest.TestCase):
         done = run_text(text, "--format=golden")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(done.stdout, run_text(UNEVEN + "join = true\n", "--format=golden").stdout)
+
+    def test_csv_has_a_row_a_call(self):
+        done = run(path_of("linear"), path_of("join"), "--format=csv")
+        rows = list(csv.DictReader(done.stdout.splitlines()))
+        told = json.loads(run(path_of("linear"), "--format=jsonl").stdout)
+        calls = [str(call["count"]) for rank in told["ranks"] for section in rank["sections"]
+                 for call in section["collectives"]]
+        first = [row for row in rows if row["program"] == told["program"]]
+        self.assertEqual([row["count"] for row in first], calls)
+        self.assertEqual({row["end"] for row in rows}, {"finished"})
+        self.assertGreater(len(rows), len(first))
+        self.assertEqual(done.stdout.count("program,rank,end,"), 1)
 
     def test_models_of_datasets(self):
         text = 'name = "t/m"\nranks = 1\n[workload]\nkind = "ddp_training"\nmodel = "resnet50"\n'

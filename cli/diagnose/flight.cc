@@ -88,6 +88,7 @@ Result<ExitCode> DiagnoseFlightRecorder(const FlightOptions& options, const RasW
                     options.directory, jobs.size()));
   }
   verdict::Verdict verdict = verdict::Verdict::kPass;
+  if (options.format == "csv") fmt::print("{}", CsvHead());
   for (const flight::FlightFiles& files : jobs) {
     LOCKSTEP_ASSIGN_OR_RETURN(const flight::FlightJob job, flight::ReadFlightJob(files));
     LOCKSTEP_ASSIGN_OR_RETURN(
@@ -98,7 +99,12 @@ Result<ExitCode> DiagnoseFlightRecorder(const FlightOptions& options, const RasW
       ras::Join(ras->testimony, one_group, diagnosis.judgement, diagnosis.notes);
     }
     verdict = Worse(verdict, diagnosis.judgement.verdict);
-    if (options.json) {
+    if (options.format == "csv") {
+      fmt::print("{}", CsvRows(options.directory, files.prefix, diagnosis.backend,
+                               diagnosis.judgement));
+      continue;
+    }
+    if (options.format == "jsonl") {
       Json json = ToJson(options.directory, files, job, diagnosis);
       if (ras != nullptr) json["ras"] = diagnose::ToJson(*ras);
       fmt::print("{}\n", json.dump(-1, ' ', false, Json::error_handler_t::replace));
@@ -108,7 +114,7 @@ Result<ExitCode> DiagnoseFlightRecorder(const FlightOptions& options, const RasW
     fmt::print("{}", FormatText(job, diagnosis, options.deadline_seconds));
   }
   const ExitCode code = verdict::ExitCodeOf(verdict);
-  if (!options.json) fmt::print("exit code {}\n", static_cast<int>(code));
+  if (options.format == "text") fmt::print("exit code {}\n", static_cast<int>(code));
   return code;
 }
 

@@ -13,7 +13,7 @@ namespace lockstep::cli::diagnose {
 struct FlightOptions {
   std::string directory;  // empty: not asked for
   std::string prefix;     // of the files' names; empty: found out
-  bool json = false;
+  std::string format = "text";  // or "jsonl", "csv"
   double deadline_seconds = 30;
   verdict::TraceLimits limits;
 };

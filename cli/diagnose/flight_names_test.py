@@ -2,6 +2,7 @@
 """`lockstep diagnose --flight-recorder` on folders as people have them: names with hosts, several
 jobs in one folder, ranks without a dump."""
 
+import csv
 import json
 import os
 import shutil
@@ -110,6 +111,9 @@ class Names(FlightTest):
         self.assertEqual([("done_", []), ("first_", [[2]]), ("second_", [[1]])], [
             (one["prefix"], [finding["culprits"] for finding in one["findings"]])
             for one in answers])
+        code, out, _ = run("diagnose", "--flight-recorder", self.directory, "--format=csv")
+        rows = [(row["case"], row["culprits"]) for row in csv.DictReader(out.splitlines())]
+        self.assertEqual((1, [("done_", ""), ("first_", "2"), ("second_", "1")]), (code, rows))
         code, out, _ = run("diagnose", "--flight-recorder", self.directory)
         self.assertEqual((1, 1), (code, out.count("exit code")))
         self.assertIn("%s/second_\nFAIL: rank 1 has not called" % self.directory, out)

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "core/base/csv.h"
 #include "results/report/findings.h"
 #include "results/report/stacks.h"
 
@@ -57,6 +58,30 @@ std::string FormatOutcomes(const verdict::Judgement& judgement) {
       judgement.outcomes, verdict::Outcome::kFinished, &verdict::RankOutcome::outcome);
   return fmt::format("{}\n{} of {} ranks finished\n", results::report::FormatUnfinished(judgement),
                      finished, judgement.outcomes.size());
+}
+
+std::string CsvHead() {
+  return CsvLine({"source", "case", "backend", "verdict", "cause", "certainty", "culprits",
+                  "headline", "message", "remedy"});
+}
+
+std::string CsvRows(const std::string& source, const std::string& of, const std::string& backend,
+                    const verdict::Judgement& judgement) {
+  const std::string word(verdict::NameOf(judgement.verdict));
+  if (judgement.findings.empty()) {
+    return CsvLine({source, of, backend, word, "", "", "", "", "", ""});
+  }
+  std::string rows;
+  for (const verdict::Finding& finding : judgement.findings) {
+    std::string culprits;
+    for (const int rank : finding.culprits) {
+      culprits += fmt::format("{}{}", culprits.empty() ? "" : " ", rank);
+    }
+    rows += CsvLine({source, of, backend, word, std::string(finding.cause.name()),
+                     finding.proved ? "proved" : "suspected", culprits, finding.headline.text(),
+                     finding.message, finding.remedy});
+  }
+  return rows;
 }
 
 verdict::Verdict Worse(verdict::Verdict a, verdict::Verdict b) {

@@ -18,6 +18,12 @@ std::string FormatFinding(const verdict::Finding& finding, const std::string& in
 // The ranks that did not finish, those that ended alike in one line, and each distinct stack once.
 std::string FormatOutcomes(const verdict::Judgement& judgement);
 
+// Comma-separated values: the head, and a row a finding; where nothing was found a row with the
+// verdict alone. `source`: a file or folder; `of`: a case or lifetime in it.
+std::string CsvHead();
+std::string CsvRows(const std::string& source, const std::string& of, const std::string& backend,
+                    const verdict::Judgement& judgement);
+
 // Of two judgements together: a failure outweighs what nobody knows.
 verdict::Verdict Worse(verdict::Verdict a, verdict::Verdict b);
 

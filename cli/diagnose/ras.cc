@@ -94,8 +94,11 @@ Result<RasWitness> HearRas(const RasOptions& options) {
 Result<ExitCode> DiagnoseRas(const RasOptions& options) {
   LOCKSTEP_ASSIGN_OR_RETURN(const RasWitness witness, HearRas(options));
   const ExitCode code = verdict::ExitCodeOf(witness.testimony.verdict);
-  if (options.json) {
+  if (options.format == "jsonl") {
     fmt::print("{}\n", ToJson(witness).dump(-1, ' ', false, Json::error_handler_t::replace));
+  } else if (options.format == "csv") {
+    const verdict::Judgement judgement{witness.testimony.verdict, {}, witness.testimony.findings};
+    fmt::print("{}{}", CsvHead(), CsvRows(options.of.front(), "", "nccl", judgement));
   } else {
     fmt::print("{}exit code {}\n", FormatText(witness), static_cast<int>(code));
   }

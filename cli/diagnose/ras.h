@@ -18,7 +18,7 @@ struct RasOptions {
   // for.
   std::vector<std::string> of;
   double seconds = 5;  // between the looks
-  bool json = false;
+  std::string format = "text";  // or "jsonl", "csv"
 };
 
 struct RasWitness {

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """`lockstep diagnose --ras` against a service that speaks as NCCL's does, on kept answers, and
 beside dumps of the Flight Recorder."""
+import csv
 import json
 import os
 import socket
@@ -71,6 +72,9 @@ class RasTest(unittest.TestCase):
         code, out, _ = diagnose("--ras", first, "--ras", second)
         self.assertEqual(code, 3)
         self.assertIn("INCONCLUSIVE: all ranks launched the same and nothing since", out)
+        code, out, _ = diagnose("--ras", first, "--ras", second, "--format=csv")
+        rows = list(csv.DictReader(out.splitlines()))
+        self.assertEqual((code, rows[0]["source"], rows[0]["backend"]), (3, first, "nccl"))
 
     def test_what_is_wrong_is_one_line(self):
         silent = socket.create_server(("127.0.0.1", 0))

@@ -1,5 +1,6 @@
-// Three views of one trace. The text is that in which recordings of PyTorch are kept, with
-// PyTorch's names. The table lines up what ranks called at the same place. The third is JSON.
+// Four views of one trace. The text is that in which recordings of PyTorch are kept, with
+// PyTorch's names. The table lines up what ranks called at the same place. The others are JSON and
+// comma-separated values.
 #include "cli/trace_ddp/print.h"
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/csv.h"
 #include "core/base/version.h"
 
 namespace lockstep::cli::trace_ddp {
@@ -194,6 +196,23 @@ Json JsonOf(const TracedCall& call) {
           {"iteration", call.annotation.iteration}};
 }
 
+constexpr std::size_t kCsvCells = 13;
+
+// Of a row of comma-separated values, behind the section.
+std::vector<std::string> CellsOf(const TracedCall& call) {
+  const collective::Operation& operation = call.operation;
+  const collective::CollectiveInfo& info = collective::InfoOf(operation.collective);
+  return {fmt::format("{}", call.sequence),
+          std::string(collective::NameOf(operation.collective)),
+          std::string(collective::NameOf(operation.type)),
+          fmt::format("{}", operation.count),
+          info.reduces ? std::string(collective::NameOf(operation.reduction)) : "",
+          info.rooted ? fmt::format("{}", operation.root) : "",
+          std::string(journal::NameOf(call.annotation.purpose)),
+          fmt::format("{}", call.annotation.detail),
+          fmt::format("{}", call.annotation.iteration)};
+}
+
 Json JsonOf(const TracedRank& trace, std::size_t rank) {
   Json sections = Json::array();
   for (const TracedSection& section : trace.sections) {
@@ -277,6 +296,34 @@ std::string JsonText(const TraceTitle& title, const TracedRanks& ranks) {
                      {"torch", ddp::NameOf(title.program.buckets.rules)},
                      {"ranks", std::move(all)}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string CsvHead() {
+  return CsvLine({"program", "rank", "end", "section", "sequence", "collective", "type", "count",
+                  "reduction", "root", "purpose", "detail", "iteration"});
+}
+
+std::string CsvText(const TraceTitle& title, const TracedRanks& ranks) {
+  std::string text;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    const std::vector<std::string> whose = {title.name, fmt::format("{}", rank),
+                                            DescribeEnd(ranks[rank])};
+    bool any = false;
+    for (const TracedSection& section : ranks[rank].sections) {
+      for (const TracedCall& call : section.calls) {
+        std::vector<std::string> cells = whose;
+        cells.push_back(NameOfSection(section.section));
+        for (const std::string& cell : CellsOf(call)) cells.push_back(cell);
+        text += CsvLine(cells);
+        any = true;
+      }
+    }
+    if (any) continue;
+    std::vector<std::string> cells = whose;
+    cells.resize(kCsvCells);
+    text += CsvLine(cells);
+  }
+  return text;
 }
 
 }  // namespace lockstep::cli::trace_ddp

@@ -25,6 +25,11 @@ std::string TableText(const TraceTitle& title, const TracedRanks& ranks);
 // One line.
 std::string JsonText(const TraceTitle& title, const TracedRanks& ranks);
 
+// Comma-separated values: the head, and a row a call; of a rank without any, a row that says how it
+// ended.
+std::string CsvHead();
+std::string CsvText(const TraceTitle& title, const TracedRanks& ranks);
+
 }  // namespace lockstep::cli::trace_ddp
 
 #endif  // LOCKSTEP_CLI_TRACE_DDP_PRINT_H_

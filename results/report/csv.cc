@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/csv.h"
 #include "results/report/figures.h"
 #include "results/report/report.h"
 
@@ -19,28 +20,18 @@ namespace {
 template <typename Row>
 using Cells = std::vector<std::pair<std::string, std::function<std::string(const Row&)>>>;
 
-std::string Quoted(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
-}
-
 std::string Number(double value) { return std::isfinite(value) ? fmt::format("{}", value) : ""; }
 std::string Number(std::int64_t value) { return fmt::format("{}", value); }
 
 template <typename Row>
 std::string Table(const Cells<Row>& cells, const std::vector<Row>& rows) {
-  std::string text;
-  for (const auto& [title, cell] : cells) text += (text.empty() ? "" : ",") + Quoted(title);
-  text += "\n";
+  std::vector<std::string> words;
+  for (const auto& [title, cell] : cells) words.push_back(title);
+  std::string text = CsvLine(words);
   for (const Row& row : rows) {
-    bool first = true;
-    for (const auto& [title, cell] : cells) {
-      text += (first ? "" : ",") + Quoted(cell(row));
-      first = false;
-    }
-    text += "\n";
+    words.clear();
+    for (const auto& [title, cell] : cells) words.push_back(cell(row));
+    text += CsvLine(words);
   }
   return text;
 }
