@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "bench/measure/lost_case.h"
+#include "bench/measure/progress_text.h"
 #include "bench/measure/protocol.h"
 #include "core/base/now.h"
 #include "core/coordinator/lost_hosts.h"
@@ -160,6 +161,7 @@ Scheduler::Step Scheduler::RunRounds() {
     measured_ = true;
     stalls_.RoundDone();
     rounds_.Close();
+    newest_ = round.batches.back().case_index;
     SaveIfWarned();
     save_pace_.Call([this] { SaveSamples(); });  // the workers sleep
     TellProgress();
@@ -169,13 +171,16 @@ Scheduler::Step Scheduler::RunRounds() {
 
 void Scheduler::TellProgress() {
   const double elapsed = static_cast<double>(NowNs() - began_ns_) * 1e-9;
-  const std::string repetition =
-      repetition_ > 0 ? fmt::format("repetition {}, ", repetition_ + 1) : "";
-  const double to_go = countdown_.Say(rounds_.SecondsToGo(elapsed));
-  const std::string left = std::isfinite(to_go) ? fmt::format(", about {:.0f} s left", to_go) : "";
-  progress_.ShowIfDue(fmt::format("{}{} of {} cases visited, {} done{}", repetition,
-                                  rounds_.visited(), plan_.cases.size(),
-                                  plan_.cases.size() - rounds_.running(), left));
+  measure::Progress progress{.repetition = repetition_,
+                             .cases = plan_.cases.size(),
+                             .visited = rounds_.visited(),
+                             .done = plan_.cases.size() - rounds_.running(),
+                             .seconds_left = countdown_.Say(rounds_.SecondsToGo(elapsed))};
+  if (newest_) {
+    progress.newest = plan_.cases[*newest_].name;
+    progress.newest_ns = book_.Current(*newest_).so_far_ns();
+  }
+  progress_.ShowIfDue(measure::ProgressText(progress));
 }
 
 Scheduler::Step Scheduler::AwaitAll(measure::MessageType type, double seconds) {

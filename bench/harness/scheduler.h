@@ -91,6 +91,7 @@ class Scheduler {
       0.01};  // also without a warning: on a busy machine it comes too late
   measure::Measurement measurement_;
   measure::Countdown countdown_;  // of the repetition
+  std::optional<std::size_t> newest_;  // the case that was visited last
   int repetition_ = 0;
   std::int64_t began_ns_ = 0;     // the repetition
   bool alive_ = false;            // a lifetime runs

@@ -14,6 +14,10 @@ std::int64_t CaseBook::complete_rows() const {
   return static_cast<std::int64_t>(rows);
 }
 
+double CaseBook::so_far_ns() const {
+  return round_medians_ns.empty() ? first_visit_ns : stats::Median(round_medians_ns);
+}
+
 double CaseBook::DurationNs(std::int64_t row, const std::vector<double>& ns_per_tick) const {
   const std::size_t k = static_cast<std::size_t>(row);
   double longest_ns = 0;

@@ -38,6 +38,7 @@ struct CaseBook {
   double clock_error_ns = 0;  // bound of how far stamps of two ranks are off, after PutOnOneClock
 
   std::int64_t complete_rows() const;  // taken by every rank
+  double so_far_ns() const;            // the median as it is known now; 0: not at all
   // The maximum over ranks, whose counters run at rates of their own.
   double DurationNs(std::int64_t row, const std::vector<double>& ns_per_tick) const;
 };
