@@ -259,7 +259,8 @@ Work AddBuckets(ArgumentParser& parser) {
       .ShowDefault();
   parser
       .Add("--format=WORD", arguments->format,
-           "Form of what is printed (text; jsonl: a line for each model and cap; csv: a row for each "
+           "Form of what is printed (text; jsonl: a line for each model and cap; csv: a row for "
+           "each "
            "bucket)")
       .OneOf({"text", "jsonl", "csv"})
       .WordRenamed("json", "jsonl")

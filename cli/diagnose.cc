@@ -97,11 +97,10 @@ std::string NameOf(const diagnose::StoredCase& of) {
 std::string FormatText(const Diagnosis& diagnosis) {
   const diagnose::StoredCase& of = diagnosis.of;
   const std::string& backend = of.setting.backend;
-  std::string text =
-      diagnose::FormatFirstLine(diagnosis.judgement) +
-      fmt::format("{}, {} ranks, backend {}: {}\n",
-                  NameOf(of), of.evidence.size(), backend.empty() ? "unknown" : backend,
-                  verdict::NameOf(diagnosis.judgement.verdict));
+  std::string text = diagnose::FormatFirstLine(diagnosis.judgement) +
+                     fmt::format("{}, {} ranks, backend {}: {}\n", NameOf(of), of.evidence.size(),
+                                 backend.empty() ? "unknown" : backend,
+                                 verdict::NameOf(diagnosis.judgement.verdict));
   for (const verdict::Finding& finding : diagnosis.judgement.findings)
     text += diagnose::FormatFinding(finding, "  ");
   for (const verdict::Finding& note : diagnosis.notes) text += diagnose::FormatFinding(note, "  ");
@@ -147,8 +146,8 @@ Result<verdict::Verdict> DiagnoseFile(const std::string& path, const DiagnoseArg
       fmt::print("{}\n",
                  ToJson(path, diagnosis).dump(-1, ' ', false, Json::error_handler_t::replace));
     } else if (options.format == "csv") {
-      fmt::print("{}", diagnose::CsvRows(path, NameOf(diagnosis.of),
-                                         diagnosis.of.setting.backend, diagnosis.judgement));
+      fmt::print("{}", diagnose::CsvRows(path, NameOf(diagnosis.of), diagnosis.of.setting.backend,
+                                         diagnosis.judgement));
     } else {
       fmt::print("{}", FormatText(diagnosis));
     }

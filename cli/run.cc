@@ -164,9 +164,8 @@ Result<ExitCode> Tabulate(const RunArguments& options) {
   if (!options.words.empty()) {
     return InvalidInput("run: --tabulate and a command; --tabulate starts nothing: leave out one");
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      const compare::Loaded loaded,
-      compare::LoadLaunches({options.tabulate}, compare::Depth::kDirectory));
+  LOCKSTEP_ASSIGN_OR_RETURN(const compare::Loaded loaded,
+                            compare::LoadLaunches({options.tabulate}, compare::Depth::kDirectory));
   const compare::LaunchSummary summary =
       compare::SummarizeLaunches(loaded.launches, loaded.launches.size());
   fmt::print("{}", compare::FormatTable(summary));

@@ -25,7 +25,26 @@ double BestFor(const HostFloors& floors, std::int64_t bytes, double Bandwidth::*
   return best;
 }
 
+// The best rate of handing over that a message of `bytes` can hope for; chosen as BestFor does.
+double HandoverFor(const Crossing& crossing, std::int64_t bytes) {
+  double best = kUnknownFloor;
+  for (std::size_t i = 0; i < kHandoverBytes.size(); ++i) {
+    const bool next_fits = i + 1 < kHandoverBytes.size() && kHandoverBytes[i + 1] <= bytes / 2 &&
+                           std::isfinite(crossing.handover_gbps[i + 1]);
+    if (!next_fits) best = std::fmax(best, crossing.handover_gbps[i]);
+  }
+  return best;
+}
+
 }  // namespace
+
+HostFloors With(const Crossing& crossing, HostFloors floors) {
+  if (std::isfinite(crossing.line_round_trip_ns)) {
+    floors.line_round_trip_fastest_ns = crossing.line_round_trip_ns;
+  }
+  floors.crossing = crossing;
+  return floors;
+}
 
 double FloorNs(const HostFloors& floors, collective::Collective collective, std::int64_t bytes,
                int world_size) {
@@ -39,6 +58,11 @@ double FloorNs(const HostFloors& floors, collective::Collective collective, std:
       BestFor(floors, bytes, &Bandwidth::copy_gbps_together, nullptr);  // bytes a ns
   const double reduce = BestFor(floors, bytes, &Bandwidth::reduce_gbps_together, nullptr);
   const double share_ns = n * (w + 1) / (3 * w) / reduce;
+  const double cross_ns = n * others / HandoverFor(floors.crossing, bytes);
+  // An unknown bandwidth makes the whole unknown, an unknown handover does not.
+  const auto at_least = [](double ns, double cross) { return cross > ns ? cross : ns; };
+  // Not std::fmin: one unknown bandwidth makes the whole unknown.
+  const double reduce_ns = std::min(share_ns + n * others / copy, w * share_ns);
   switch (collective) {
     case collective::Collective::kBarrier:
       return latency;
@@ -48,13 +72,13 @@ double FloorNs(const HostFloors& floors, collective::Collective collective, std:
       return known_latency + n / BestFor(floors, bytes, &Bandwidth::copy_gbps_together,
                                          &Bandwidth::copy_gbps_alone);
     case collective::Collective::kAllGather:
-      return known_latency + n * others / copy;
+      return known_latency + at_least(n * others / copy, cross_ns);
     case collective::Collective::kReduceScatter:
-      return known_latency + share_ns;
+      return known_latency + at_least(share_ns, cross_ns);
     case collective::Collective::kAllReduce:
+      return known_latency + at_least(reduce_ns, 2 * cross_ns);
     case collective::Collective::kReduce:
-      // Not std::fmin: one unknown bandwidth makes the whole unknown.
-      return known_latency + std::min(share_ns + n * others / copy, w * share_ns);
+      return known_latency + reduce_ns;
   }
   return kUnknownFloor;
 }
@@ -71,6 +95,8 @@ std::vector<std::pair<std::string, double>> FloorFigures(const HostFloors& floor
   add(all.empty() ? Bandwidth{} : all.back(), "");
   const auto in_cache = std::ranges::find(all, kInCacheBytes, &Bandwidth::bytes);
   add(in_cache == all.end() ? Bandwidth{} : *in_cache, "_in_cache");
+  figures.emplace_back("handover_gbps_in_cache", floors.crossing.handover_gbps[1]);
+  figures.emplace_back("handover_gbps", floors.crossing.handover_gbps.back());
   figures.emplace_back("line_round_trip_ns", floors.line_round_trip_ns);
   figures.emplace_back("line_round_trip_fastest_ns", floors.line_round_trip_fastest_ns);
   return figures;

@@ -3,6 +3,7 @@
 #ifndef LOCKSTEP_BENCH_FLOORS_FLOORS_H_
 #define LOCKSTEP_BENCH_FLOORS_FLOORS_H_
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -25,6 +26,18 @@ struct Bandwidth {
   double reduce_gbps_together = kUnknownFloor;
 };
 
+// How data crosses between processors, at one moment.
+inline constexpr std::array<std::int64_t, 4> kHandoverBytes = {8 << 10, 64 << 10, 512 << 10,
+                                                               4 << 20};
+struct Crossing {
+  // A cache line there and back between the processors of two ranks: the fastest pair.
+  double line_round_trip_ns = kUnknownFloor;
+  // Copies of what another rank's processor has just written, all ranks at once, of arrays of
+  // kHandoverBytes: the best pass of the slowest rank, in 1e9 bytes a second.
+  std::array<double, 4> handover_gbps = {kUnknownFloor, kUnknownFloor, kUnknownFloor,
+                                         kUnknownFloor};
+};
+
 struct HostFloors {
   // Arrays from "fits the first cache" to "larger than a core's caches", ascending.
   std::vector<Bandwidth> bandwidths;
@@ -32,7 +45,11 @@ struct HostFloors {
   // slowest pair, and of the fastest. NaN: fewer than two processors, or two ranks share one.
   double line_round_trip_ns = kUnknownFloor;
   double line_round_trip_fastest_ns = kUnknownFloor;
+  Crossing crossing;
 };
+
+// The floors as they are while data crosses so; what of it is unknown stays as it is.
+HostFloors With(const Crossing& crossing, HostFloors floors);
 
 // Measures with one thread a local rank, bound to that rank's processors, in at most about
 // `budget_seconds` (0.3 is enough for a few ranks); what did not fit in is NaN. The ranks must be
@@ -52,7 +69,9 @@ HostFloors MeasureFloors(const std::vector<std::vector<int>>& cpus_of_local_rank
 //   all_reduce, reduce     latency + the smaller of
 //                            n (W+1)/(3W) / reduce + n (W-1)/W / copy   (each rank its share)
 //                            n (W+1)/3 / reduce                         (each rank everything)
-// A reduction of W inputs in one pass moves W+1 streams where the measured loop moves 3. `copy` and
+// all_gather, reduce_scatter and all_reduce also need latency + what must cross to a rank on
+// average / handover: n (W-1)/W, of all_reduce twice that. An unknown handover bounds nothing. A
+// reduction of W inputs in one pass moves W+1 streams where the measured loop moves 3. `copy` and
 // `reduce` are those of all ranks at work (broadcast, send and recv: the better of alone and
 // together) with arrays of at most n/2, because a rank touches n bytes at least: data that fits a
 // cache is granted that cache's bandwidth. Unknown bandwidth: NaN; unknown latency counts as 0,

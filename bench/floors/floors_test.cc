@@ -63,6 +63,24 @@ TEST(FloorNs, FollowsTheDocumentedFormula) {
                    100 + kLarge * 5. / 12 / 5 + 0.75e8 / 10);
 }
 
+TEST(FloorNs, DataMustCrossBetweenProcessors) {
+  HostFloors floors = RoundFigures();
+  const Crossing crossing{.line_round_trip_ns = 400, .handover_gbps = {50, 20, 4, 1}};
+  floors = With(crossing, floors);
+  EXPECT_EQ(floors.line_round_trip_fastest_ns, 400);
+  using collective::Collective;
+  // Half of the message to each of two ranks, at 1 byte a ns; of all_reduce twice that.
+  EXPECT_DOUBLE_EQ(FloorNs(floors, Collective::kAllGather, kLarge, 2), 200 + 5e7);
+  EXPECT_DOUBLE_EQ(FloorNs(floors, Collective::kReduceScatter, kLarge, 2), 200 + 5e7);
+  EXPECT_DOUBLE_EQ(FloorNs(floors, Collective::kAllReduce, kLarge, 2), 200 + 1e8);
+  // 1 MiB: arrays of half as much crossed at 4.
+  EXPECT_DOUBLE_EQ(FloorNs(floors, Collective::kAllReduce, 1 << 20, 2), 200 + (1 << 20) / 4.0);
+  // One rank receives it all: how fast it does alone was not measured.
+  EXPECT_DOUBLE_EQ(FloorNs(floors, Collective::kBroadcast, kLarge, 2), 200 + 5e6);
+  floors = With(Crossing{}, floors);
+  EXPECT_DOUBLE_EQ(FloorNs(floors, Collective::kAllReduce, kLarge, 2), 200 + 1e7 + 5e6);
+}
+
 TEST(FloorNs, EverythingReducedByEveryRankWhenCopyingIsSlow) {
   HostFloors floors = RoundFigures();
   floors.bandwidths[1].copy_gbps_together = 1;

@@ -1,24 +1,19 @@
 // One thread a local rank goes through the same list of steps. Between steps all meet, and the last
 // to arrive decides whether there is time for another.
-#include <pthread.h>
-#include <sched.h>
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <atomic>
 #include <barrier>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <ctime>
-#include <limits>
-#include <memory>
 #include <mutex>
 #include <set>
 #include <thread>
 
+#include "bench/floors/arrays.h"
 #include "bench/floors/floors.h"
 #include "bench/floors/kernels.h"
+#include "bench/floors/ping_pong.h"
 #include "core/base/deadline.h"
 
 namespace lockstep::bench::floors {
@@ -35,107 +30,8 @@ constexpr double kPairSeconds = 0.05;  // at most, when two ranks share a proces
 // With many ranks on a host, or more than processors, the largest arrays would take too much memory
 // and time; the next smaller ones are as fast or faster, so a bound stays a bound.
 constexpr std::size_t kManyRanks = 16;
-constexpr std::size_t kHugePageBytes = 2 << 20;
-
-// Spins until `ready`; false when the deadline passed. The clock is read rarely: it costs a good
-// part of a round trip.
-template <typename Condition>
-bool SpinUntil(const Condition& ready, Deadline deadline) {
-  constexpr int kSpinsBetweenClocks = 4096;
-  for (;;) {
-    for (int spin = 0; spin < kSpinsBetweenClocks; ++spin) {
-      if (ready()) return true;
-    }
-    if (deadline.Passed()) return false;
-  }
-}
-
-// The time of a cache line there and back. Two threads call Serve and Return with the same object
-// and deadline; either ends when the deadline passes, whatever the other does.
-class PingPong {
- public:
-  // The fastest of several batches, in ns a round trip; NaN when none was completed.
-  double Serve(Deadline deadline);
-  void Return(Deadline deadline);
-
- private:
-  static constexpr std::uint32_t kOver = 0xffffffff;
-  alignas(64) std::atomic<std::uint32_t> ball_ = 0;  // odd: to be returned
-  alignas(64) std::uint32_t next_ = 0;               // of the server
-};
-
-double PingPong::Serve(Deadline deadline) {
-  // Short batches, so that some pass even where other programs often take one of the processors.
-  constexpr int kBatches = 80;
-  constexpr int kTrips = 30;
-  double best = std::numeric_limits<double>::quiet_NaN();
-  for (int batch = 0; batch < kBatches; ++batch) {
-    const std::int64_t start = MonotonicNs();
-    for (int trip = 0; trip < kTrips; ++trip) {
-      ball_.store(++next_, std::memory_order_release);
-      ++next_;
-      const bool back =
-          SpinUntil([this] { return ball_.load(std::memory_order_acquire) == next_; }, deadline);
-      if (!back) return best;  // the other side sees the deadline itself
-    }
-    best = std::fmin(best, static_cast<double>(MonotonicNs() - start) / kTrips);
-  }
-  ball_.store(kOver, std::memory_order_release);
-  return best;
-}
-
-void PingPong::Return(Deadline deadline) {
-  std::uint32_t ball = 0;
-  for (;;) {
-    const bool come = SpinUntil(
-        [&] {
-          ball = ball_.load(std::memory_order_acquire);
-          return ball % 2 == 1;
-        },
-        deadline);
-    if (!come || ball == kOver) return;
-    ball_.store(ball + 1, std::memory_order_release);
-  }
-}
 
 using Cpus = std::vector<std::vector<int>>;
-
-bool BindThisThread(const std::vector<int>& cpus) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (const int cpu : cpus) {
-    if (cpu < 0 || cpu >= CPU_SETSIZE) return false;
-    CPU_SET(static_cast<unsigned>(cpu), &set);
-  }
-  return pthread_setaffinity_np(pthread_self(), sizeof set, &set) == 0;
-}
-
-// Three arrays of floats, touched by the thread that will use them.
-class Arrays {
- public:
-  explicit Arrays(std::int64_t bytes_each) {
-    for (auto& array : arrays_) {
-      const auto bytes = static_cast<std::size_t>(bytes_each);
-      array.reset(static_cast<float*>(std::aligned_alloc(kHugePageBytes, bytes)));
-      if (array == nullptr) continue;
-      // Faulting in 4 KiB pages would take longer than the measurement; where the kernel refuses,
-      // it just does take longer.
-      madvise(array.get(), bytes, MADV_HUGEPAGE);
-      std::fill_n(array.get(), bytes / sizeof(float), 1.0f);
-    }
-  }
-  bool ok() const { return arrays_[0] && arrays_[1] && arrays_[2]; }
-  void Run(ArrayKernel kernel, std::int64_t bytes) const {
-    kernel(arrays_[2].get(), arrays_[0].get(), arrays_[1].get(),
-           static_cast<std::size_t>(bytes) / sizeof(float));
-  }
-
- private:
-  struct Free {
-    void operator()(float* array) const { std::free(array); }
-  };
-  std::unique_ptr<float[], Free> arrays_[3];
-};
 
 // Processor time of this thread: while another program has the processor, no time passes.
 double ThreadNs() {

@@ -154,7 +154,7 @@ Scheduler::Step Scheduler::RunRounds() {
       rounds_.StopForTime();
       return Step::kDone;
     }
-    coordinator_.MeasureClocks(/*thoroughly=*/false);  // the workers sleep
+    LookAtMachine();
     coordinator_.SendAll({measure::kRoundMessage, measure::EncodeRound(round)});
     const Step step = AwaitAll(measure::kRoundDoneMessage, 86'400);
     if (step != Step::kDone) return step;
@@ -167,6 +167,12 @@ Scheduler::Step Scheduler::RunRounds() {
     TellProgress();
   }
   return Step::kDone;
+}
+
+// While the workers sleep.
+void Scheduler::LookAtMachine() {
+  coordinator_.MeasureClocks(/*thoroughly=*/false);
+  if (reference_) book_.NoteCrossing(reference_());
 }
 
 void Scheduler::TellProgress() {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/floors/floors.h"
 #include "bench/measure/countdown.h"
 #include "bench/measure/measurement.h"
 #include "bench/measure/rounds.h"
@@ -46,6 +47,10 @@ class Scheduler {
   // Called when the book holds every sample that was taken so far, before anything is judged or
   // ended: there may be a second left until all of us are killed.
   using Save = std::function<void(const measure::Measurement& so_far)>;
+  // Tells how the machine is, before each order of rounds.
+  void SetReference(std::function<floors::Crossing()> reference) {
+    reference_ = std::move(reference);
+  }
   void SetSave(Save save) { save_ = std::move(save); }
 
  private:
@@ -63,6 +68,7 @@ class Scheduler {
   static std::optional<Step> InterruptedIf(bool so);
   void Interrupt();
   void OnTerminated();
+  void LookAtMachine();
   void TellProgress();
   // A rank was stopped or continued: whoever waits for the run should know at once.
   void TellOfStop(const coordinator::Event& event);
@@ -85,12 +91,13 @@ class Scheduler {
   measure::StallWatch stalls_;
   SecondPass second_pass_;
   std::function<void()> begun_;
+  std::function<floors::Crossing()> reference_;
   Save save_;
   std::optional<Deadline> warned_until_;  // until then the launcher may kill us without a word
   results::store::SavePace save_pace_{
       0.01};  // also without a warning: on a busy machine it comes too late
   measure::Measurement measurement_;
-  measure::Countdown countdown_;  // of the repetition
+  measure::Countdown countdown_;       // of the repetition
   std::optional<std::size_t> newest_;  // the case that was visited last
   int repetition_ = 0;
   std::int64_t began_ns_ = 0;     // the repetition

@@ -26,7 +26,7 @@ namespace {
 constexpr double kFloorsSeconds = 0.3;
 // Part of the available memory that buffers may take; the rest is for libraries and the file.
 constexpr double kMemoryShare = 0.85;
-// A cache-line round trip that changed by more than this says that the processors moved.
+// Cache-line round trips that differ by more than this say that the processors moved.
 constexpr double kPlacementChange = 1.5;
 // When a rank was quiet for so long it is asked whether anyone can go on. Longer than in `stress`:
 // an agent that looks more often takes processor time from what is measured.
@@ -53,13 +53,23 @@ Status CheckBackend(const plan::Plan& plan, const comm::Backend& backend) {
   return OkStatus();
 }
 
-// The floors of the coordinator's host, from the processors of the ranks on it.
-floors::HostFloors MeasureHostFloors(const coordinator::Coordinator& coordinator) {
+// The processors of the ranks on the coordinator's host.
+std::vector<std::vector<int>> LocalCpus(const coordinator::Coordinator& coordinator) {
   std::vector<std::vector<int>> cpus;
   for (const control::AgentInfo& agent : coordinator.agents()) {
     if (agent.boot_id == coordinator.agents().front().boot_id) cpus.push_back(agent.cpus);
   }
-  return floors::MeasureFloors(cpus, kFloorsSeconds);
+  return cpus;
+}
+
+std::int64_t LargestMessage(const plan::Plan& plan) {
+  std::int64_t largest = 0;
+  for (const plan::PlannedCase& planned : plan.cases) {
+    for (const collective::Operation& operation : planned.operations) {
+      largest = std::max(largest, collective::MessageBytes(operation, plan.world_size));
+    }
+  }
+  return largest;
 }
 
 // Refuses buffers that would bring the kernel's out-of-memory killer.
@@ -175,6 +185,19 @@ Status BenchSuite::PlanOnHosts(results::store::Run& run) {
   return OkStatus();
 }
 
+floors::HostFloors BenchSuite::MeasureFloors(const coordinator::Coordinator& coordinator) {
+  floors::HostFloors floors = floors::MeasureFloors(LocalCpus(coordinator), kFloorsSeconds);
+  floors.crossing = LookAtMachine();
+  return floors;
+}
+
+floors::Crossing BenchSuite::LookAtMachine() {
+  const floors::Crossing crossing = reference_ ? reference_->Measure() : floors::Crossing{};
+  least_trip_ns_ = std::fmin(least_trip_ns_, crossing.line_round_trip_ns);
+  most_trip_ns_ = std::fmax(most_trip_ns_, crossing.line_round_trip_ns);
+  return crossing;
+}
+
 void BenchSuite::Describe(const coordinator::Coordinator& coordinator,
                           const floors::HostFloors& after, results::store::Run& run) {
   run.environment =
@@ -184,26 +207,26 @@ void BenchSuite::Describe(const coordinator::Coordinator& coordinator,
     if (key == "software/device") on_host_ = value == "host";
   }
   run.floors = floors::FloorFigures(floors_);
-  const double trip_before = floors_.line_round_trip_ns;
-  const double trip_after = after.line_round_trip_ns;
-  run.floors.emplace_back("line_round_trip_after_ns", trip_after);
-  const double ratio = std::max(trip_before / trip_after, trip_after / trip_before);
+  run.floors.emplace_back("line_round_trip_after_ns", after.line_round_trip_ns);
+  run.floors.emplace_back("line_round_trip_least_ns", least_trip_ns_);
+  run.floors.emplace_back("line_round_trip_most_ns", most_trip_ns_);
   // An unknown round trip compares as false: nothing is claimed of it.
-  run.floors.emplace_back("placement_changed", ratio > kPlacementChange ? 1 : 0);
+  run.floors.emplace_back("placement_changed",
+                          most_trip_ns_ / least_trip_ns_ > kPlacementChange ? 1 : 0);
 }
 
 void BenchSuite::Conclude(coordinator::Coordinator& coordinator, results::store::Run& run) {
   book_->PutOnOneClock(coordinator.clocks());
-  const floors::HostFloors after =
-      measurement_.terminated ? floors_ : MeasureHostFloors(coordinator);
+  const floors::HostFloors after = measurement_.terminated ? floors_ : MeasureFloors(coordinator);
   Describe(coordinator, after, run);
   // What moves no data, or moves them elsewhere, is not bound by what it costs here.
   const bool bound = on_host_ && backend_->capabilities().moves_data;
   for (measure::Interruption& ended : measurement_.interruptions) {
     kind_.Explain(measurement_.history, hosts_, ended);
   }
-  run.cases =
-      measure::CaseRecords(plan_, *book_, bound ? floors_ : floors::HostFloors{}, measurement_);
+  const std::vector<floors::HostFloors> floors =
+      bound ? std::vector{floors_, after} : std::vector<floors::HostFloors>{};
+  run.cases = measure::CaseRecords(plan_, *book_, floors, measurement_);
   for (results::store::CaseRecord& record : run.cases) record.device = on_host_ ? "host" : "cuda";
   run.judgement = measure::LaunchJudgement(run.cases, measurement_, plan_.world_size);
   const bool measured = run.judgement.verdict == verdict::Verdict::kPass;
@@ -227,7 +250,7 @@ results::store::Run BenchSuite::SoFar(const coordinator::Coordinator& coordinato
   run.environment =
       coordinator::MachineFacts(coordinator.agents(), launch_.context, measurement.worker_facts);
   run.floors = floors::FloorFigures(floors_);
-  run.cases = measure::CaseRecords(plan_, book, floors_, measurement);
+  run.cases = measure::CaseRecords(plan_, book, {floors_}, measurement);
   run.judgement = measure::LaunchJudgement(run.cases, measurement, plan_.world_size);
   if (run.judgement.verdict == verdict::Verdict::kPass)
     run.judgement.verdict = verdict::Verdict::kUnknown;
@@ -277,7 +300,10 @@ Status BenchSuite::Conduct(coordinator::Coordinator& coordinator, results::store
   const std::string announced =
       fmt::format("{}: {}", name(), PlanText(plan_, selection_.repetitions));
   progress.Show(announced);
-  floors_ = MeasureHostFloors(coordinator);
+  if (backend_->capabilities().moves_data) {
+    reference_.emplace(LocalCpus(coordinator), LargestMessage(plan_));
+  }
+  floors_ = MeasureFloors(coordinator);
   book_.emplace(plan_.world_size, plan_.cases.size(), CalibrateTicks());
   run.origin_ticks = book_->scale().origin_ticks;
   run.ns_per_tick = book_->scale().ns_per_tick;
@@ -289,6 +315,7 @@ Status BenchSuite::Conduct(coordinator::Coordinator& coordinator, results::store
     progress.Announce(announced);
     output.Announce();
   });
+  scheduler.SetReference([this] { return LookAtMachine(); });
   scheduler.SetSave([&](const measure::Measurement& so_far) {
     output.Save(coordinator, SoFar(coordinator, run, so_far));
   });

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bench/floors/floors.h"
+#include "bench/floors/reference.h"
 #include "bench/harness/google_benchmark.h"
 #include "bench/harness/options.h"
 #include "bench/harness/scheduler.h"
@@ -38,6 +39,8 @@ class BenchSuite final : public session::Suite {
   int Work(std::unique_ptr<worker::WorkerLink> link) override;
 
  private:
+  floors::HostFloors MeasureFloors(const coordinator::Coordinator& coordinator);
+  floors::Crossing LookAtMachine();  // the workers must be asleep
   // Plans anew what depends on which ranks are on which host.
   Status PlanOnHosts(results::store::Run& run);
   void Describe(const coordinator::Coordinator& coordinator, const floors::HostFloors& after,
@@ -55,7 +58,10 @@ class BenchSuite final : public session::Suite {
   plan::Plan plan_;
   std::vector<std::string> hosts_;  // one a rank, once the agents have met
   std::int64_t began_ns_ = 0;
-  floors::HostFloors floors_;  // before anything is measured
+  std::optional<floors::Reference> reference_;
+  floors::HostFloors floors_;                     // before anything is measured
+  double least_trip_ns_ = floors::kUnknownFloor;  // of all looks at the machine
+  double most_trip_ns_ = floors::kUnknownFloor;
   std::optional<measure::SampleBook> book_;
   measure::Measurement measurement_;
   bool on_host_ = true;  // the buffers are; as the workers say

@@ -15,12 +15,11 @@ namespace {
 using results::store::CaseRecord;
 using results::store::Summary;
 
-// Relative, without the drift that summaries add to the interval of the rounds.
-double HalfWidth(const Summary& summary, double drift) {
-  const double above = summary.interval_high_ns - summary.median_ns;
-  const double below = summary.median_ns - summary.interval_low_ns;
-  const double stated = std::max(above, below) / summary.median_ns;
-  return std::sqrt(std::max(0.0, stated * stated - drift * drift));
+// Relative, of the rounds: the drift of the machine does not go away with more of them.
+double HalfWidth(const Summary& summary) {
+  const double above = summary.rounds_high_ns - summary.median_ns;
+  const double below = summary.median_ns - summary.rounds_low_ns;
+  return std::max(above, below) / summary.median_ns;
 }
 
 // From the first entry to the last exit of any case.
@@ -43,7 +42,7 @@ std::int64_t RoundedUp(double seconds) {
 
 }  // namespace
 
-std::string PrecisionClause(const results::store::Run& run, double precision, double drift) {
+std::string PrecisionClause(const results::store::Run& run, double precision) {
   constexpr double kLongestSeconds = 3600;
   int measured = 0, precise = 0, repetitions = 1;
   double spent = 0, needed = 0;
@@ -51,7 +50,7 @@ std::string PrecisionClause(const results::store::Run& run, double precision, do
     const Summary& summary = record.summary;
     if (summary.rounds == 0 || !(summary.median_ns > 0)) continue;
     const bool enough = summary.stopped_by == "precision";
-    const double ratio = enough ? 1 : std::max(1.0, HalfWidth(summary, drift) / precision);
+    const double ratio = enough ? 1 : std::max(1.0, HalfWidth(summary) / precision);
     const double cost = static_cast<double>(summary.iterations) * summary.median_ns;
     ++measured;
     precise += enough;
@@ -60,10 +59,9 @@ std::string PrecisionClause(const results::store::Run& run, double precision, do
     needed += cost * ratio * ratio;
   }
   if (measured == 0) return "";
-  const std::string text =
-      precise == measured
-          ? fmt::format("; all to ±{:.3g} %", 100 * precision)
-          : fmt::format("; {} of {} to ±{:.3g} %", precise, measured, 100 * precision);
+  const std::string text = precise == measured ? fmt::format("; all to ±{:.3g} %", 100 * precision)
+                                               : fmt::format("; {} of {} to ±{:.3g} %", precise,
+                                                             measured, 100 * precision);
   const double seconds = MeasuredSeconds(run) / repetitions * needed / spent;
   if (precise == measured || !(seconds > 0 && seconds < kLongestSeconds)) return text;
   const std::string all = measured == 1 ? "it takes" : fmt::format("all {} take", measured);

@@ -10,9 +10,8 @@ namespace lockstep::bench::measure {
 
 // "; 3 of 6 to ±5 %; all 6 take about 50 s: --time-budget=50s": how many cases came to `precision`
 // (relative), as their stopped_by says, and about how long a repetition takes until the others do.
-// An hour and more is not named. "" where no case has a round. `drift` is what the summaries'
-// intervals hold beside what the rounds show.
-std::string PrecisionClause(const results::store::Run& run, double precision, double drift);
+// An hour and more is not named. "" where no case has a round.
+std::string PrecisionClause(const results::store::Run& run, double precision);
 
 }  // namespace lockstep::bench::measure
 

@@ -156,7 +156,7 @@ results::store::CaseRecord RecordOf(const plan::Plan& plan, std::size_t index, i
 }
 
 std::vector<results::store::CaseRecord> CaseRecords(const plan::Plan& plan, const SampleBook& book,
-                                                    const floors::HostFloors& floors,
+                                                    const std::vector<floors::HostFloors>& floors,
                                                     const Measurement& measurement) {
   std::vector<results::store::CaseRecord> records;
   for (int repetition = 0; repetition < static_cast<int>(measurement.stopped_by.size());
@@ -217,10 +217,10 @@ std::string SummaryLine(const results::store::Run& run, const plan::Plan& plan) 
     return record.judgement.verdict == verdict::Verdict::kPass;
   });
   if (run.verdict == verdict::Verdict::kPass) {
-    return fmt::format("{} of {} cases measured, no wrong element, no rank hung or failed{}",
-                       measured, run.cases.size(),
-                       plan.iterations ? CutClause(run, *plan.iterations)
-                                       : PrecisionClause(run, plan.precision, plan.drift));
+    return fmt::format(
+        "{} of {} cases measured, no wrong element, no rank hung or failed{}", measured,
+        run.cases.size(),
+        plan.iterations ? CutClause(run, *plan.iterations) : PrecisionClause(run, plan.precision));
   }
   const bool too_short = std::ranges::any_of(run.cases, [](const auto& record) {
     return record.summary.iterations == 0 && record.summary.stopped_by == "time_budget";

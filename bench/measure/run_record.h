@@ -20,9 +20,9 @@ results::store::Run NewRun(const std::string& name, const plan::Plan& plan);
 results::store::CaseRecord RecordOf(const plan::Plan& plan, std::size_t index, int repetition);
 
 // One record a case and repetition, with verdicts: fail for wrong data or an interruption it was
-// in, unknown when it was not measured, else pass.
+// in, unknown when it was not measured, else pass. `floors`: as Summarize takes them.
 std::vector<results::store::CaseRecord> CaseRecords(const plan::Plan& plan, const SampleBook& book,
-                                                    const floors::HostFloors& floors,
+                                                    const std::vector<floors::HostFloors>& floors,
                                                     const Measurement& measurement);
 
 // The launch's judgement: the worst outcome of each rank, all findings, the worst verdict.

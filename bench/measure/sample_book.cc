@@ -138,6 +138,7 @@ void SampleBook::CloseRound() {
       book.first_visit_ns = std::max(median_ns, 1.0);
     } else {
       book.round_medians_ns.push_back(median_ns);
+      book.round_crossings.push_back(crossing_);
     }
     book.closed_rows = rows;
   }

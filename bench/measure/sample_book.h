@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/floors/floors.h"
 #include "bench/measure/protocol.h"
 #include "bench/plan/plan.h"
 #include "core/base/clock.h"
@@ -28,6 +29,7 @@ struct CaseBook {
   std::vector<RankRows> ranks;
   double first_visit_ns = 0;             // median of the first round, which only calibrates
   std::vector<double> round_medians_ns;  // of the maximum over ranks; of the later rounds
+  std::vector<floors::Crossing> round_crossings;  // how the machine was in each of these
   std::vector<results::store::WrongResult> wrong;
   std::int64_t checked = 0;
   std::int64_t wrong_elements = 0;
@@ -50,6 +52,8 @@ class SampleBook {
   // Records of a rank's outbox; they belong to the repetition begun last.
   void Add(int rank, std::string_view bytes);
   void BeginRepetition();
+  // How data crosses between the ranks' processors now, until the next time.
+  void NoteCrossing(const floors::Crossing& crossing) { crossing_ = crossing; }
   int repetitions() const { return static_cast<int>(books_.size()); }
   bool empty() const;  // no sample was taken
 
@@ -71,6 +75,7 @@ class SampleBook {
   int ranks_;
   std::size_t cases_;
   TickScale scale_;
+  floors::Crossing crossing_;
   std::vector<double> ns_per_tick_;           // of each rank
   std::vector<std::vector<CaseBook>> books_;  // repetition x case
 };

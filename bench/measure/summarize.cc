@@ -65,23 +65,80 @@ void AddInterval(const std::vector<double>& medians, double drift,
   const double slow = drift * interval.median;
   summary.rounds = static_cast<std::int64_t>(medians.size());
   summary.median_ns = interval.median;
+  summary.rounds_low_ns = interval.low;
+  summary.rounds_high_ns = interval.high;
   summary.interval_low_ns = interval.median - std::hypot(interval.median - interval.low, slow);
   summary.interval_high_ns = interval.median + std::hypot(interval.high - interval.median, slow);
 }
 
-void AddBandwidth(const plan::PlannedCase& planned, const plan::Plan& plan,
-                  const floors::HostFloors& floors, results::store::Summary& summary) {
+// Without floors of the rounds: from those before and after them. The interval holds how far these
+// are apart beside that of the median; factors, because the limit is a ratio.
+void AddLimit(const std::vector<double>& floors_ns, results::store::Summary& summary) {
+  const auto [least, most] = std::ranges::minmax(floors_ns);
+  summary.floor_ns = std::sqrt(least * most);
+  summary.percent_of_limit = 100 * summary.floor_ns / summary.median_ns;
+  const double apart = std::log(most / least) / 2;
+  const auto factor = [apart](double ratio) {
+    return ratio > 0 ? std::exp(std::hypot(std::log(ratio), apart))
+                     : std::numeric_limits<double>::infinity();
+  };
+  summary.limit_low =
+      summary.percent_of_limit / factor(summary.interval_high_ns / summary.median_ns);
+  summary.limit_high =
+      summary.percent_of_limit * factor(summary.median_ns / summary.interval_low_ns);
+}
+
+double FloorOf(const plan::PlannedCase& planned, const plan::Plan& plan,
+               const floors::HostFloors& host) {
+  double ns = 0;
+  for (const collective::Operation& operation : planned.operations) {
+    ns += floors::FloorNs(host, planned.operations.front().collective,
+                          collective::MessageBytes(operation, plan.world_size), plan.world_size);
+  }
+  return ns;
+}
+
+// Of each round by what the floor was just before it; of rounds of which that is not known, none.
+std::vector<double> LimitsOfRounds(const CaseBook& book, const plan::PlannedCase& planned,
+                                   const plan::Plan& plan, const floors::HostFloors& host) {
+  std::vector<double> limits;
+  for (std::size_t i = 0; i < book.round_crossings.size(); ++i) {
+    const floors::Crossing& crossing = book.round_crossings[i];
+    if (!std::isfinite(crossing.line_round_trip_ns)) continue;
+    const double floor_ns = FloorOf(planned, plan, floors::With(crossing, host));
+    if (std::isfinite(floor_ns)) limits.push_back(100 * floor_ns / book.round_medians_ns[i]);
+  }
+  return limits;
+}
+
+// What moves both a round and its floor is no part of the interval.
+void AddLimitOfRounds(const std::vector<double>& limits, results::store::Summary& summary) {
+  const stats::MedianInterval interval = stats::EstimateMedian(limits);
+  summary.percent_of_limit = interval.median;
+  summary.limit_low = interval.low;
+  summary.limit_high = interval.high;
+  summary.floor_ns = interval.median * summary.median_ns / 100;
+}
+
+void AddBandwidth(const CaseBook& book, const plan::PlannedCase& planned, const plan::Plan& plan,
+                  const std::vector<floors::HostFloors>& floors, results::store::Summary& summary) {
   const collective::Collective collective = planned.operations.front().collective;
   const double bytes = static_cast<double>(plan::BytesOf(planned, plan.world_size));
   summary.algorithm_gbps = bytes / summary.median_ns;  // 1 byte a ns = 1e9 bytes a second
   summary.bus_gbps =
       summary.algorithm_gbps * collective::BusBandwidthFactor(collective, plan.world_size);
-  summary.floor_ns = 0;
-  for (const collective::Operation& operation : planned.operations) {
-    summary.floor_ns += floors::FloorNs(
-        floors, collective, collective::MessageBytes(operation, plan.world_size), plan.world_size);
+  if (floors.empty()) return;
+  const std::vector<double> limits =
+      plan.iterations ? std::vector<double>() : LimitsOfRounds(book, planned, plan, floors.front());
+  if (!limits.empty() && 2 * limits.size() >= book.round_medians_ns.size()) {
+    return AddLimitOfRounds(limits, summary);
   }
-  summary.percent_of_limit = 100 * summary.floor_ns / summary.median_ns;
+  std::vector<double> known;
+  for (const floors::HostFloors& host : floors) {
+    const double ns = FloorOf(planned, plan, host);
+    if (std::isfinite(ns)) known.push_back(ns);
+  }
+  if (!known.empty()) AddLimit(known, summary);
 }
 
 void SetUnknown(results::store::Summary& summary) {
@@ -163,8 +220,9 @@ void SummarizeParts(const plan::PlannedCase& planned, const plan::Plan& plan,
 }
 
 results::store::Summary Summarize(const CaseBook& book, const plan::PlannedCase& planned,
-                                  const plan::Plan& plan, const floors::HostFloors& floors,
-                                  double ns_per_tick, const std::string& stopped_by) {
+                                  const plan::Plan& plan,
+                                  const std::vector<floors::HostFloors>& floors, double ns_per_tick,
+                                  const std::string& stopped_by) {
   results::store::Summary summary;
   summary.stopped_by = stopped_by;
   summary.checked_elements = book.checked;
@@ -184,7 +242,7 @@ results::store::Summary Summarize(const CaseBook& book, const plan::PlannedCase&
   summary.max_rank = durations.max_rank;
   summary.rank_average_median_ns = stats::Median(durations.average_ns);
   // A step is more than its operations: their bandwidth in it would say nothing.
-  if (planned.parts.empty()) AddBandwidth(planned, plan, floors, summary);
+  if (planned.parts.empty()) AddBandwidth(book, planned, plan, floors, summary);
   return summary;
 }
 

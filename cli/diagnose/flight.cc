@@ -100,8 +100,8 @@ Result<ExitCode> DiagnoseFlightRecorder(const FlightOptions& options, const RasW
     }
     verdict = Worse(verdict, diagnosis.judgement.verdict);
     if (options.format == "csv") {
-      fmt::print("{}", CsvRows(options.directory, files.prefix, diagnosis.backend,
-                               diagnosis.judgement));
+      fmt::print("{}",
+                 CsvRows(options.directory, files.prefix, diagnosis.backend, diagnosis.judgement));
       continue;
     }
     if (options.format == "jsonl") {

@@ -11,8 +11,8 @@
 namespace lockstep::cli::diagnose {
 
 struct FlightOptions {
-  std::string directory;  // empty: not asked for
-  std::string prefix;     // of the files' names; empty: found out
+  std::string directory;        // empty: not asked for
+  std::string prefix;           // of the files' names; empty: found out
   std::string format = "text";  // or "jsonl", "csv"
   double deadline_seconds = 30;
   verdict::TraceLimits limits;

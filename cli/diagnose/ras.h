@@ -17,7 +17,7 @@ struct RasOptions {
   // HOST:PORT, which is asked twice; or two files with answers, in order of time. Empty: not asked
   // for.
   std::vector<std::string> of;
-  double seconds = 5;  // between the looks
+  double seconds = 5;           // between the looks
   std::string format = "text";  // or "jsonl", "csv"
 };
 

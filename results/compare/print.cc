@@ -68,8 +68,8 @@ std::string ForMarkdown(const std::string& text) {
 std::string ForXml(const std::string& text) { return report::exports::Xml(report::OneLine(text)); }
 
 bool SeveralPrograms(const auto& cases) {
-  return std::ranges::any_of(
-      cases, [&](const auto& one) { return one.program != cases.front().program; });
+  return std::ranges::any_of(cases,
+                             [&](const auto& one) { return one.program != cases.front().program; });
 }
 
 bool SeveralBackends(const auto& cases) {

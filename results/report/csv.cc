@@ -1,5 +1,7 @@
 // A run as comma-separated values. The head is made of the same table as the rows, so that both
 // have as many cells. Texts come from files: whatever needs quotes gets them.
+#include "core/base/csv.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/csv.h"
 #include "results/report/figures.h"
 #include "results/report/report.h"
 
@@ -98,6 +99,8 @@ void AddFigures(Cells<Record>& cells) {
   figure("median_ns", &Summary::median_ns);
   figure("interval_low_ns", &Summary::interval_low_ns);
   figure("interval_high_ns", &Summary::interval_high_ns);
+  figure("rounds_low_ns", &Summary::rounds_low_ns);
+  figure("rounds_high_ns", &Summary::rounds_high_ns);
   figure("min_ns", &Summary::min_ns);
   figure("p99_ns", &Summary::p99_ns);
   figure("max_ns", &Summary::max_ns);
@@ -109,6 +112,8 @@ void AddFigures(Cells<Record>& cells) {
   figure("bus_gbps", &Summary::bus_gbps);
   figure("floor_ns", &Summary::floor_ns);
   figure("percent_of_limit", &Summary::percent_of_limit);
+  figure("limit_low", &Summary::limit_low);
+  figure("limit_high", &Summary::limit_high);
   count("checked_elements", &Summary::checked_elements);
   count("wrong_elements", &Summary::wrong_elements);
 }

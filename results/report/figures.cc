@@ -54,7 +54,14 @@ std::string PartText(double value, const std::string& units, const TimeUnit& uni
 
 std::string PrecisionText(const store::Summary& summary) {
   if (!(summary.median_ns > 0)) return "-";
-  return PercentText(50 * (summary.interval_high_ns - summary.interval_low_ns) / summary.median_ns);
+  const double rounds = summary.rounds_high_ns - summary.rounds_low_ns;
+  const double stated = summary.interval_high_ns - summary.interval_low_ns;
+  return PercentText(50 * (std::isnan(rounds) ? stated : rounds) / summary.median_ns);
+}
+
+std::string LimitPrecisionText(const store::Summary& summary) {
+  if (!(summary.floor_ns > 0)) return "-";
+  return PercentText(50 * (summary.limit_high - summary.limit_low) / summary.percent_of_limit);
 }
 
 std::string WrongText(const store::Summary& summary) {

@@ -25,8 +25,11 @@ std::string BandwidthText(double gbps);   // "0.008", "1.23", "12.3", "123"; "-"
 std::string PercentText(double percent);  // "87", "4.2"
 // "12.3" of a time in `unit`, "0.87" for a ratio, "1.2e+03 1/s" for other units.
 std::string PartText(double value, const std::string& units, const TimeUnit& unit);
-// Half the 95 % confidence interval in percent of the median.
+// Half the 95 % confidence interval of the rounds in percent of the median; of older files, which
+// hold no other, that with the machine's drift.
 std::string PrecisionText(const store::Summary& summary);
+// … of the percentage of the limit.
+std::string LimitPrecisionText(const store::Summary& summary);
 // Wrong elements; "-" when nothing was compared.
 std::string WrongText(const store::Summary& summary);
 // "f32", "f32 f16" when the operations differ, "-" without data.

@@ -82,6 +82,16 @@ std::string NoLimit(const store::Run& run) {
   return crowd.empty() ? "the host was too busy to measure its rates" : crowd + ", so no floors";
 }
 
+// The processors of the ranks moved while the run lasted.
+std::string Moved(const store::Run& run) {
+  const double least = FloorFigure(run, "line_round_trip_least_ns");
+  const double most = FloorFigure(run, "line_round_trip_most_ns");
+  if (!std::isfinite(least)) return "  (the processors moved meanwhile: limits are rough)\n";
+  return fmt::format(
+      "  (the processors moved meanwhile: cache line {:.0f} to {:.0f} ns; a floor a round)\n",
+      least, most);
+}
+
 std::string Limit(const store::Run& run) {
   const bool any = std::any_of(run.cases.begin(), run.cases.end(), [](const auto& record) {
     return IsCollective(record) && record.summary.floor_ns > 0;
@@ -105,9 +115,10 @@ std::string Limit(const store::Run& run) {
     text += fmt::format("  (not measured: {}: {})\n", missing,
                         crowd.empty() ? "the host was too busy" : crowd);
   }
-  if (FloorFigure(run, "placement_changed") > 0) {
-    text += "  (ranks moved to other processors while the run lasted: limits are rough)\n";
+  if (const double handover = FloorFigure(run, "handover_gbps_in_cache"); handover > 0) {
+    text += fmt::format("  (between processors {} GB/s, of 64 KiB)\n", BandwidthText(handover));
   }
+  if (FloorFigure(run, "placement_changed") > 0) text += Moved(run);
   return text;
 }
 
@@ -130,15 +141,31 @@ std::string HostFigures(const store::Run& run) {
   return text + "\n";
 }
 
+// What the interval of a run's rounds does not hold: what changes from sweep to sweep, which the
+// run allows for, and from launch to launch.
+std::string BesideTheInterval(const store::Run& run) {
+  for (const store::CaseRecord& record : run.cases) {
+    const store::Summary& s = record.summary;
+    const double stated = s.interval_high_ns - s.median_ns;
+    const double rounds = s.rounds_high_ns - s.median_ns;
+    if (!std::isfinite(stated) || !std::isfinite(rounds) || !(s.median_ns > 0)) continue;
+    const double drift = std::sqrt(std::max(0.0, stated * stated - rounds * rounds)) / s.median_ns;
+    return fmt::format(
+        "  not in +-: sweeps differ by {} % (--drift), launches by more: lockstep run\n",
+        PercentText(100 * drift));
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string FormatLegend(const store::Run& run, Columns columns) {
   const bool all = columns == Columns::kAll;
   const bool collectives = std::any_of(run.cases.begin(), run.cases.end(), IsCollective);
   std::string text = fmt::format(
-      "\n{}: of the slowest rank, over iterations; +-: half its 95 % interval\n"
-      "precise: the rounds agree to --precision; +- adds the machine's drift (--drift)\n",
-      collectives ? "median" : "step");
+      "\n{}: of the slowest rank, over iterations; +-: half its 95 % interval\n{}"
+      "measured: precise when the rounds agree to --precision\n",
+      collectives ? "median" : "step", BesideTheInterval(run));
   if (const std::string factors = BusFactors(run); !factors.empty()) {
     text += fmt::format("{}busbw: bytes / median x f for n ranks, f = {}\n",
                         all ? "algbw: bytes / median; " : "", factors);

@@ -67,6 +67,8 @@ constexpr Column kColumns[] = {
      [](const Record& r, const TimeUnit&) -> std::string {
        return r.summary.floor_ns > 0 ? PercentText(r.summary.percent_of_limit) : "-";
      }},
+    {"+-", kRight, "%", true, true,
+     [](const Record& r, const TimeUnit&) { return LimitPrecisionText(r.summary); }},
     {"iter/rounds", kRight, "", false, false,
      [](const Record& r, const TimeUnit&) {
        return fmt::format("{}/{}", r.summary.iterations, r.summary.rounds);

@@ -74,8 +74,12 @@ struct Summary {
   std::int64_t iterations = 0;
   std::int64_t rounds = 0;
   double median_ns = 0;
-  double interval_low_ns = 0;  // 95 % confidence interval of the median
+  // 95 % confidence interval of the median: what the rounds tell, with the drift of the machine
+  // that a few seconds cannot tell; and of the rounds alone. Older files lack the latter: NaN.
+  double interval_low_ns = 0;
   double interval_high_ns = 0;
+  double rounds_low_ns = std::numeric_limits<double>::quiet_NaN();
+  double rounds_high_ns = std::numeric_limits<double>::quiet_NaN();
   double min_ns = 0;
   double p99_ns = 0;
   double max_ns = 0;
@@ -85,6 +89,9 @@ struct Summary {
   double bus_gbps = 0;
   double floor_ns = 0;          // this host's limit for the case
   double percent_of_limit = 0;  // 100 * floor / median
+  // Its 95 % interval, by those of the median and of the floor; older files lack it: NaN.
+  double limit_low = std::numeric_limits<double>::quiet_NaN();
+  double limit_high = std::numeric_limits<double>::quiet_NaN();
   std::int64_t checked_elements = 0;
   std::int64_t wrong_elements = 0;
   std::string stopped_by;  // "precision", "time_budget", "iterations", "lost", "not_run"

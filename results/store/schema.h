@@ -101,6 +101,8 @@ void Describe(auto& fields, Is<Summary> auto& summary) {
   fields("median_ns", summary.median_ns, "ns");
   fields("interval_low_ns", summary.interval_low_ns, "ns");
   fields("interval_high_ns", summary.interval_high_ns, "ns");
+  fields.Later("rounds_low_ns", summary.rounds_low_ns);
+  fields.Later("rounds_high_ns", summary.rounds_high_ns);
   fields("min_ns", summary.min_ns, "ns");
   fields("p99_ns", summary.p99_ns, "ns");
   fields("max_ns", summary.max_ns, "ns");
@@ -110,6 +112,8 @@ void Describe(auto& fields, Is<Summary> auto& summary) {
   fields("bus_gbps", summary.bus_gbps, "GB/s");
   fields("floor_ns", summary.floor_ns, "ns");
   fields("percent_of_limit", summary.percent_of_limit, "%");
+  fields.Later("limit_low", summary.limit_low);
+  fields.Later("limit_high", summary.limit_high);
   fields("checked_elements", summary.checked_elements);
   fields("wrong_elements", summary.wrong_elements);
   fields("stopped_by", summary.stopped_by);

@@ -9,7 +9,8 @@ figure of one launch is from the median of all (90th percentile of the error) fo
 for our `% of limit`, and below what a launch of either costs in wall time.
 
 The goal: at every size the interval contains 1.00 and no end of it is further from 1.00 than 3 %
-(below 64 KiB: 5 %); our error is no larger than theirs, and that of `% of limit` at most half of it.
+(below 64 KiB: 5 %). Our error is no larger than theirs, and that of `% of limit` at most half of
+it.
 
 Exit code 0: so it is; 1: it is not; 3: --most pairs were not enough to tell, or the loops differ,
 so that only the ratio is told; 2: nothing in DIR, or a program failed.
@@ -86,7 +87,7 @@ def width(size):
 
 
 def narrow(peer, size, low, high):
-    """No end is further from 1.00 than is allowed; where only the ratio is told, from its middle."""
+    """No end is too far from 1.00; where only the ratio is told, from the interval's middle."""
     if not peer.same_loop:
         return (high - low) / 2 <= width(size)
     return max(high - 1, 1 - low) <= width(size)

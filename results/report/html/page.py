@@ -127,8 +127,7 @@ class Document:
                 tables.setdefault(key, []).append([
                     case["name"], outcomes.outcome(run, case), outcomes.measured(case),
                     units.duration(case["median_ns"]),
-                    units.precision(case["interval_low_ns"], case["median_ns"],
-                                    case["interval_high_ns"]),
+                    units.precision_of(case),
                     units.duration(case["p99_ns"]), units.duration(case["max_ns"]),
                     units.bandwidth(case["bus_gbps"]), units.percent(case["percent_of_limit"]),
                     units.size(case["bytes"]), "%d" % case["ranks"], "%d" % case["iterations"],

@@ -87,7 +87,11 @@ def precision(low, median, high):
 
 
 def precision_of(case):
-    return precision(case["interval_low_ns"], case["median_ns"], case["interval_high_ns"])
+    """By the rounds alone; older files have no other interval than that with the drift."""
+    low, high = case.get("rounds_low_ns", math.nan), case.get("rounds_high_ns", math.nan)
+    if not math.isfinite(high - low):
+        low, high = case["interval_low_ns"], case["interval_high_ns"]
+    return precision(low, case["median_ns"], high)
 
 
 def interval(low, high, form):

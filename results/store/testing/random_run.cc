@@ -201,9 +201,10 @@ class Maker {
     Summary s;
     s.iterations = Below(1000);
     s.rounds = Below(100);
-    for (double* figure : {&s.median_ns, &s.interval_low_ns, &s.interval_high_ns, &s.min_ns,
-                           &s.p99_ns, &s.max_ns, &s.rank_average_median_ns, &s.algorithm_gbps,
-                           &s.bus_gbps, &s.floor_ns, &s.percent_of_limit}) {
+    for (double* figure :
+         {&s.median_ns, &s.interval_low_ns, &s.interval_high_ns, &s.min_ns, &s.p99_ns, &s.max_ns,
+          &s.rank_average_median_ns, &s.algorithm_gbps, &s.bus_gbps, &s.floor_ns,
+          &s.percent_of_limit, &s.rounds_low_ns, &s.rounds_high_ns, &s.limit_low, &s.limit_high}) {
       *figure = Number();
     }
     s.max_rank = Below(9) - 1;

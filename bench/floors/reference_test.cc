@@ -1,0 +1,50 @@
+// What the reference finds of this machine is plausible, and what it cannot measure is unknown.
+#include "bench/floors/reference.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <cmath>
+#include <vector>
+
+namespace lockstep::bench::floors {
+namespace {
+
+std::vector<int> TwoCpus() {
+  cpu_set_t set;
+  std::vector<int> cpus;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE && cpus.size() < 2; ++cpu) {
+    if (CPU_ISSET(static_cast<unsigned>(cpu), &set)) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+// A busy machine may need several looks, because each has a few milliseconds only.
+TEST(Reference, LineAndHandoverOfTwoProcessors) {
+  const std::vector<int> cpus = TwoCpus();
+  if (cpus.size() < 2) GTEST_SKIP() << "one processor";
+  Reference reference({{cpus[0]}, {cpus[1]}}, 1 << 20);
+  Crossing found;
+  for (int look = 0; look < 2000; ++look) {
+    found = reference.Measure();
+    if (std::isfinite(found.line_round_trip_ns) && std::isfinite(found.handover_gbps[2])) break;
+  }
+  EXPECT_GT(found.line_round_trip_ns, 1);
+  EXPECT_GT(found.handover_gbps[0], 0);
+  EXPECT_GT(found.handover_gbps[2], 0);
+  EXPECT_TRUE(std::isnan(found.handover_gbps[3])) << "4 MiB is more than half of the message";
+}
+
+TEST(Reference, NothingIsFoundWhereNothingCanBeMeasured) {
+  const std::vector<int> cpus = TwoCpus();
+  const std::vector<std::vector<std::vector<int>>> hopeless = {
+      {}, {{cpus[0]}}, {{cpus[0]}, {cpus[0]}}, {{-1}, {-2}}};
+  for (const std::vector<std::vector<int>>& ranks : hopeless) {
+    Reference reference(ranks, 1 << 20);
+    EXPECT_TRUE(std::isnan(reference.Measure().line_round_trip_ns)) << ranks.size();
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::bench::floors

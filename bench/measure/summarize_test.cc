@@ -1,0 +1,82 @@
+// Figures of a literal book: what the interval and the limit are made of.
+#include "bench/measure/summarize.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "bench/plan/testing/doubling.h"
+#include "core/stats/stats.h"
+
+namespace lockstep::bench::measure {
+namespace {
+
+constexpr int kRounds = 20;
+
+// Two ranks, a sample a round, of 1000 ns and up to 19 more.
+CaseBook Book() {
+  CaseBook book;
+  book.ranks.resize(2);
+  for (int round = 0; round < kRounds; ++round) {
+    const auto longest = static_cast<Ticks>(1000 + round);
+    for (CaseBook::RankRows& rank : book.ranks) {
+      rank.entry.push_back(0);
+      rank.exit.push_back(longest);
+      rank.round.push_back(round);
+    }
+    book.round_medians_ns.push_back(static_cast<double>(longest));
+  }
+  return book;
+}
+
+// A cache line there and back; the floor of 8 bytes is half of it, with bandwidths without a limit.
+floors::HostFloors Floors(double trip_ns) {
+  floors::HostFloors host;
+  host.bandwidths = {{.bytes = 8 << 10, .copy_gbps_together = 1e9, .reduce_gbps_together = 1e9}};
+  host.line_round_trip_ns = host.line_round_trip_fastest_ns = trip_ns;
+  return host;
+}
+
+results::store::Summary Of(const std::vector<floors::HostFloors>& floors) {
+  plan::Plan plan = plan::Doubling({}, 2, 1);
+  plan.drift = 0.08;
+  return Summarize(Book(), plan.cases[0], plan, floors, 1, "precision");
+}
+
+TEST(Summarize, TheIntervalOfTheRoundsIsInTheOneWithDrift) {
+  const results::store::Summary summary = Of({});
+  const stats::MedianInterval rounds = stats::EstimateMedian(Book().round_medians_ns);
+  EXPECT_EQ(summary.median_ns, rounds.median);
+  EXPECT_EQ(summary.rounds_low_ns, rounds.low);
+  EXPECT_EQ(summary.rounds_high_ns, rounds.high);
+  EXPECT_NEAR(summary.interval_high_ns - summary.median_ns,
+              std::hypot(rounds.high - rounds.median, 0.08 * rounds.median), 1e-9);
+  EXPECT_TRUE(std::isnan(summary.percent_of_limit));
+  EXPECT_TRUE(std::isnan(summary.limit_low));
+}
+
+TEST(Summarize, TheLimitIsOfTheFloorsBeforeAndAfter) {
+  const results::store::Summary same = Of({Floors(100), Floors(100)});
+  EXPECT_NEAR(same.floor_ns, 50, 1e-4);
+  EXPECT_NEAR(same.percent_of_limit, 100 * 50 / same.median_ns, 1e-4);
+  // The interval is that of the median: a longer median is less of the limit.
+  EXPECT_NEAR(same.limit_low, 100 * 50 / same.interval_high_ns, 1e-4);
+  EXPECT_NEAR(same.limit_high, 100 * 50 / same.interval_low_ns, 1e-4);
+
+  const results::store::Summary moved = Of({Floors(100), Floors(400)});
+  EXPECT_NEAR(moved.floor_ns, 100, 1e-4);
+  EXPECT_LT(moved.limit_low, moved.percent_of_limit / 2);
+  EXPECT_GT(moved.limit_high, moved.percent_of_limit * 2);
+  EXPECT_GT(moved.limit_low, moved.percent_of_limit / 2.1);
+}
+
+TEST(Summarize, AFloorThatIsNotKnownOnceIsThatOfTheOther) {
+  floors::HostFloors busy = Floors(100);
+  busy.bandwidths[0].copy_gbps_together = floors::kUnknownFloor;
+  EXPECT_NEAR(Of({Floors(100), busy}).floor_ns, 50, 1e-4);
+  EXPECT_TRUE(std::isnan(Of({busy, busy}).floor_ns));
+}
+
+}  // namespace
+}  // namespace lockstep::bench::measure
