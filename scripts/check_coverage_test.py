@@ -1,9 +1,38 @@
 #!/usr/bin/python3
 """Coverage of intervals over launches: the arithmetic on literal medians."""
+import contextlib
+import io
+import math
 import random
 import unittest
 
 from measuring import check_coverage
+
+
+def sweep(low, high, least=math.nan, most=math.nan, time=10.0):
+    return check_coverage.Sweep(low, high, [time] * 3, least, most)
+
+
+class PlacementTest(unittest.TestCase):
+    def test_a_placement_has_a_median_of_its_own(self):
+        near, far = sweep(9, 11, 60, 70), sweep(38, 42, 290, 300, 40.0)
+        groups = check_coverage.placements([far, near, sweep(9, 42, 60, 290), near, far])
+        self.assertEqual(groups, [(60, [near, near]), (290, [far, far])])
+        self.assertEqual([check_coverage.covered(group)[:2] for _, group in groups],
+                         [(10.0, 2), (40.0, 2)])
+
+    def test_files_without_a_cache_line_are_one(self):
+        (line, group), = check_coverage.placements([sweep(1, 2), sweep(9, 11)])
+        self.assertTrue(math.isnan(line))
+        self.assertEqual(check_coverage.covered(group)[:2], (10.0, 1))
+
+    def test_every_placement_that_is_judged_decides(self):
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            near, far = [sweep(9, 11, 60, 60)] * 80, [sweep(1, 2, 290, 290, 40.0)] * 19
+            self.assertEqual(check_coverage.report({8: near + far}), 0)
+            self.assertEqual(check_coverage.report({8: near + far + far}), 1)
+            self.assertEqual(check_coverage.report({8: near[:5] + [sweep(1, 2, 60, 60)]}), 1)
+        self.assertEqual(out.getvalue().count("too few"), 1)
 
 
 class BetweenTest(unittest.TestCase):

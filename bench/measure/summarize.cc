@@ -234,6 +234,10 @@ results::store::Summary Summarize(const CaseBook& book, const plan::PlannedCase&
   const bool in_rounds = !plan.iterations && !book.round_medians_ns.empty();
   AddInterval(in_rounds ? book.round_medians_ns : BlockMedians(durations.longest_ns), plan.drift,
               summary);
+  for (const floors::Crossing& crossing : book.round_crossings) {
+    summary.line_least_ns = std::fmin(summary.line_least_ns, crossing.line_round_trip_ns);
+    summary.line_most_ns = std::fmax(summary.line_most_ns, crossing.line_round_trip_ns);
+  }
   summary.min_ns = *std::min_element(durations.longest_ns.begin(), durations.longest_ns.end());
   if (stats::QuantileIsSupported(durations.longest_ns.size(), 0.99)) {
     summary.p99_ns = stats::Quantile(durations.longest_ns, 0.99);

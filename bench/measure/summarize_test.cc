@@ -71,6 +71,30 @@ TEST(Summarize, TheLimitIsOfTheFloorsBeforeAndAfter) {
   EXPECT_GT(moved.limit_low, moved.percent_of_limit / 2.1);
 }
 
+// Every other round the processors are four times as far apart, and so is the time.
+TEST(Summarize, WhatMovesARoundAndItsFloorIsNoPartOfTheLimit) {
+  CaseBook book = Book();
+  for (int round = 0; round < kRounds; ++round) {
+    const double trip_ns = round % 2 == 0 ? 100 : 400;
+    book.round_medians_ns[static_cast<std::size_t>(round)] = 5 * trip_ns;
+    book.round_crossings.push_back({.line_round_trip_ns = trip_ns});
+  }
+  plan::Plan plan = plan::Doubling({}, 2, 1);
+  const results::store::Summary summary =
+      Summarize(book, plan.cases[0], plan, {Floors(100), Floors(400)}, 1, "precision");
+  EXPECT_NEAR(summary.percent_of_limit, 10, 1e-4);
+  EXPECT_NEAR(summary.limit_low, 10, 1e-4);
+  EXPECT_NEAR(summary.limit_high, 10, 1e-4);
+  EXPECT_GT(summary.rounds_high_ns, 2 * summary.rounds_low_ns);
+  EXPECT_EQ(summary.line_least_ns, 100);
+  EXPECT_EQ(summary.line_most_ns, 400);
+  // Fixed iterations have blocks for rounds, which nobody looked at the machine between.
+  plan.iterations = kRounds;
+  EXPECT_LT(
+      Summarize(book, plan.cases[0], plan, {Floors(100), Floors(400)}, 1, "iterations").limit_low,
+      9);
+}
+
 TEST(Summarize, AFloorThatIsNotKnownOnceIsThatOfTheOther) {
   floors::HostFloors busy = Floors(100);
   busy.bandwidths[0].copy_gbps_together = floors::kUnknownFloor;

@@ -114,6 +114,8 @@ void AddFigures(Cells<Record>& cells) {
   figure("percent_of_limit", &Summary::percent_of_limit);
   figure("limit_low", &Summary::limit_low);
   figure("limit_high", &Summary::limit_high);
+  figure("line_least_ns", &Summary::line_least_ns);
+  figure("line_most_ns", &Summary::line_most_ns);
   count("checked_elements", &Summary::checked_elements);
   count("wrong_elements", &Summary::wrong_elements);
 }

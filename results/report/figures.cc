@@ -64,6 +64,14 @@ std::string LimitPrecisionText(const store::Summary& summary) {
   return PercentText(50 * (summary.limit_high - summary.limit_low) / summary.percent_of_limit);
 }
 
+std::string LineText(const store::Summary& summary) {
+  constexpr double kMoved = 1.5;
+  if (!std::isfinite(summary.line_least_ns)) return "-";
+  const bool moved = summary.line_most_ns > kMoved * summary.line_least_ns;
+  return fmt::format("{:.0f}", summary.line_least_ns) +
+         (moved ? fmt::format("-{:.0f}", summary.line_most_ns) : "");
+}
+
 std::string WrongText(const store::Summary& summary) {
   const bool compared = summary.checked_elements > 0 || summary.wrong_elements > 0;
   return compared ? std::to_string(summary.wrong_elements) : "-";

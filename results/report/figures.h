@@ -30,6 +30,8 @@ std::string PartText(double value, const std::string& units, const TimeUnit& uni
 std::string PrecisionText(const store::Summary& summary);
 // … of the percentage of the limit.
 std::string LimitPrecisionText(const store::Summary& summary);
+// "64", or "64-298" where the processors moved between the rounds.
+std::string LineText(const store::Summary& summary);
 // Wrong elements; "-" when nothing was compared.
 std::string WrongText(const store::Summary& summary);
 // "f32", "f32 f16" when the operations differ, "-" without data.

@@ -172,6 +172,9 @@ std::string FormatLegend(const store::Run& run, Columns columns) {
   }
   text += StepLegend(run, columns);
   if (collectives) text += Limit(run);
+  if (collectives && all) {
+    text += "line: a cache line there and back, before the rounds; least-most: processors moved\n";
+  }
   return all ? text + HostFigures(run) : text + "All columns: --wide\n";
 }
 

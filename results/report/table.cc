@@ -69,6 +69,8 @@ constexpr Column kColumns[] = {
      }},
     {"+-", kRight, "%", true, true,
      [](const Record& r, const TimeUnit&) { return LimitPrecisionText(r.summary); }},
+    {"line", kRight, "ns", false, true,
+     [](const Record& r, const TimeUnit&) { return LineText(r.summary); }},
     {"iter/rounds", kRight, "", false, false,
      [](const Record& r, const TimeUnit&) {
        return fmt::format("{}/{}", r.summary.iterations, r.summary.rounds);

@@ -114,6 +114,8 @@ void Describe(auto& fields, Is<Summary> auto& summary) {
   fields("percent_of_limit", summary.percent_of_limit, "%");
   fields.Later("limit_low", summary.limit_low);
   fields.Later("limit_high", summary.limit_high);
+  fields.Later("line_least_ns", summary.line_least_ns);
+  fields.Later("line_most_ns", summary.line_most_ns);
   fields("checked_elements", summary.checked_elements);
   fields("wrong_elements", summary.wrong_elements);
   fields("stopped_by", summary.stopped_by);

@@ -5,13 +5,17 @@ sweeps into the long-run median of each size, and prints how many of the sweeps'
 it. The interval speaks for the launch it comes from: with --launches=N the sweeps are spread over
 N launches, whose differences (placement of the processors above all) it does not claim to cover.
 
+Nor does it claim to cover another placement in the same launch. So sweeps are told apart by the
+cache line that their file has, and each placement has a long-run median of its own. Sweeps in which
+the processors moved are counted, not judged. Placements of fewer than 20 sweeps are not judged.
+
 With --between the interval over launches is asked. Random subsets of the launches are tabulated as
 `lockstep run` does, and each interval should contain the median of the launches outside the subset.
 That median is uncertain itself, so it is contained less often than the long-run median is covered.
 How often is said: what 90 % coverage comes to with so many launches outside. Subsets overlap, so
 their share is rough.
 
-Exit code 0: at least 90 % at every size, or with --between what 90 % comes to; 1: not so.
+Exit code 0: at least 90 % at every size and placement, or with --between what 90 % comes to; 1: not so.
 """
 import glob
 import math
@@ -20,6 +24,7 @@ import random
 import statistics
 import subprocess
 import tempfile
+import typing
 
 import launches
 import lockstep
@@ -28,8 +33,19 @@ import numpy
 from measuring import sweep_options
 
 LEAST = 0.9  # of the intervals
+FEWEST = 20  # sweeps of a placement that is judged
+APART = 1.5  # cache lines that differ by this factor are of two placements
 _PROGRAM = "check_coverage"
 _CONFIDENCE = 0.95
+
+
+class Sweep(typing.NamedTuple):
+    """One size in one sweep: its interval, all its times, and the cache line before its rounds."""
+    low: float
+    high: float
+    durations: typing.Any
+    line_least: float = math.nan
+    line_most: float = math.nan
 
 
 def launch(options, path, sweeps):
@@ -41,14 +57,14 @@ def launch(options, path, sweeps):
 
 
 def sweeps_of(path):
-    """{bytes: [(low, high, durations)]} of one launch with several sweeps."""
+    """{bytes: [Sweep]} of one launch with several of them."""
     found = {}
     with lockstep.open(path) as run:
         for row in run.rows("summary"):
             longest = run.samples(row["case"]).max(axis=1)
-            interval = (row["interval_low_ns"], row["interval_high_ns"],
-                        longest[~numpy.isnan(longest)])
-            found.setdefault(row["bytes"], []).append(interval)
+            found.setdefault(row["bytes"], []).append(Sweep(
+                row["interval_low_ns"], row["interval_high_ns"], longest[~numpy.isnan(longest)],
+                row.get("line_least_ns", math.nan), row.get("line_most_ns", math.nan)))
     return found
 
 
@@ -142,16 +158,46 @@ def main(arguments):
     return report(pooled)
 
 
+def placements(sweeps):
+    """[(cache line, sweeps)] of those in which it did not change, shortest first; a line that is
+    not known is a placement of its own, with NaN."""
+    still = sorted((sweep for sweep in sweeps if not sweep.line_most > APART * sweep.line_least),
+                   key=lambda sweep: (not math.isnan(sweep.line_least), sweep.line_least))
+    groups = []
+    for sweep in still:
+        line = sweep.line_least
+        same = groups and (math.isnan(line) or line <= APART * groups[-1][-1].line_least)
+        if same:
+            groups[-1].append(sweep)
+        else:
+            groups.append([sweep])
+    return [(statistics.median(sweep.line_least for sweep in group), group) for group in groups]
+
+
+def covered(sweeps):
+    """(long-run median, how many intervals contain it, median half width)"""
+    truth = float(numpy.median(numpy.concatenate([sweep.durations for sweep in sweeps])))
+    inside = sum(sweep.low <= truth <= sweep.high for sweep in sweeps)
+    width = float(numpy.median([(sweep.high - sweep.low) / 2 / truth for sweep in sweeps]))
+    return truth, inside, width
+
+
 def report(pooled):
     good = True
-    print(f"{'bytes':>10} {'long-run median':>16} {'covered':>8} {'sweeps':>7} {'half width':>11}")
-    for size, rows in sorted(pooled.items()):
-        truth = numpy.median(numpy.concatenate([durations for _, _, durations in rows]))
-        covered = sum(low <= truth <= high for low, high, _ in rows)
-        width = numpy.median([(high - low) / 2 / truth for low, high, _ in rows])
-        good = good and covered >= LEAST * len(rows)
-        print(f"{size:>10} {truth / 1e3:>13.2f} us {100 * covered / len(rows):>6.0f} % "
-              f"{len(rows):>7} {100 * width:>9.1f} %")
+    print(f"{'bytes':>10} {'cache line':>10} {'long-run median':>16} {'covered':>8} {'sweeps':>7} "
+          f"{'half width':>11}")
+    for size, sweeps in sorted(pooled.items()):
+        groups = placements(sweeps)
+        for line, group in groups:
+            truth, inside, width = covered(group)
+            judged = len(group) >= FEWEST or len(group) == len(sweeps)
+            good = good and (not judged or inside >= LEAST * len(group))
+            told = "-" if math.isnan(line) else f"{line:.0f} ns"
+            print(f"{size:>10} {told:>10} {truth / 1e3:>13.2f} us "
+                  f"{100 * inside / len(group):>6.0f} % {len(group):>7} {100 * width:>9.1f} %"
+                  f"{'' if judged else '  too few'}")
+        if moved := len(sweeps) - sum(len(group) for _, group in groups):
+            print(f"{size:>10} {'moved':>10} {'':>16} {'':>8} {moved:>7}")
     return 0 if good else 1
 
 
@@ -162,7 +208,7 @@ def report_between(found, options):
           f"{100 * LEAST:.0f} % coverage comes to {100 * least:.0f} % of them\n"
           f"{'bytes':>10} {'median':>12} {'contained':>10} {'half width':>11}")
     for size in sorted(set.intersection(*map(set, found))):
-        medians = [float(numpy.median(numpy.concatenate([rows for _, _, rows in sizes[size]])))
+        medians = [float(numpy.median(numpy.concatenate([sweep.durations for sweep in sizes[size]])))
                    for sizes in found]
         share = contained(medians, options.of, options.subsets, random.Random(1)) / options.subsets
         good = good and share >= least

@@ -41,6 +41,8 @@ store::CaseRecord Measured(const std::string& name, std::vector<collective::Oper
   s.percent_of_limit = 50;
   s.limit_low = 48;
   s.limit_high = 52;
+  s.line_least_ns = 64;
+  s.line_most_ns = 298;
   s.checked_elements = 4800;
   s.stopped_by = "precision";
   record.judgement.verdict = verdict::Verdict::kPass;

@@ -204,7 +204,8 @@ class Maker {
     for (double* figure :
          {&s.median_ns, &s.interval_low_ns, &s.interval_high_ns, &s.min_ns, &s.p99_ns, &s.max_ns,
           &s.rank_average_median_ns, &s.algorithm_gbps, &s.bus_gbps, &s.floor_ns,
-          &s.percent_of_limit, &s.rounds_low_ns, &s.rounds_high_ns, &s.limit_low, &s.limit_high}) {
+          &s.percent_of_limit, &s.rounds_low_ns, &s.rounds_high_ns, &s.limit_low, &s.limit_high,
+          &s.line_least_ns, &s.line_most_ns}) {
       *figure = Number();
     }
     s.max_rank = Below(9) - 1;

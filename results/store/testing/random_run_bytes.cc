@@ -44,7 +44,7 @@ void Add(std::string& out, const Summary& s) {
   Add(out, s.max_rank), Add(out, s.rank_average_median_ns), Add(out, s.algorithm_gbps);
   Add(out, s.bus_gbps), Add(out, s.floor_ns), Add(out, s.percent_of_limit);
   Add(out, s.rounds_low_ns), Add(out, s.rounds_high_ns), Add(out, s.limit_low);
-  Add(out, s.limit_high);
+  Add(out, s.limit_high), Add(out, s.line_least_ns), Add(out, s.line_most_ns);
   Add(out, s.checked_elements), Add(out, s.wrong_elements), Add(out, s.stopped_by);
 }
 
