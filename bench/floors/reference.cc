@@ -26,13 +26,13 @@ namespace lockstep::bench::floors {
 namespace {
 
 constexpr std::size_t kMostRanks = 16;
-constexpr std::size_t kMostPairs = 4;
-constexpr int kBatches = 20;             // of a cache line's round trips
-constexpr double kMostSeconds = 0.02;    // when threads share a processor after all
-constexpr double kLineSeconds = 0.005;   // likewise, of one pair
-constexpr int kPasses[] = {8, 6, 3, 2};  // of each size of array; the best counts
+constexpr std::size_t kReferencePairs = 4;
+constexpr int kReferenceBatches = 20;             // of a cache line's round trips
+constexpr double kMostSeconds = 0.02;             // when threads share a processor after all
+constexpr double kLineSeconds = 0.005;            // likewise, of one pair
+constexpr int kReferencePasses[] = {8, 6, 3, 2};  // of each size of array; the best counts
 
-static_assert(std::size(kPasses) == kHandoverBytes.size());
+static_assert(std::size(kReferencePasses) == kHandoverBytes.size());
 
 // Threads that take no signal.
 class SignalsBlocked {
@@ -89,7 +89,7 @@ class Reference::Threads {
     if (failed_) return {};
     found_ = {};
     meeting_.Reset();
-    ping_pongs_ = std::vector<PingPong>(std::min(cpus_.size() - 1, kMostPairs));
+    ping_pongs_ = std::vector<PingPong>(std::min(cpus_.size() - 1, kReferencePairs));
     deadline_ = Deadline::AfterSeconds(kMostSeconds);
     begin_.arrive_and_wait();
     end_.arrive_and_wait();
@@ -117,7 +117,7 @@ class Reference::Threads {
       const Deadline deadline = Deadline::AfterSeconds(kLineSeconds).Earlier(deadline_);
       if (rank == pair + 1) ping_pongs_[pair].Return(deadline);
       if (rank != pair) continue;
-      const double ns = ping_pongs_[pair].Serve(deadline, kBatches);
+      const double ns = ping_pongs_[pair].Serve(deadline, kReferenceBatches);
       const std::lock_guard<std::mutex> lock(mutex_);
       found_.line_round_trip_ns = std::fmin(found_.line_round_trip_ns, ns);
     }
@@ -130,7 +130,7 @@ class Reference::Threads {
     const Arrays& others = *arrays_[(rank + 1) % arrays_.size()];
     const ArrayKernel copy = CopyKernels().front();
     double best = 0;
-    for (int pass = 0; pass < kPasses[size]; ++pass) {
+    for (int pass = 0; pass < kReferencePasses[size]; ++pass) {
       arrays_[rank]->Write(bytes);
       if (!meeting_.Meet(deadline_)) return false;
       const std::int64_t start = MonotonicNs();

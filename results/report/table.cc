@@ -39,7 +39,7 @@ struct Column {
   const char* title;
   Grid::Align align;
   const char* unit;   // "time": the run's
-  bool at_a_glance;   // also where few columns are shown
+  int at_a_glance;    // where few columns are shown: 0 never, 1 always, 2 and 3 while there is room
   bool needs_sample;  // figures of a case without a single whole sample are not zero but absent
   std::string (*cell)(const store::CaseRecord& record, const TimeUnit& unit);
 };
@@ -47,48 +47,55 @@ struct Column {
 using Record = store::CaseRecord;
 using enum Grid::Align;
 
+constexpr int kRoomForAll = 3;
+
 constexpr Column kColumns[] = {
-    {"bytes", kRight, "", true, false,
+    {"bytes", kRight, "", 1, false,
      [](const Record& r, const TimeUnit&) { return FormatBytes(r.bytes); }},
     {"type", kLeft, "", false, false, [](const Record& r, const TimeUnit&) { return TypeText(r); }},
-    {"median", kRight, "time", true, true,
+    {"median", kRight, "time", 1, true,
      [](const Record& r, const TimeUnit& unit) { return TimeText(r.summary.median_ns, unit); }},
-    {"+-", kRight, "%", true, true,
+    {"+-", kRight, "%", 1, true,
      [](const Record& r, const TimeUnit&) { return PrecisionText(r.summary); }},
-    {"p99", kRight, "time", false, true,
+    {"p99", kRight, "time", 0, true,
      [](const Record& r, const TimeUnit& unit) { return TimeText(r.summary.p99_ns, unit); }},
-    {"max (rank)", kRight, "time", false, true,
+    {"max (rank)", kRight, "time", 0, true,
      [](const Record& r, const TimeUnit& unit) { return MaxText(r.summary, unit); }},
-    {"algbw", kRight, "GB/s", false, true,
+    {"algbw", kRight, "GB/s", 0, true,
      [](const Record& r, const TimeUnit&) { return BandwidthText(r.summary.algorithm_gbps); }},
-    {"busbw", kRight, "GB/s", true, true,
+    {"busbw", kRight, "GB/s", 2, true,
      [](const Record& r, const TimeUnit&) { return BandwidthText(r.summary.bus_gbps); }},
-    {"limit", kRight, "%", true, true,
+    {"limit", kRight, "%", 1, true,
      [](const Record& r, const TimeUnit&) -> std::string {
        return r.summary.floor_ns > 0 ? PercentText(r.summary.percent_of_limit) : "-";
      }},
-    {"+-", kRight, "%", true, true,
+    {"+-", kRight, "%", 3, true,
      [](const Record& r, const TimeUnit&) { return LimitPrecisionText(r.summary); }},
-    {"line", kRight, "ns", false, true,
+    {"line", kRight, "ns", 0, true,
      [](const Record& r, const TimeUnit&) { return LineText(r.summary); }},
-    {"iter/rounds", kRight, "", false, false,
+    {"iter/rounds", kRight, "", 0, false,
      [](const Record& r, const TimeUnit&) {
        return fmt::format("{}/{}", r.summary.iterations, r.summary.rounds);
      }},
-    {"wrong", kRight, "", false, false,
+    {"wrong", kRight, "", 0, false,
      [](const Record& r, const TimeUnit&) { return WrongText(r.summary); }},
-    {"measured", kLeft, "", true, false,
+    {"measured", kLeft, "", 1, false,
      [](const Record& r, const TimeUnit&) { return MeasuredText(r.summary); }},
-    {"outcome", kLeft, "", true, false,
+    {"outcome", kLeft, "", 1, false,
      [](const Record& r, const TimeUnit&) { return OutcomeText(r); }},
 };
 
-Grid CollectiveGrid(const store::Run& run, NameStyle names, Columns columns) {
+// `room`: the most of at_a_glance that is shown.
+bool IsShown(const Column& column, Columns columns, int room) {
+  return columns == Columns::kAll || (column.at_a_glance > 0 && column.at_a_glance <= room);
+}
+
+Grid CollectiveGrid(const store::Run& run, NameStyle names, Columns columns, int room) {
   const TimeUnit unit = TimeUnitOf(run);
   Grid grid;
   grid.AddColumn("case", kLeft);
   for (const Column& column : kColumns) {
-    if (columns == Columns::kFew && !column.at_a_glance) continue;
+    if (!IsShown(column, columns, room)) continue;
     const std::string text = column.unit;
     grid.AddColumn(column.title, column.align, text == "time" ? unit.name : text);
   }
@@ -97,7 +104,7 @@ Grid CollectiveGrid(const store::Run& run, NameStyle names, Columns columns) {
     if (!record.parts.empty() || IsUnmeasured(record)) continue;
     std::vector<std::string> cells;
     for (const Column& column : kColumns) {
-      if (columns == Columns::kFew && !column.at_a_glance) continue;
+      if (!IsShown(column, columns, room)) continue;
       const bool absent = column.needs_sample && record.summary.iterations == 0;
       cells.push_back(absent ? "-" : column.cell(record, unit));
     }
@@ -107,17 +114,19 @@ Grid CollectiveGrid(const store::Run& run, NameStyle names, Columns columns) {
 }
 
 // Collectives have bandwidths, steps have parts: a table each.
-std::vector<Grid> GridsOf(const store::Run& run, NameStyle names, Columns columns) {
+std::vector<Grid> GridsOf(const store::Run& run, NameStyle names, Columns columns,
+                          int room = kRoomForAll) {
   std::vector<Grid> grids;
-  for (Grid grid : {CollectiveGrid(run, names, columns), StepGrid(run, names, columns)}) {
+  for (Grid grid : {CollectiveGrid(run, names, columns, room), StepGrid(run, names, columns)}) {
     if (!grid.empty()) grids.push_back(std::move(grid));
   }
   return grids;
 }
 
-std::size_t WidthOf(const store::Run& run, NameStyle names, Columns columns) {
+std::size_t WidthOf(const store::Run& run, NameStyle names, Columns columns,
+                    int room = kRoomForAll) {
   std::size_t width = 0;
-  for (const Grid& grid : GridsOf(run, names, columns)) width = std::max(width, grid.width());
+  for (const Grid& grid : GridsOf(run, names, columns, room)) width = std::max(width, grid.width());
   return width;
 }
 
@@ -135,6 +144,15 @@ NameStyle StyleOf(const store::Run& run, Columns columns) {
   return style;
 }
 
+// For the columns beside names of that style. Where few columns would not fit either, names have
+// lines of their own, and all columns fit below them.
+int RoomOf(const store::Run& run, NameStyle style, Columns columns) {
+  for (int room = kRoomForAll; room > 0; --room) {
+    if (WidthOf(run, style, columns, room) <= kNarrow) return room;
+  }
+  return kRoomForAll;
+}
+
 std::string Cases(const store::Run& run, NameStyle style, Columns columns) {
   if (run.cases.empty()) return "No case was run.\n";
   std::string text;
@@ -143,7 +161,7 @@ std::string Cases(const store::Run& run, NameStyle style, Columns columns) {
                        OneLine(run.cases.front().name.substr(0, style.skip)));
   }
   bool first = true;
-  for (const Grid& grid : GridsOf(run, style, columns)) {
+  for (const Grid& grid : GridsOf(run, style, columns, RoomOf(run, style, columns))) {
     text += (first ? "" : "\n") + grid.Format(columns == Columns::kFew ? kNarrow : Grid::kAny);
     first = false;
   }
