@@ -15,7 +15,8 @@ That median is uncertain itself, so it is contained less often than the long-run
 How often is said: what 90 % coverage comes to with so many launches outside. Subsets overlap, so
 their share is rough.
 
-Exit code 0: at least 90 % at every size and placement, or with --between what 90 % comes to; 1: not so.
+Exit code 0: at least 90 % at every size and placement, or with --between what 90 % comes to;
+1: not so.
 """
 import glob
 import math
