@@ -207,14 +207,13 @@ def report_between(found, options):
     good = True
     print(f"{options.subsets} random subsets of {options.of} of {len(found)} launches; "
           f"{100 * LEAST:.0f} % coverage comes to {100 * least:.0f} % of them\n"
-          f"{'bytes':>10} {'median':>12} {'contained':>10} {'half width, of all':>19}")
+          f"{'bytes':>10} {'median':>12} {'contained':>10} {'+- of all':>11}")
     for size in sorted(set.intersection(*map(set, found))):
-        medians = [float(numpy.median(numpy.concatenate([sweep.durations for sweep in sizes[size]])))
-                   for sizes in found]
+        medians = [covered(sizes[size])[0] for sizes in found]
         share = contained(medians, options.of, options.subsets, random.Random(1)) / options.subsets
         good = good and share >= least
         low, high = interval_over_launches(medians)
         middle = statistics.median(medians)
         print(f"{size:>10} {middle / 1e3:>9.2f} us {100 * share:>8.0f} % "
-              f"{100 * (high - low) / 2 / middle:>17.1f} %")
+              f"{100 * (high - low) / 2 / middle:>9.1f} %")
     return 0 if good else 1
