@@ -189,10 +189,9 @@ Result<ExitCode> Run(const RunArguments& options) {
 
 Work AddRun(ArgumentParser& parser) {
   auto options = std::make_shared<RunArguments>();
-  parser
-      .Add("COMMAND=WORD", options->words,
-           "After `--`: mpirun and a bench_ program; a second `--` and command is compared with it")
-      .AnyNumber();
+  parser.Add("COMMAND=WORD", options->words,
+             "After `--`: mpirun and a bench_ program; a second `--` and command is compared with "
+             "it");
   parser.Add("--launches=COUNT", options->launches, "Launches of each command")
       .Between(1, 10'000)
       .ShowDefault();
