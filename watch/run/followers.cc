@@ -66,15 +66,20 @@ class Followers::Remote : public Process {
   std::string Line(std::uint64_t site) override {
     const auto known = lines_.find(site);
     if (known != lines_.end()) return known->second;
-    const auto answer = all_.Ask(follower_, {0, number_, false, site});
+    const auto answer = all_.Ask(follower_, {0, number_, About::kSite, site});
     if (!answer) return site == 0 ? "" : "?";
     if (site != 0) lines_[site] = answer->line;
     return answer->line;
   }
 
   PythonStack Python() override {
-    const auto answer = all_.Ask(follower_, {0, number_, true, 0});
+    const auto answer = all_.Ask(follower_, {0, number_, About::kPython, 0});
     return answer ? PythonStack{answer->line, answer->in_torch} : PythonStack{};
+  }
+
+  std::string Stacks() override {
+    const auto answer = all_.Ask(follower_, {0, number_, About::kStacks, 0});
+    return answer ? answer->line : "no stack: its watcher does not answer";
   }
 
   // Its watcher does so when it is told to end all.

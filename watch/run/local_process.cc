@@ -13,6 +13,7 @@
 
 #include "core/base/process_stat.h"
 #include "core/control/machine.h"
+#include "watch/run/stacks.h"
 
 namespace lockstep::watch::run {
 namespace {
@@ -75,6 +76,8 @@ std::string LocalProcess::Line(std::uint64_t site) {
 }
 
 PythonStack LocalProcess::Python() { return LookAtPython(reader_->pid()); }
+
+std::string LocalProcess::Stacks() { return StacksOf(reader_->pid()); }
 
 void LocalProcess::Kill() { kill(reader_->pid(), SIGKILL); }
 

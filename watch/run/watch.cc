@@ -23,6 +23,7 @@
 #include "watch/run/launch.h"
 #include "watch/run/local_process.h"
 #include "watch/run/reporter.h"
+#include "watch/run/teller.h"
 #include "watch/run/watcher_file.h"
 
 namespace lockstep::watch::run {
@@ -45,7 +46,8 @@ class Watcher {
         signals_(signals),
         followers_(std::move(followers)),
         several_hosts_(several_hosts),
-        reporter_(std::move(reporter)) {}
+        counts_waits_(several_hosts ? false : reporter->asked()),
+        teller_(options, std::move(reporter)) {}
 
   int Run();
 
@@ -54,17 +56,13 @@ class Watcher {
   void FindProcesses();
   void Look();
   void LookAtEnd();
-  void Tell(Job& job);
-  void Print(const judge::Finding& finding, const Job& job);
   void Kill();
   void KillRanks();
   // After the command's end: until all other watchers have told all.
   void AwaitFollowers();
   void DismissFailed();
   bool EndedWell(int rank) const;
-  void Summarize() const;
-  // Once before the end, too, where the launcher ends the launch: SIGKILL may follow.
-  void Report(int code, bool at_end);
+  // Where the launcher ends the launch: SIGKILL may follow.
   void Hurry();
 
   const WatchOptions& options_;
@@ -73,12 +71,11 @@ class Watcher {
   control::Signals& signals_;
   std::unique_ptr<Followers> followers_;  // null: alone
   bool several_hosts_;
-  std::unique_ptr<Reporter> reporter_;  // null: nobody asked
-  std::map<std::string, std::unique_ptr<Job>> jobs_;
+  bool counts_waits_;
+  Teller teller_;
+  Jobs jobs_;
   std::map<int, int> looks_since_end_;  // by the rank of a watcher
-  int findings_ = 0;
   bool killed_ = false;
-  bool hurried_ = false;
   int kill_looks_ = 0;
 };
 
@@ -90,26 +87,9 @@ void Watcher::Place(std::unique_ptr<Process> process) {
   if (!job) {
     job =
         std::make_unique<Job>(process->name().size, judge::Options{options_.races}, several_hosts_);
-    if (reporter_) job->CountWaits();
+    if (counts_waits_) job->CountWaits();
   }
   if (process->name().rank < job->size()) job->Add(std::move(process));
-}
-
-void Watcher::Print(const judge::Finding& finding, const Job& job) {
-  ++findings_;
-  if (reporter_) reporter_->Found(finding);
-  const std::string& headline = finding.headline.text();
-  std::string details = headline == finding.text ? "" : "  " + finding.text + "\n";
-  if (finding.hangs) {
-    for (const std::string& rank : job.StuckRanks()) details += "  " + rank + "\n";
-  }
-  fmt::print(stderr, "lockstep watch: {}{} ({}): {}\n{}  -> {}\n", finding.hangs ? "HUNG, " : "",
-             judge::NameOf(finding.cause), finding.proved ? "proved" : "suspected", headline,
-             details, judge::RemedyOf(finding.cause, finding.in_group));
-  if (options_.findings.empty()) return;
-  std::ofstream file(options_.findings, std::ios::app);
-  file << judge::NameOf(finding.cause) << '\t' << (finding.proved ? "proved" : "suspected") << '\t'
-       << (finding.hangs ? "hung" : "runs") << '\t' << finding.text << '\n';
 }
 
 // A launcher ends its ranks and clears away what they shared; where it doesn't, this does.
@@ -137,10 +117,6 @@ void Watcher::FindProcesses() {
   for (auto& process : followers_->TakeNew()) Place(std::move(process));
 }
 
-void Watcher::Tell(Job& job) {
-  for (const judge::Finding& finding : job.Tell()) Print(finding, job);
-}
-
 void Watcher::Look() {
   FindProcesses();
   const bool looked = !followers_ || (followers_->InRound() && followers_->EndRound());
@@ -150,11 +126,12 @@ void Watcher::Look() {
     job->Drain();
     job->LookAtProcesses(false);
     const bool hung = looked && job->LookForStandstill();
-    if (looked) job->LookForSilence(options_.silence_s);
-    Tell(*job);
+    const bool silent = looked && job->LookForSilence(options_.silence_s);
+    teller_.Tell(*job, hung || silent);
     killed_ = killed_ || (hung && options_.on_hang == "kill");
     more = more || job->WantsLook() || job->IsSilent(options_.silence_s);
   }
+  teller_.Save(jobs_);
   if (followers_ && more && !followers_->InRound()) followers_->StartRound();
   if (killed_) Kill();
 }
@@ -166,7 +143,7 @@ void Watcher::LookAtEnd() {
   for (const auto& [name, job] : jobs_) {
     if (command_.told_to_end()) job->EndsAreNoNews();
     job->Over(all_told);
-    Tell(*job);
+    teller_.Tell(*job, false);
   }
 }
 
@@ -201,38 +178,9 @@ void Watcher::AwaitFollowers() {
   }
 }
 
-void Watcher::Summarize() const {
-  int ranks = 0;
-  std::uint64_t events = 0;
-  bool complete = true;
-  for (const auto& [name, job] : jobs_) {
-    ranks += job->size();
-    events += job->events();
-    complete = complete && job->complete();
-  }
-  if (ranks == 0) {
-    fmt::print(stderr, "lockstep watch: no program of MPI, gloo or NCCL was seen\n");
-  } else if (findings_ == 0) {
-    fmt::print(stderr, "lockstep watch: {} ranks, {} events, no finding{}\n", ranks, events,
-               complete ? "" : "; not all was watched");
-  }
-}
-
-// What fails here does not change the program's exit code.
-void Watcher::Report(int code, bool at_end) {
-  if (!reporter_) return;
-  const report::Scale scale = reporter_->ScaleNow();
-  int number = 0;
-  for (const auto& [name, job] : jobs_) {
-    const Status stored = reporter_->Store(++number, job->Waited(scale), code, at_end);
-    if (at_end && !stored.ok()) fmt::print(stderr, "lockstep watch: {}\n", stored.message());
-  }
-}
-
 void Watcher::Hurry() {
   folder_.Remove();
-  if (std::exchange(hurried_, true)) return;
-  Report(128 + SIGTERM, false);
+  teller_.LastWords(jobs_);
 }
 
 int Watcher::Run() {
@@ -242,17 +190,18 @@ int Watcher::Run() {
     if (command_.Await(kLookMs, std::move(items), signals_)) break;
     Look();
     if (command_.told_to_end()) Hurry();
+    command_.PassOn();
     if (followers_) DismissFailed();
   }
   if (command_.told_to_end()) folder_.Remove();  // SIGKILL may follow
   command_.ExitCode();
   if (followers_) AwaitFollowers();
   LookAtEnd();
-  Summarize();
+  const int code = killed_ ? 1 : command_.ExitCode();
+  teller_.Summarize(jobs_, code);
   if (followers_) followers_->DismissAll();
   if (killed_) KillRanks();  // a launcher that is no mpirun may leave them
-  const int code = killed_ ? 1 : command_.ExitCode();
-  Report(code, true);
+  teller_.SaveAtEnd(jobs_, code);
   return code;
 }
 
@@ -283,14 +232,13 @@ Result<std::unique_ptr<Followers>> FindFollowers(const Launch& launch, const Fol
   return followers;
 }
 
-// Null: nobody asked, or ranks of several hosts, which have several clocks.
-Result<std::unique_ptr<Reporter>> MakeReporter(const WatchOptions& options, const Launch& launch) {
-  if (options.report.empty()) return std::unique_ptr<Reporter>();
-  if (launch.way != Launch::Way::kAlone && !launch.context.single_host()) {
-    fmt::print(stderr, "lockstep watch: no report: waits are counted on one host only\n");
-    return std::unique_ptr<Reporter>();
-  }
+// Ranks of several hosts have several clocks.
+Result<std::unique_ptr<Reporter>> MakeReporter(const WatchOptions& options, bool several_hosts) {
   auto reporter = std::make_unique<Reporter>(options.command, options.report);
+  if (options.report.empty()) return reporter;
+  if (several_hosts) {
+    fmt::print(stderr, "lockstep watch: no report: waits are counted on one host only\n");
+  }
   LOCKSTEP_RETURN_IF_ERROR(reporter->Check());
   return reporter;
 }
@@ -330,7 +278,7 @@ Result<int> Watch(const WatchOptions& options) {
   }
   std::unique_ptr<Reporter> reporter;
   if (launch.context.rank == 0 || !many) {
-    LOCKSTEP_ASSIGN_OR_RETURN(reporter, MakeReporter(options, launch));
+    LOCKSTEP_ASSIGN_OR_RETURN(reporter, MakeReporter(options, !launch.context.single_host()));
   }
   Publish(folder->path(), options.command);
   std::vector<std::pair<std::string, std::string>> variables;
