@@ -14,6 +14,7 @@
 #include "core/base/clock.h"
 #include "core/base/deadline.h"
 #include "core/control/machine.h"
+#include "core/control/rendezvous/master.h"
 #include "core/control/tcp.h"
 
 namespace lockstep::watch::run {
@@ -101,15 +102,9 @@ Result<std::unique_ptr<Followers>> Followers::Listen(const Launch& launch,
   const int others = launch.context.size - 1;
   std::unique_ptr<Followers> result(new Followers(launch.context.size, signals));
   if (launch.way == Launch::Way::kMasterAddress) {
-    const auto& [address, port, secret] = launch.endpoint;
-    Result<std::unique_ptr<JoinServer>> server = JoinServer::Listen(address, others, secret, port);
-    // The address may be one that only leads here.
-    if (!server.ok()) server = JoinServer::Listen("0.0.0.0", others, secret, port);
-    if (!server.ok()) {
-      return EnvironmentError(
-          fmt::format("cannot listen on port {}: set LOCKSTEP_WATCH_PORT on all ranks", port));
-    }
-    result->server_ = std::move(*server);
+    LOCKSTEP_ASSIGN_OR_RETURN(result->server_,
+                              control::rendezvous::ListenAtMaster(control::rendezvous::kWatchers,
+                                                                  launch.endpoint, others));
     return result;
   }
   const bool one_host = launch.way == Launch::Way::kOneHost;
