@@ -155,6 +155,17 @@ class DocsTest(unittest.TestCase):
                 and not name.startswith("results/runs")}
         self.assertEqual(sorted(gone), [])
 
+    def test_what_is_to_be_changed_stands_there(self):
+        """A name in a row of "Where to change" is in one of the row's files."""
+        table = self.pages["docs/contributing.md"].split("## Where to change")[1].split("\n## ")[0]
+        gone = []
+        for row in re.findall(r"^\| .*$", table, re.MULTILINE)[1:]:
+            words = re.findall(r"`([\w./-]+)`", row)
+            told = "".join(read(word) for word in words
+                           if os.path.isfile(os.path.join(TREE, word)))
+            gone += [word for word in words if told and word.isidentifier() and word not in told]
+        self.assertEqual(gone, [])
+
     def test_every_link_leads_somewhere(self):
         broken = []
         for page, text in self.pages.items():

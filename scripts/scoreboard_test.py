@@ -2,6 +2,7 @@
 """scripts/scoreboard: real launches, a second run that goes on with the first, bad input."""
 
 import os
+import re
 import subprocess
 import tempfile
 import unittest
@@ -32,16 +33,24 @@ class ScoreboardTest(unittest.TestCase):
         self.assertEqual(code, 3, "one launch was made, the others are left")
         self.assertIn("catalogue-gloo-2ranks-seed1: 2 cases on 2 ranks, each at most ", err)
         self.assertEqual(self.files(), ["catalogue-gloo-2ranks-seed1.h5"])
-        self.assertIn("4 of 5 launches are left", out)
+        self.assertIn("5 of 6 launches are left", out)
         code, out, err = scoreboard(*few)
         print(out, err)
         self.assertEqual(code, 0)
-        self.assertEqual(err.count("PASS"), 4, "what is there is not run again")
+        self.assertEqual(err.count("PASS"), 5, "what is there is not run again")
         self.assertTrue(out.startswith("PASS: 22 of 22 faults found"), out)
-        self.assertIn("0 false alarms in 22 healthy runs", out)
-        self.assertEqual(len(self.files()), 5)
+        self.assertIn("0 false alarms in 32 healthy runs", out)
+        self.assertEqual(len(self.files()), 6)
         code, out, err = scoreboard(*few)
         self.assertEqual((code, err), (0, ""))
+
+    def test_a_noisy_machine(self):
+        code, out, err = scoreboard("--ranks=3", "--repeat=0", "--healthy=30", "--busy-loops=2",
+                                    "--stop-agents=50ms", f"--output-folder={self.folder}")
+        print(out, err)
+        self.assertEqual(code, 0)
+        self.assertIn("0 false alarms in 30 healthy runs", out)
+        self.assertEqual(len(re.findall(r"agents were stopped [1-9]\d* times", err)), 3, err)
 
     def test_no_scenario_for_so_many_ranks_is_no_error(self):
         code, out, err = scoreboard("--ranks=3", "--repeat=1", "--healthy=0",
@@ -53,7 +62,7 @@ class ScoreboardTest(unittest.TestCase):
 
     def test_bad_input(self):
         for argument, part in (("--ranks=1", "--ranks: '1'"), ("--repeat=x", "--repeat"),
-                               ("--repeat=-1", "--repeat"),
+                               ("--repeat=-1", "--repeat"), ("--busy-loops=-1", "--busy-loops"),
                                ("--stress=/nonexistent", "cannot be run")):
             code, _, err = scoreboard(f"--output-folder={self.folder}", argument)
             self.assertEqual(code, 2)

@@ -36,7 +36,7 @@ Status ReadCommon(const RawOptions& raw, ShardedLoad& load) {
                               datasets::shards::ShardFile::Open(load.dataset));
     load.samples = file.samples();
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(load.batch, ReadCount("--batch=COUNT", raw.batch, 1e6));
+  LOCKSTEP_ASSIGN_OR_RETURN(load.batch, ReadCount("--batch", raw.batch, 1e6));
   LOCKSTEP_ASSIGN_OR_RETURN(const std::int64_t workers, ReadCount("--workers", raw.workers, 64));
   load.workers = static_cast<int>(workers);
   LOCKSTEP_ASSIGN_OR_RETURN(load.decode_passes, ReadNumber("--decode-passes", raw.passes, 1e4));

@@ -44,6 +44,7 @@ void AddSharedMemory(Facts& facts) {
   if (statvfs("/dev/shm", &status) != 0) {
     facts.emplace_back("limits/shm_available", "none");
     facts.emplace_back("limits/shm_bytes", "0");
+    facts.emplace_back("limits/shm_available_bytes", "0");
     return;
   }
   const auto unit = static_cast<std::int64_t>(status.f_frsize);

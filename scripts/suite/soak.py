@@ -17,6 +17,7 @@ import sys
 
 import launches
 from suite import test_summary
+from trials.noise import BusyLoops
 
 _TESTS_FAILED = 3  # exit code of bazel; 0: all passed
 _INTERRUPTED = 3
@@ -28,23 +29,6 @@ class SoakError(Exception):
     def __init__(self, line, code):
         super().__init__(line)
         self.code = code
-
-
-class BusyLoops:
-    """So many children that only compute, and end with this process however it ends."""
-
-    def __init__(self, count):
-        self._children = [subprocess.Popen(
-            [sys.executable, "-c", "while True: pass"],
-            preexec_fn=launches.die_with_parent()) for _ in range(count)]
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        for child in self._children:
-            child.kill()
-            child.wait()
 
 
 def parse(arguments):
@@ -151,6 +135,7 @@ def interrupt(*_):
 def main(arguments):
     options = parse(arguments)
     signal.signal(signal.SIGTERM, interrupt)
+    journal = None
     try:
         journal = Journal(options.output_folder, options.targets)
         for number in range(1, options.passes + 1):
@@ -158,6 +143,8 @@ def main(arguments):
                 if not journal.holds(number, load):
                     run_pass(options, journal, number, load)
     except KeyboardInterrupt:
+        if journal is None:
+            return _INTERRUPTED
         lines, code = summarize(options, journal)
         print("\n".join(lines))
         print("interrupted; the same command goes on", file=sys.stderr)

@@ -25,11 +25,11 @@ import signal
 import subprocess
 import tempfile
 import time
-import uuid
 
 import launches
 import lockstep
 from launches import choices, needed_program
+from trials.noise import Mark
 
 VICTIMS = ("agent", "worker", "launcher")
 PROGRAMS = ("bench_allreduce", "stress")
@@ -38,7 +38,6 @@ SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM)
 # What the end of a process proves, of which ranks: a worker's is seen by its agent, a launcher's by
 # the agents that it started.
 PROOFS = {"worker": ("rank_killed",), "agent": ("agent_lost",), "launcher": ("launcher_lost",)}
-MARK = "LOCKSTEP_KILLS_MARK"
 TRIAL_SECONDS = 90
 SCENARIO = """name = "random_kills/loop"
 description = "sums for some seconds"
@@ -55,36 +54,16 @@ def find(name):
     return needed_program("random_kills", name)
 
 
-# ---- the processes of a launch
-
-def is_alive(pid):
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
-def processes(mark):
-    """(role, rank, pid) of all that live and bear the mark; a role of "other" has no rank."""
-    for pid, variables in launches.processes():
-        if variables.get(MARK.encode()) != mark.encode() or not is_alive(pid):
-            continue
-        rank = int(variables.get(b"OMPI_COMM_WORLD_RANK", variables.get(b"PMI_RANK", -1)))
-        worker = b"LOCKSTEP_WORKER" in variables
-        yield ("other" if rank < 0 else "worker" if worker else "agent"), rank, pid
-
+# ---- a trial
 
 def pid_of(trial, mark, launcher):
     if trial["victim"] == "launcher":
         return launcher.pid
-    for role, rank, pid in processes(mark):
+    for role, rank, pid in mark.processes():
         if (role, rank) == (trial["victim"], trial["rank"]):
             return pid
     return None
 
-
-# ---- a trial
 
 def plan(options, generator, number, folder):
     victim = generator.choice(options.victims)
@@ -125,15 +104,15 @@ def strike(trial, mark, launcher, began):
 
 def run(trial):
     """What was seen of it."""
-    mark = uuid.uuid4().hex
+    mark = Mark()
     words = launches.ranks_of(trial["words"][0], trial["ranks"]) + trial["words"]
     with open(trial["log"], "w", encoding="utf-8") as log:
         began = time.monotonic()
         launcher = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log,
-                                    stderr=subprocess.STDOUT, env=dict(os.environ, **{MARK: mark}))
+                                    stderr=subprocess.STDOUT, env=mark.environment)
         left = []
         # The launcher's own ways to end are no part of the trial.
-        ours = lambda: [one for one in processes(mark) if one[2] != launcher.pid]
+        ours = lambda: [one for one in mark.processes() if one[2] != launcher.pid]
         try:
             struck = strike(trial, mark, launcher, began)
             left = ours()
@@ -142,7 +121,7 @@ def run(trial):
                 time.sleep(0.05)
                 left = ours()
         except SystemExit:  # we were told to end
-            left = list(processes(mark))
+            left = list(mark.processes())
             raise
         finally:
             for _, _, pid in left:

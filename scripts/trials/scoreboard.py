@@ -4,13 +4,17 @@ Three kinds of launches, in turn:
   catalogue  all scenarios that are for a number of ranks, on gloo and in simulation by gloo's rules
   random     a rank of some program is lost (kill, stop, exit, throw, segfault) at a random moment
   healthy    nothing is wrong: one rank 2 to 100 times slower than the others, or short of processor
-             time because hogs share its processor; every finding is a false alarm
+             time because hogs share its processor, or all that two ranks say goes through a relay;
+             every finding is a false alarm
+
+--busy-loops and --stop-agents make the machine a noisy one.
 
 Every launch is a file in --output-folder, and what is there is not run again: an interrupted or
 short run is continued by the same command. Exit codes: those of `lockstep score`; 3 when launches
 are left.
 """
 import os
+import random
 import re
 import subprocess
 import sys
@@ -19,6 +23,7 @@ import time
 import launches
 from launches import program_beside, seconds
 from qualification.runner import FAULTS, IS_LOST
+from trials.noise import BusyLoops, Mark, StoppedAgents
 
 FACTORS = (2, 5, 10, 30, 100)
 # What stress says of its cases while it runs.
@@ -71,6 +76,23 @@ kind = "cpu_hog"
 rank = 1
 processes = 16
 at = "init"
+[expect.any]
+ranks = "finished"
+"""
+# The delay is nothing that counts; the relay that adds it is what counts.
+RELAYED = """name = "healthy/relayed_of{ranks}"
+description = "what ranks 0 and 1 say to each other goes through a relay"
+ranks = {ranks}
+[workload]
+kind = "script"
+rounds = 15
+default = ["all_reduce world f32 1024", "barrier world", "broadcast world f32 256 root=0"]
+[[fault]]
+kind = "link_delay"
+from = 0
+to = 1
+delay = "1us"
+at = "iteration:2"
 [expect.any]
 ranks = "finished"
 """
@@ -128,9 +150,11 @@ def jobs_of(options):
     os.makedirs(folder, exist_ok=True)
     slow = {ranks: stragglers(folder, ranks) for ranks in options.ranks}
     lost = {ranks: lost_ranks(folder, ranks) for ranks in options.ranks}
-    hogged = {ranks: write(folder, HOGGED, ranks=ranks) for ranks in options.ranks}
-    # A launch of stragglers and one of hogged runs is 20 healthy runs.
-    healthy = -(-options.healthy // (20 * len(options.ranks)))
+    tens = {ranks: [(kind, write(folder, text, ranks=ranks))
+                    for kind, text in (("hogged", HOGGED), ("relayed", RELAYED))]
+            for ranks in options.ranks}
+    # Launches of stragglers, hogged and relayed runs are 30 healthy runs.
+    healthy = -(-options.healthy // (30 * len(options.ranks)))
     jobs = []
     for index in range(max(options.repeat, healthy)):
         seed = options.seed + index
@@ -142,27 +166,32 @@ def jobs_of(options):
                 jobs.append(Job("random", "gloo", ranks, seed, lost[ranks]))
             if index < healthy:
                 jobs.append(Job("healthy", "gloo", ranks, seed, slow[ranks]))
-                jobs.append(Job("hogged", "gloo", ranks, 10 * seed, [hogged[ranks]], 10))
+                jobs += [Job(kind, "gloo", ranks, 10 * seed, [path], 10)
+                         for kind, path in tens[ranks]]
     return jobs
 
 
-def run_job(job, options):
+def run_job(job, options, generator):
     """Its file or None, its exit code, and what it said."""
     path = os.path.join(options.output_folder, job.name + ".h5")
     temporary = os.path.join(options.output_folder, job.name + ".running")
     if os.path.exists(temporary):  # of a job that was interrupted
         os.remove(temporary)
     said = ""
+    mark = Mark()
     with subprocess.Popen(["timeout", "-k", "10", str(JOB_SECONDS)]
                           + job.command(options, temporary),
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True) as launch:
+                          stderr=subprocess.STDOUT, text=True, env=mark.environment) as launch, \
+            StoppedAgents(mark, options.stop_agents, generator) as stopped:
         for line in launch.stdout:
             progress = PROGRESS.match(line)
             if progress:
                 print(f"         {job.name}: {progress[1]}", file=sys.stderr, flush=True)
             else:
                 said += line
+    if stopped.count > 0:
+        print(f"         {job.name}: agents were stopped {stopped.count} times", file=sys.stderr)
     if launch.returncode in (0, 1, 3) and os.path.exists(temporary):
         os.rename(temporary, path)
         return path, launch.returncode, said
@@ -184,6 +213,7 @@ def none_for(text):
 
 def run_all(options, jobs):
     """The files, and how many launches are left."""
+    generator = random.Random(options.seed)
     longest = {}  # kind -> seconds
     files, left, made = [], 0, 0
     begin = time.monotonic()
@@ -198,7 +228,7 @@ def run_all(options, jobs):
             left += 1
             continue
         start = time.monotonic()
-        path, code, said = run_job(job, options)
+        path, code, said = run_job(job, options, generator)
         made += 1
         lasted = time.monotonic() - start
         longest[job.kind] = max(lasted, longest.get(job.kind, 0))
@@ -235,6 +265,11 @@ def read_options(arguments):
                         "default 600)")
     parser.add_argument("-T", "--timeout", type=seconds, default=2, metavar="TIME",
                         help="Silence of a rank that is taken for a hang (default 2)")
+    parser.add_argument("--busy-loops", type=int, default=0, metavar="COUNT",
+                        help="Busy loops beside the launches (default 0)")
+    parser.add_argument("--stop-agents", type=seconds, default=0, metavar="TIME",
+                        help="Stop one agent after the other for at most this long (default 0: "
+                        "none)")
     parser.add_argument("--output-folder", default="results/scoreboard", metavar="FOLDER",
                         help="Folder to write (the launches)")
     parser.add_argument("--stress", default=program_beside("stress") or "lockstep-stress",
@@ -248,8 +283,8 @@ def read_options(arguments):
     if not all(word.isdigit() and 2 <= int(word) <= 64 for word in words):
         parser.error(f"--ranks: '{options.ranks}' is no list of numbers from 2 to 64; give 2,4")
     options.ranks = [int(word) for word in words]
-    if options.repeat < 0 or options.healthy < 0 or options.seed < 1:
-        parser.error("--repeat, --healthy, --seed: negative; give counts")
+    if min(options.repeat, options.healthy, options.busy_loops) < 0 or options.seed < 1:
+        parser.error("--repeat, --healthy, --busy-loops, --seed: negative; give counts")
     for name in ("stress", "lockstep"):
         path = getattr(options, name)
         if not os.access(path, os.X_OK):
@@ -262,7 +297,8 @@ def read_options(arguments):
 def main(arguments):
     options = read_options(arguments)
     jobs = jobs_of(options)
-    files, left = run_all(options, jobs)
+    with BusyLoops(options.busy_loops):
+        files, left = run_all(options, jobs)
     if not files:
         launches.fail("scoreboard", 2, "nothing was to run; give --repeat or --healthy")
     code = subprocess.run([options.lockstep, "score"] + files, check=False).returncode

@@ -22,7 +22,6 @@ struct Ordeal {
   std::vector<FaultGate::Taken> faults;
   collective::Operation operation;
   collective::Buffers buffers;
-  int rank = 0;
   int size = 1;
 };
 
@@ -149,7 +148,7 @@ Status FaultyLibrary::Enqueue(const collective::Operation& operation,
   std::vector<FaultGate::Taken> faults = gate_.TakeForLibrary();
   LOCKSTEP_RETURN_IF_ERROR(LeaveGroupOpen(faults));
   if (faults.empty()) return inner().Enqueue(operation, buffers, stream);
-  Ordeal ordeal{std::move(faults), operation, buffers, rank(), size()};
+  Ordeal ordeal{std::move(faults), operation, buffers, size()};
   if (stream.inline_execution()) {
     // Backends need not go through an inline stream.
     LOCKSTEP_RETURN_IF_ERROR(Before(ordeal, gate_));

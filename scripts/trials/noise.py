@@ -1,0 +1,80 @@
+"""What a busy machine does to a launch: loops that want its processors, and agents that get none
+for a moment."""
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import uuid
+
+import launches
+
+_MARK = "LOCKSTEP_TRIAL_MARK"
+
+
+class BusyLoops:
+    """So many children that only compute, and end with this process however it ends."""
+
+    def __init__(self, count):
+        self._children = [subprocess.Popen(
+            [sys.executable, "-c", "while True: pass"],
+            preexec_fn=launches.die_with_parent()) for _ in range(count)]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for child in self._children:
+            child.kill()
+            child.wait()
+
+
+class Mark:
+    """Finds the processes of one launch again, which got `environment`."""
+
+    def __init__(self):
+        self._mark = uuid.uuid4().hex
+        self.environment = dict(os.environ, **{_MARK: self._mark})
+
+    def processes(self):
+        """(role, rank, pid) of all that live; a role of "other" has no rank."""
+        for pid, variables in launches.processes():
+            if variables.get(_MARK.encode()) != self._mark.encode() or not launches.is_alive(pid):
+                continue
+            rank = int(variables.get(b"OMPI_COMM_WORLD_RANK", variables.get(b"PMI_RANK", -1)))
+            worker = b"LOCKSTEP_WORKER" in variables
+            yield ("other" if rank < 0 else "worker" if worker else "agent"), rank, pid
+
+
+class StoppedAgents:
+    """While it is entered, one agent of the launch after the other is stopped, for up to `longest`
+    seconds each; nobody is, if that is 0."""
+
+    def __init__(self, mark, longest, generator):
+        self._mark, self._longest, self._generator = mark, longest, generator
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._stop_some)
+        self.count = 0
+
+    def __enter__(self):
+        if self._longest > 0:
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._over.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _stop_some(self):
+        while not self._over.wait(self._generator.uniform(0, self._longest)):
+            agents = [pid for role, _, pid in self._mark.processes() if role == "agent"]
+            if not agents:
+                continue
+            with contextlib.suppress(ProcessLookupError):
+                pid = self._generator.choice(agents)
+                os.kill(pid, signal.SIGSTOP)
+                self.count += 1
+                self._over.wait(self._generator.uniform(0, self._longest))
+                os.kill(pid, signal.SIGCONT)
