@@ -198,9 +198,12 @@ TEST(Context, WhatAShellHasOfPyTorchDoesNotMisleadOtherLaunchers) {
 }
 
 TEST(Context, NonsenseOfPyTorch) {
-  const std::multimap<std::string, std::string> wrong = {
-      {"RANK", "8"},       {"RANK", "-1"},           {"WORLD_SIZE", "0"},
-      {"LOCAL_RANK", "4"}, {"LOCAL_WORLD_SIZE", "9"}, {"WORLD_SIZE", "two"}};
+  const std::multimap<std::string, std::string> wrong = {{"RANK", "8"},
+                                                         {"RANK", "-1"},
+                                                         {"WORLD_SIZE", "0"},
+                                                         {"LOCAL_RANK", "4"},
+                                                         {"LOCAL_WORLD_SIZE", "9"},
+                                                         {"WORLD_SIZE", "two"}};
   for (const auto& [name, bad] : wrong) {
     Variables variables = kTorchrunsOwn;
     variables[name] = bad;

@@ -55,9 +55,8 @@ Result<LaunchContext> FromPyTorch() {
   LOCKSTEP_ASSIGN_OR_RETURN(context.rank,
                             VariableNumber("RANK", 0, context.size - 1, kPyTorchRemedy));
   const std::string master = VariableText("MASTER_ADDR");
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      context.local_size,
-      NumberOr("LOCAL_WORLD_SIZE", 1, context.size, IsLoopback(master) ? context.size : 1));
+  LOCKSTEP_ASSIGN_OR_RETURN(context.local_size, NumberOr("LOCAL_WORLD_SIZE", 1, context.size,
+                                                         IsLoopback(master) ? context.size : 1));
   const bool counted = context.single_host() || !VariableText("LOCAL_WORLD_SIZE").empty();
   LOCKSTEP_ASSIGN_OR_RETURN(
       context.local_rank,

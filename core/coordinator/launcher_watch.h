@@ -17,8 +17,9 @@ namespace lockstep::coordinator {
 
 class LauncherWatch {
  public:
-  // Watches nothing where no launcher started us, or nobody knows whether our parent is one. Not the signal of prctl(2): that comes when the
-  // thread ends which started us, and launchers start ranks in threads of short life.
+  // Watches nothing where no launcher started us, or nobody knows whether our parent is one. Not
+  // the signal of prctl(2): that comes when the thread ends which started us, and launchers start
+  // ranks in threads of short life.
   explicit LauncherWatch(const control::LaunchContext& context) {
     if (context.launcher == "none" || context.launcher == control::kByHand) return;
     const pid_t parent = getppid();

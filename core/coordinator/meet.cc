@@ -1,5 +1,6 @@
 // On one host a unix socket named after the job is found by all. Across hosts MPI carries the
-// endpoint, or PyTorch's variables name a host where rank 0 listens. Every agent listens itself, too: it may have to take the coordinator's place.
+// endpoint, or PyTorch's variables name a host where rank 0 listens. Every agent listens itself,
+// too: it may have to take the coordinator's place.
 #include "core/coordinator/meet.h"
 
 #include <fmt/core.h>
@@ -24,10 +25,10 @@ enum class Way { kOnThisHost, kOverMpi, kAtMaster };
 
 Result<Way> WayToMeet(const control::LaunchContext& context, const CoordinatorOptions& options) {
   if (options.workers_own_mpi && control::HasMasterAddress(context)) {
-    return InvalidInput(
-        fmt::format("the launcher ({}) gives its ranks no MPI: start with mpirun or srun, or choose "
-                    "--backend=gloo or nccl",
-                    context.launcher));
+    return InvalidInput(fmt::format(
+        "the launcher ({}) gives its ranks no MPI: start with mpirun or srun, or choose "
+        "--backend=gloo or nccl",
+        context.launcher));
   }
   const std::string wish = control::VariableText("LOCKSTEP_MEET");
   if (!wish.empty() && wish != "mpi") {
@@ -71,8 +72,7 @@ Result<std::vector<std::string>> Exchange(const control::LaunchContext& context,
   role.rank = context.rank;
   role.size = context.size;
   role.local_rank = context.local_rank;
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<agent::Child> child,
-                            agent::Child::Spawn(role));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<agent::Child> child, agent::Child::Spawn(role));
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::vector<std::string> parts,
       control::rendezvous::AskForExchange(child->channel(), part, /*mpi_on_threads=*/false, signals,
@@ -107,12 +107,9 @@ Result<std::unique_ptr<control::rendezvous::JoinServer>> ListenForAll(int follow
   return ListenAtMaster(kAgents, endpoint, followers);
 }
 
-Result<control::rendezvous::Endpoint> FindCoordinator(Way way,
-                                                      const control::LaunchContext& context,
-                                                      const CoordinatorOptions& options,
-                                                      agent::RankAgent& agent,
-                                                      control::Signals& signals,
-                                                      Deadline deadline) {
+Result<control::rendezvous::Endpoint> FindCoordinator(
+    Way way, const control::LaunchContext& context, const CoordinatorOptions& options,
+    agent::RankAgent& agent, control::Signals& signals, Deadline deadline) {
   using namespace control::rendezvous;
   if (way == Way::kAtMaster) {
     LOCKSTEP_ASSIGN_OR_RETURN(Endpoint endpoint, EndpointAtMaster(kAgents));
@@ -134,11 +131,10 @@ Result<std::vector<control::rendezvous::JoinRequest>> MeetFollowers(
   LOCKSTEP_RETURN_IF_ERROR(control::CheckOpenFiles(context.rank, context.size - 1));
   LOCKSTEP_ASSIGN_OR_RETURN(const Way way, WayToMeet(context, options));
   LOCKSTEP_ASSIGN_OR_RETURN(const std::string address, OwnAddress(context));
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<control::rendezvous::JoinServer> server,
-                            way == Way::kAtMaster
-                                ? ListenForAll(context.size - 1)
-                                : control::rendezvous::JoinServer::Listen(address,
-                                                                          context.size - 1));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const std::unique_ptr<control::rendezvous::JoinServer> server,
+      way == Way::kAtMaster ? ListenForAll(context.size - 1)
+                            : control::rendezvous::JoinServer::Listen(address, context.size - 1));
   std::unique_ptr<control::rendezvous::EndpointServer> endpoints;
   if (way == Way::kOverMpi) {
     const std::string part = control::Encode(server->endpoint());

@@ -208,10 +208,13 @@ bool Job::LookForStandstill() {
   return true;
 }
 
+bool Job::QuietFor(double seconds) const {
+  return static_cast<double>(now_ns_() - last_event_ns_) >= seconds * 1e9;
+}
+
 bool Job::IsSilent(double seconds) const {
-  const std::int64_t silent_ns = now_ns_() - last_event_ns_;
-  return seconds > 0 && events_ != silent_since_ &&
-         static_cast<double>(silent_ns) >= seconds * 1e9 && complete_ && !hung_ && !ending_;
+  return seconds > 0 && events_ != silent_since_ && QuietFor(seconds) && complete_ && !hung_ &&
+         !ending_;
 }
 
 bool Job::LookForSilence(double seconds) {

@@ -41,6 +41,8 @@ class Job {
   bool LookForStandstill();
   // No rank has called anything for so many seconds, and that was not told yet. 0: never.
   bool IsSilent(double seconds) const;
+  // None has, whatever was told.
+  bool QuietFor(double seconds) const;
   // … as the last look confirmed: what NCCL's members have not answered is suspected. True when
   // that was asked now.
   bool LookForSilence(double seconds);

@@ -17,8 +17,8 @@ Result<Launch> FindLaunch() {
   launch.way = Launch::Way::kOverMpi;
   if (control::VariableText("MASTER_ADDR").empty()) return launch;
   launch.way = Launch::Way::kMasterAddress;
-  LOCKSTEP_ASSIGN_OR_RETURN(launch.endpoint, control::rendezvous::EndpointAtMaster(
-                                                 control::rendezvous::kWatchers));
+  LOCKSTEP_ASSIGN_OR_RETURN(launch.endpoint,
+                            control::rendezvous::EndpointAtMaster(control::rendezvous::kWatchers));
   return launch;
 }
 

@@ -142,8 +142,9 @@ std::string ReadPythonThreads(const std::string& dump) {
     if (line.starts_with("Thread ")) {
       text = Has(line, "\"MainThread\"") ? &main : &others;
       const std::size_t name = line.find('"');
-      *text += "; thread " + (name == line.npos ? "of Python"
-                                                : line.substr(name + 1, line.rfind('"') - name - 1));
+      *text +=
+          "; thread " +
+          (name == line.npos ? "of Python" : line.substr(name + 1, line.rfind('"') - name - 1));
       innermost = true;
     } else if (const std::string frame = FrameOf(line); text != nullptr && !frame.empty()) {
       *text += (std::exchange(innermost, false) ? ": " : " < ") + frame;

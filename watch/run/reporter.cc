@@ -39,8 +39,8 @@ Reporter::Reporter(const std::vector<std::string>& command, const std::string& a
   run_.name = "watch";
   run_.started_at = UtcNow();
   run_.id = NewRunId();
-  run_.command_line = fmt::format("lockstep watch {}-- {}", asked_ ? "--report " : "",
-                                  fmt::join(command, " "));
+  run_.command_line =
+      fmt::format("lockstep watch {}-- {}", asked_ ? "--report " : "", fmt::join(command, " "));
   run_.plan_text = "{}";
   run_.plan_hash = "0000000000000000";
   const std::string folder = asked_ ? asked : "results/runs";
@@ -75,8 +75,7 @@ report::Scale Reporter::ScaleNow() const {
   return {began_ticks_, ticks == 0 ? 1 : static_cast<double>(ns) / static_cast<double>(ticks)};
 }
 
-Status Reporter::Store(int job, std::optional<store::Watched> watched, int exit_code,
-                       bool at_end) {
+Status Reporter::Store(int job, std::optional<store::Watched> watched, int exit_code, bool at_end) {
   store::Run run = run_;
   run.watched = std::move(watched);
   run.duration_seconds = static_cast<double>(MonotonicNs() - began_ns_) * 1e-9;
@@ -87,9 +86,8 @@ Status Reporter::Store(int job, std::optional<store::Watched> watched, int exit_
   run.judgement.verdict = run.verdict;
   if (run.judgement.findings.empty()) {
     const std::size_t ranks = run.watched ? run.watched->ranks.size() : 0;
-    run.summary_line = exit_code == 0
-                           ? fmt::format("{} ranks, no finding", ranks)
-                           : fmt::format("exit code {}, no finding", exit_code);
+    run.summary_line = exit_code == 0 ? fmt::format("{} ranks, no finding", ranks)
+                                      : fmt::format("exit code {}, no finding", exit_code);
   }
   if (at_end) fmt::print(stderr, "{}", results::report::FormatWaits(run));
   const std::string path = job == 1 ? path_ : Beside(path_, job);

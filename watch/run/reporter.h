@@ -28,6 +28,7 @@ class Reporter {
   // asked, another folder is taken.
   Status Check();
   void Found(const judge::Finding& finding);
+  void Found(verdict::Finding finding) { run_.judgement.findings.push_back(std::move(finding)); }
   // Ranks that were proved to be stuck.
   void Hung(std::vector<verdict::RankOutcome> ranks);
   // Ticks of events into nanoseconds since watching began: exact over the whole launch.

@@ -35,10 +35,29 @@ void Teller::Print(const judge::Finding& finding, const Job& job) {
   fmt::print(stderr, "lockstep watch: {}{} ({}): {}\n{}  -> {}\n", finding.hangs ? "HUNG, " : "",
              judge::NameOf(finding.cause), finding.proved ? "proved" : "suspected", headline,
              details, judge::RemedyOf(finding.cause, finding.in_group));
+  Note(judge::NameOf(finding.cause), finding.proved, finding.hangs, finding.text);
+}
+
+void Teller::Note(std::string_view cause, bool proved, bool hangs, const std::string& text) const {
   if (options_.findings.empty()) return;
   std::ofstream file(options_.findings, std::ios::app);
-  file << judge::NameOf(finding.cause) << '\t' << (finding.proved ? "proved" : "suspected") << '\t'
-       << (finding.hangs ? "hung" : "runs") << '\t' << finding.text << '\n';
+  file << cause << '\t' << (proved ? "proved" : "suspected") << '\t' << (hangs ? "hung" : "runs")
+       << '\t' << text << '\n';
+}
+
+void Teller::TellFlight(const flight::FlightDiagnosis& diagnosis) {
+  if (diagnosis.judgement.verdict != verdict::Verdict::kFail) return;
+  for (const verdict::Finding& finding : diagnosis.judgement.findings) {
+    ++findings_;
+    fmt::print(stderr, "lockstep watch: {} ({}, by PyTorch's Flight Recorder): {}\n  {}\n  -> {}\n",
+               finding.cause.name(), finding.proved ? "proved" : "suspected",
+               finding.headline.text(), finding.message, finding.remedy);
+    Note(finding.cause.name(), finding.proved, true, finding.message);
+    reporter_->Found(finding);
+  }
+  reporter_->Hung(diagnosis.judgement.outcomes);
+  unsaved_ = true;
+  urgent_ = true;
 }
 
 void Teller::Tell(Job& job, bool stands) {

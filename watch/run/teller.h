@@ -6,8 +6,10 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "core/base/status.h"
+#include "core/flight/diagnosis.h"
 #include "watch/judge/finding.h"
 #include "watch/run/job.h"
 #include "watch/run/reporter.h"
@@ -25,6 +27,9 @@ class Teller {
   // What the job found since it was asked last. `stands`: its ranks were just proved to be stuck,
   // or are silent.
   void Tell(Job& job, bool stands);
+  // What PyTorch's Flight Recorder shows, where nothing else was found.
+  void TellFlight(const flight::FlightDiagnosis& diagnosis);
+  int findings() const { return findings_; }
   // Between looks: writes what was told, at once where ranks stand.
   void Save(const Jobs& jobs);
   // The launcher ends the launch, and SIGKILL may follow. Once.
@@ -35,6 +40,8 @@ class Teller {
 
  private:
   void Print(const judge::Finding& finding, const Job& job);
+  // A line in the file that --findings names.
+  void Note(std::string_view cause, bool proved, bool hangs, const std::string& text) const;
   void TellStanding(Job& job);
   void TellWhereabouts(const Jobs& jobs);
   void Store(const Jobs& jobs, int code, bool at_end);

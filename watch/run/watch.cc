@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "core/base/deadline.h"
 #include "core/control/codec.h"
 #include "watch/run/command.h"
+#include "watch/run/flight.h"
 #include "watch/run/follower.h"
 #include "watch/run/followers.h"
 #include "watch/run/job.h"
@@ -39,7 +41,7 @@ class Watcher {
  public:
   Watcher(const WatchOptions& options, Folder& folder, Command& command, control::Signals& signals,
           std::unique_ptr<Followers> followers, bool several_hosts,
-          std::unique_ptr<Reporter> reporter)
+          std::unique_ptr<Reporter> reporter, std::unique_ptr<Flight> flight)
       : options_(options),
         folder_(folder),
         command_(command),
@@ -47,7 +49,8 @@ class Watcher {
         followers_(std::move(followers)),
         several_hosts_(several_hosts),
         counts_waits_(several_hosts ? false : reporter->asked()),
-        teller_(options, std::move(reporter)) {}
+        teller_(options, std::move(reporter)),
+        flight_(std::move(flight)) {}
 
   int Run();
 
@@ -62,6 +65,7 @@ class Watcher {
   void AwaitFollowers();
   void DismissFailed();
   bool EndedWell(int rank) const;
+  void LookAtFlightRecorder();
   // Where the launcher ends the launch: SIGKILL may follow.
   void Hurry();
 
@@ -73,6 +77,7 @@ class Watcher {
   bool several_hosts_;
   bool counts_waits_;
   Teller teller_;
+  std::unique_ptr<Flight> flight_;  // null: one watcher a rank
   Jobs jobs_;
   std::map<int, int> looks_since_end_;  // by the rank of a watcher
   bool killed_ = false;
@@ -131,9 +136,19 @@ void Watcher::Look() {
     killed_ = killed_ || (hung && options_.on_hang == "kill");
     more = more || job->WantsLook() || job->IsSilent(options_.silence_s);
   }
+  LookAtFlightRecorder();
   teller_.Save(jobs_);
   if (followers_ && more && !followers_->InRound()) followers_->StartRound();
   if (killed_) Kill();
+}
+
+void Watcher::LookAtFlightRecorder() {
+  if (!flight_ || teller_.findings() > 0) return;
+  const bool silent = std::ranges::all_of(
+      jobs_, [&](const auto& each) { return each.second->QuietFor(options_.silence_s); });
+  if (const auto diagnosis = flight_->Look(silent, options_.silence_s)) {
+    teller_.TellFlight(*diagnosis);
+  }
 }
 
 void Watcher::LookAtEnd() {
@@ -180,6 +195,7 @@ void Watcher::AwaitFollowers() {
 
 void Watcher::Hurry() {
   folder_.Remove();
+  if (flight_) flight_->Remove();
   teller_.LastWords(jobs_);
 }
 
@@ -281,14 +297,17 @@ Result<int> Watch(const WatchOptions& options) {
     LOCKSTEP_ASSIGN_OR_RETURN(reporter, MakeReporter(options, !launch.context.single_host()));
   }
   Publish(folder->path(), options.command);
+  std::unique_ptr<Flight> flight;
+  if (!many) flight = std::make_unique<Flight>();
   std::vector<std::pair<std::string, std::string>> variables;
+  if (flight) variables = flight->variables();
   if (launch.way == Launch::Way::kOverMpi) variables.emplace_back(events::kMeetVariable, "1");
   LOCKSTEP_RETURN_IF_ERROR(command.Start(options.command, options.library, folder->path().string(),
                                          variables, keeper->command()));
   if (many) LeaveProcessorsToRank();
   if (many && launch.context.rank != 0) return Follow(launch, *folder, command, signals);
   return Watcher(options, *folder, command, signals, std::move(followers),
-                 !launch.context.single_host(), std::move(reporter))
+                 !launch.context.single_host(), std::move(reporter), std::move(flight))
       .Run();
 }
 

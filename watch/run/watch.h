@@ -12,9 +12,9 @@ namespace lockstep::watch::run {
 
 struct WatchOptions {
   std::vector<std::string> command;
-  std::string library;  // liblockstep_watch.so
+  std::string library;             // liblockstep_watch.so
   std::string on_hang = "report";  // or "stacks" or "kill"
-  std::string findings;  // a file, one line a finding; empty: none
+  std::string findings;            // a file, one line a finding; empty: none
   bool races = false;
   double silence_s = 300;  // after which a call of NCCL's that members miss is suspected; 0: never
   // The result file, or a folder for a new one; empty: only where something is found.

@@ -42,7 +42,8 @@ class StatusTest(unittest.TestCase):
                    case, self.go]
         errors = open(os.path.join(self.folder, "errors"), "w+", encoding="utf-8")
         self.addCleanup(errors.close)
-        watcher = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
+        watcher = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors,
+                                   cwd=self.folder)
         self.addCleanup(self.end, watcher)
         return watcher, errors
 
