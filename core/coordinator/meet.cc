@@ -143,7 +143,15 @@ Result<std::vector<control::rendezvous::JoinRequest>> MeetFollowers(
     LOCKSTEP_ASSIGN_OR_RETURN(
         endpoints, control::rendezvous::EndpointServer::Open(context, server->endpoint()));
   }
-  return server->Gather(endpoints.get(), signals, deadline);
+  auto met = server->Gather(endpoints.get(), signals, deadline);
+  if (met.ok() || context.launcher != control::kByHand ||
+      met.status().code() != StatusCode::kEnvironment) {
+    return met;
+  }
+  // A shell may have them of something else.
+  return EnvironmentError(met.status().message() +
+                          "; RANK, WORLD_SIZE and MASTER_ADDR say that there are such ranks: unset "
+                          "them for a launch of one");
 }
 
 Result<Joined> MeetCoordinator(const control::LaunchContext& context,
