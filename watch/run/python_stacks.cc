@@ -82,8 +82,8 @@ void SayOnce(const std::string& why) {
 
 // "    barrier (/usr/lib/torch/distributed.py:2790)" -> "barrier at distributed.py:2790"; "": none.
 std::string FrameOf(const std::string& line) {
-  const std::size_t open = line.rfind(" (");
-  if (line.compare(0, 4, "    ") != 0 || open == line.npos || line.back() != ')') return {};
+  const std::size_t open = line.find(" (", 4);
+  if (!line.starts_with("    ") || open == line.npos || line.back() != ')') return {};
   const std::string path = line.substr(open + 2, line.size() - open - 3);
   return line.substr(4, open - 4) + " at " + std::filesystem::path(path).filename().string();
 }

@@ -7,6 +7,7 @@
 #include <signal.h>
 
 #include <fstream>
+#include <optional>
 #include <utility>
 
 #include "core/base/clock.h"
@@ -91,9 +92,10 @@ void Teller::Store(const Jobs& jobs, int code, bool at_end) {
   const report::Scale scale = reporter_->ScaleNow();
   int number = 0;
   for (const auto& [name, job] : jobs) {
-    SayOnce(reporter_->Store(++number, job->Waited(scale), code, at_end));
-    if (!asked) break;  // all findings are in one file
+    if (asked) SayOnce(reporter_->Store(++number, job->Waited(scale), code, at_end));
   }
+  // All findings are in one file; Flight Recorder's need no job.
+  if (number == 0 && reporter_->found()) SayOnce(reporter_->Store(1, std::nullopt, code, at_end));
   saved_ns_ = MonotonicNs();
   unsaved_ = false;
   urgent_ = false;
@@ -129,7 +131,7 @@ void Teller::Summarize(const Jobs& jobs, int code) {
     events += job->events();
     complete = complete && job->complete();
   }
-  if (ranks == 0) {
+  if (ranks == 0 && findings_ == 0) {
     fmt::print(stderr, "lockstep watch: no program of MPI, gloo or NCCL was seen\n");
   } else if (findings_ == 0) {
     fmt::print(stderr, "lockstep watch: {} ranks, {} events, no finding{}\n", ranks, events,
