@@ -1,7 +1,6 @@
 #!/usr/bin/python3
 """Ranks that PyTorch's variables describe, as torchrun sets them or a person does: one host, several
 hosts, and a shell that has them while mpirun starts the ranks. No PyTorch is needed."""
-import glob
 import os
 import socket
 import subprocess
@@ -87,9 +86,9 @@ class TorchrunTest(unittest.TestCase):
         self.assertEqual(code, 0, said)
 
     def test_stress(self):
-        code, said = self.launch([STRESS, "--backend=gloo", "--scenario=uneven_inputs/case[[]124[]]",
+        code, said = self.launch([STRESS, "--backend=gloo", "--scenario=uneven_inputs/case1",
                                   "-T", "10"], LOCAL_WORLD_SIZE="2", TORCHELASTIC_RUN_ID="none")
-        self.assertNotIn(code, (2, 4), said)
+        self.assertEqual(code, 0, said)
         self.assertTrue(os.path.exists(self.path), said)
 
     def test_by_hand_where_nobody_says_how_many_ranks_are_here(self):
@@ -123,14 +122,13 @@ class TorchrunTest(unittest.TestCase):
         self.assertEqual(self.launcher_in_file(), "openmpi")
 
     def test_a_torchrun_that_mpirun_started_counts(self):
-        """One a host does so; here both torchruns make a launch of one rank each."""
-        inner = ("TORCHELASTIC_RUN_ID=none RANK=0 LOCAL_RANK=0 WORLD_SIZE=1 LOCAL_WORLD_SIZE=1 "
-                 "MASTER_ADDR=127.0.0.1 MASTER_PORT=$((29500 + OMPI_COMM_WORLD_RANK)) "
-                 '"$@" --output="%s/$OMPI_COMM_WORLD_RANK.h5"; exit $?' % self.folder)
-        self.under_mpirun(["sh", "-c", inner, "sh", BENCH, "--backend=gloo", *SMALL])
-        for self.path in glob.glob(self.folder + "/[01].h5"):
-            self.assertEqual(self.launcher_in_file(), "torchrun")
-        self.assertEqual(len(glob.glob(self.folder + "/[01].h5")), 2)
+        """mpirun has neither's variables, the shell mpirun's, the rank both."""
+        inner = ("TORCHELASTIC_RUN_ID=none RANK=$OMPI_COMM_WORLD_RANK WORLD_SIZE=2 "
+                 'LOCAL_RANK=$OMPI_COMM_WORLD_LOCAL_RANK LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=%d "$@"; exit $?'
+                 % free_port())
+        self.under_mpirun(["sh", "-c", inner, "sh", BENCH, "--backend=gloo",
+                           "--output=" + self.path, *SMALL])
+        self.assertEqual(self.launcher_in_file(), "torchrun")
 
     def test_several_hosts(self):
         done = subprocess.run([HOSTS, "2", "--", "sh", "-c", AS_TORCHRUN, "sh", BENCH,
