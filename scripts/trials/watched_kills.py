@@ -43,7 +43,15 @@ WAYS = ("around", "each")
 CAUSES = {"stop": {"stopped_rank"}, "exit": {"lost_rank", "missing_call", "aborted"},
           "_exit": {"lost_rank", "missing_call", "aborted"}}
 ENDED = {"lost_rank", "aborted"}
-TRIAL_SECONDS = 90
+TRIAL_SECONDS = 150
+# Around the launcher: its exit code goes to a file, and SIGTERM to it.
+KEEPS_CODE = """"$@" & launcher=$!
+trap 'kill -TERM $launcher' TERM
+wait $launcher; code=$?
+if kill -0 $launcher 2> /dev/null; then wait $launcher; code=$?; fi
+echo $code > "$0"
+exit $code
+"""
 SAID = re.compile(r"^lockstep watch: (?:HUNG, )?(\w+) \((\w+)[^)]*\): (.*)$", re.M)
 SHOWN = re.compile(r"lockstep watch: lockstep show (\S+)")
 
@@ -54,7 +62,7 @@ def plan(options, generator, number, folder):
     way = generator.choice(WAYS) if program == "mpi" else "around"
     return {"number": number, "program": program, "way": way, "ranks": ranks,
             "rank": generator.randrange(ranks), "end": generator.choice(options.ends),
-            "moment_s": generator.uniform(0, 2) if number % 3 == 0 else generator.uniform(1, 5),
+            "begun": number % 3 != 0, "moment_s": generator.uniform(0, 3),
             "folder": os.path.join(folder, str(number))}
 
 
@@ -71,7 +79,7 @@ def words_of(trial, options, folder):
         if trial["way"] == "each":
             return [*launch, *watch, program]
         launch = [*launch, program]
-    return [*watch, "sh", "-c", '"$@"; code=$?; echo $code > "$0"; exit $code', code, *launch]
+    return [*watch, "sh", "-c", KEEPS_CODE, code, *launch]
 
 
 def victim_of(trial, mark):
@@ -90,7 +98,14 @@ def victim_of(trial, mark):
     return None
 
 
-def strike(trial, mark, launcher, began):
+def strike(trial, mark, launcher, log, began):
+    """When the victim was struck, and its process: every third time since the launch began, else
+    since its first step."""
+    while trial["begun"] and launcher.poll() is None:
+        with open(log, encoding="utf-8", errors="replace") as file:
+            if "in its steps" in file.read() or time.monotonic() > began + TRIAL_SECONDS / 2:
+                break
+        time.sleep(0.01)
     time.sleep(trial["moment_s"])
     while launcher.poll() is None and time.monotonic() < began + TRIAL_SECONDS:
         pid = victim_of(trial, mark)
@@ -127,9 +142,9 @@ def run(trial, options, folder):
         launcher = subprocess.Popen(words_of(trial, options, folder), stdin=subprocess.DEVNULL,
                                     stdout=file, stderr=file, env=mark.environment,
                                     cwd=trial["folder"])
-        pids = {launcher.pid}
+        pids, victim = {launcher.pid}, None
         try:
-            struck, victim = strike(trial, mark, launcher, began)
+            struck, victim = strike(trial, mark, launcher, log, began)
             pids.update(pid for _, _, pid in mark.processes())
             settle(trial, mark, launcher, log, began)
         finally:

@@ -1,9 +1,10 @@
 """Programs whose ranks end at a random moment. They know nothing of Lockstep. SIGUSR1 lets a rank
-call exit(3) after its next step, SIGUSR2 _exit(4) where it is."""
+call exit(3) after its next step, SIGUSR2 _exit(4) where it is. Rank 0 says when steps begin."""
 
 C_PROGRAM = r"""
 #include <mpi.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -18,6 +19,8 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (rank == 0) puts("in its steps");
+  fflush(stdout);
   for (int step = 0; step < 600; ++step) {
     MPI_Request requests[2];
     usleep(rank * 1000 + 5000);
@@ -74,6 +77,8 @@ signal.signal(signal.SIGUSR2, lambda *_: os._exit(4))
 dist.init_process_group("gloo")
 ddp = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(8, 8))
 optimizer = torch.optim.SGD(ddp.parameters(), lr=0.01)
+if dist.get_rank() == 0:
+    print("in its steps", flush=True)
 for step in range(300):
     time.sleep(0.01)
     if leave:
