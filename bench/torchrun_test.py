@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Ranks that PyTorch's variables describe, as torchrun sets them or a person does: one host, several
-hosts, and a shell that has them while mpirun starts the ranks. No PyTorch is needed."""
+"""Ranks that PyTorch's variables describe, as torchrun sets them or a person does: one host,
+several hosts, and a shell that has them while mpirun starts the ranks. No PyTorch is needed."""
 import os
 import socket
 import subprocess
@@ -124,7 +124,8 @@ class TorchrunTest(unittest.TestCase):
     def test_a_torchrun_that_mpirun_started_counts(self):
         """mpirun has neither's variables, the shell mpirun's, the rank both."""
         inner = ("TORCHELASTIC_RUN_ID=none RANK=$OMPI_COMM_WORLD_RANK WORLD_SIZE=2 "
-                 'LOCAL_RANK=$OMPI_COMM_WORLD_LOCAL_RANK LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=%d "$@"; exit $?'
+                 "LOCAL_RANK=$OMPI_COMM_WORLD_LOCAL_RANK LOCAL_WORLD_SIZE=2 "
+                 'MASTER_ADDR=127.0.0.1 MASTER_PORT=%d "$@"; exit $?'
                  % free_port())
         self.under_mpirun(["sh", "-c", inner, "sh", BENCH, "--backend=gloo",
                            "--output=" + self.path, *SMALL])

@@ -30,7 +30,8 @@ MOST_MEDIAN_WORDS = 16   # of the README's sentences
 MOST_README_LINES = 150
 PROGRAMS = [[path] for path in sorted(glob.glob("bench/bench_*"))] + [["stress/stress"],
                                                                       ["stress/fuzz/fuzz"]]
-SCRIPTS = ["test_slurm", "test_mpich", "node_deaths", "random_kills", "watched_kills", "soak", "sanitize",
+SCRIPTS = ["test_slurm", "test_mpich", "node_deaths", "random_kills", "watched_kills",
+           "soak", "sanitize",
            "package", "compare_with_osu", "check_coverage", "compare_sampler", "benchmarks",
            "mbi_score"]
 # Of mpirun, torchrun, bazel, docker, pip, git and of test programs.

@@ -118,7 +118,7 @@ def strike(trial, mark, launcher, log, began):
 
 
 def settle(trial, mark, launcher, log, began):
-    """Until all is over. A launch with a stopped rank stays: it is told to end when that was said."""
+    """Until all is over. A launch with a stopped rank stays; when that was said, it is ended."""
     told_to_end = False
     while launcher.poll() is None or list(mark.processes()):
         passed = time.monotonic() - began

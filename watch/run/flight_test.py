@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Where `lockstep watch` sees no call, it asks PyTorch's Flight Recorder. Ranks are played: they have
-the pipe that PyTorch makes for NCCL, and write the dumps that it writes."""
+"""Where `lockstep watch` sees no call, it asks PyTorch's Flight Recorder. Ranks are played: they
+have the pipe that PyTorch makes for NCCL, and write the dumps that it writes."""
 import glob
 import os
 import re

@@ -1,3 +1,4 @@
+// What is read of the text that py-spy prints.
 #include "watch/run/python_stacks.h"
 
 #include <gtest/gtest.h>

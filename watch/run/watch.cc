@@ -58,6 +58,9 @@ class Watcher {
   void Place(std::unique_ptr<Process> process);
   void FindProcesses();
   void Look();
+  // `looked`: since the last time, also at other watchers' processes. True where another look may
+  // find something.
+  bool LookAt(Job& job, bool looked);
   void LookAtEnd();
   void Kill();
   void KillRanks();
@@ -122,20 +125,22 @@ void Watcher::FindProcesses() {
   for (auto& process : followers_->TakeNew()) Place(std::move(process));
 }
 
+bool Watcher::LookAt(Job& job, bool looked) {
+  if (command_.told_to_end()) job.EndsAreNoNews();
+  job.Drain();
+  job.LookAtProcesses(false);
+  const bool hung = looked && job.LookForStandstill();
+  const bool silent = looked && job.LookForSilence(options_.silence_s);
+  teller_.Tell(job, hung || silent);
+  killed_ = killed_ || (hung && options_.on_hang == "kill");
+  return job.WantsLook() || job.IsSilent(options_.silence_s);
+}
+
 void Watcher::Look() {
   FindProcesses();
   const bool looked = !followers_ || (followers_->InRound() && followers_->EndRound());
   bool more = false;
-  for (const auto& [name, job] : jobs_) {
-    if (command_.told_to_end()) job->EndsAreNoNews();
-    job->Drain();
-    job->LookAtProcesses(false);
-    const bool hung = looked && job->LookForStandstill();
-    const bool silent = looked && job->LookForSilence(options_.silence_s);
-    teller_.Tell(*job, hung || silent);
-    killed_ = killed_ || (hung && options_.on_hang == "kill");
-    more = more || job->WantsLook() || job->IsSilent(options_.silence_s);
-  }
+  for (const auto& [name, job] : jobs_) more = LookAt(*job, looked) || more;
   LookAtFlightRecorder();
   teller_.Save(jobs_);
   if (followers_ && more && !followers_->InRound()) followers_->StartRound();
@@ -259,6 +264,13 @@ Result<std::unique_ptr<Reporter>> MakeReporter(const WatchOptions& options, bool
   return reporter;
 }
 
+Flight::Variables VariablesOf(const Launch& launch, const Flight* flight) {
+  Flight::Variables variables;
+  if (flight) variables = flight->variables();
+  if (launch.way == Launch::Way::kOverMpi) variables.emplace_back(events::kMeetVariable, "1");
+  return variables;
+}
+
 // This process becomes the command. Returns where that cannot be started.
 Status RunUnwatched(const std::vector<std::string>& words, const Status& why) {
   fmt::print(stderr, "lockstep watch: {} is not watched: {}\n", words.front(), why.message());
@@ -299,9 +311,7 @@ Result<int> Watch(const WatchOptions& options) {
   Publish(folder->path(), options.command);
   std::unique_ptr<Flight> flight;
   if (!many) flight = std::make_unique<Flight>();
-  std::vector<std::pair<std::string, std::string>> variables;
-  if (flight) variables = flight->variables();
-  if (launch.way == Launch::Way::kOverMpi) variables.emplace_back(events::kMeetVariable, "1");
+  const Flight::Variables variables = VariablesOf(launch, flight.get());
   LOCKSTEP_RETURN_IF_ERROR(command.Start(options.command, options.library, folder->path().string(),
                                          variables, keeper->command()));
   if (many) LeaveProcessorsToRank();

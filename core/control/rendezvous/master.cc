@@ -1,3 +1,5 @@
+// PyTorch's ranks find each other at MASTER_ADDR, so agents and watchers can, too. The port is not
+// the kernel's choice: all ranks must know it beforehand. A secret that nobody set is no secret.
 #include "core/control/rendezvous/master.h"
 
 #include <arpa/inet.h>

@@ -1,5 +1,5 @@
-"""A rank of no library: it has the pipe that ProcessGroupNCCL makes, and answers it with a dump. Rank 1
-lacks the last call: fake_rank.py FOLDER [healthy], where FOLDER holds flight_dumps.py."""
+"""A rank of no library: it has the pipe that ProcessGroupNCCL makes, and answers it with a dump.
+Rank 1 lacks the last call: fake_rank.py FOLDER [healthy], where FOLDER holds flight_dumps.py."""
 import os
 import pickle
 import sys
