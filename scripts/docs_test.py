@@ -38,7 +38,8 @@ SCRIPTS = ["test_slurm", "test_mpich", "node_deaths", "random_kills", "watched_k
 FOREIGN = {"--allow-run-as-root", "--bind-to", "--oversubscribe", "--mca", "--hostfile", "--host",
            "--config", "--repo_env", "--gpus", "--with-ft", "--enable-recovery", "--mpi",
            "--test_env", "--prefix", "--write", "--ntasks-per-node", "--signal", "--export",
-           "--shm-size", "--nproc-per-node", "--nnodes", "--no-python"}
+           "--shm-size", "--nproc-per-node", "--nnodes", "--no-python", "--rdzv-backend",
+           "--rdzv-endpoint"}
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9_-]*")
 
 

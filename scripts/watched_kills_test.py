@@ -31,6 +31,8 @@ class JudgeTest(unittest.TestCase):
         other = [("lost_rank", "proved", "rank 0 died without MPI_Finalize; rank 1 waits")]
         self.assertIn("another rank", self.why(findings=other))
         self.assertIn("another cause", self.why(dict(KILLED_1, end="stop")))
+        self.assertIn("was not told", self.why(dict(KILLED_1, end="stop", begun=True), findings=[],
+                                               file=None))
         self.assertIn("nobody was struck", self.why(struck_s=None))
         self.assertIn("the file blames [0]", self.why(
             file={"damage": "", "complete": True, "findings": [("lost_rank", [0])]}))

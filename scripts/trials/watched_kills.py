@@ -10,7 +10,7 @@ PyTorch is installed. A watcher stands around the launcher, or one beside each r
 killed, stopped, aborted or made to crash by a signal; or it calls exit() or _exit() itself.
 
   nobody else is accused  each finding names the rank, and a cause that fits its end
-  what hangs is told      a stopped rank always; an ended one unless it could not be seen
+  a stopped rank is told  where the program was in its steps
   the file is whole       where something was said, `lockstep show` reads it
   the launcher's own code is passed on by a watcher around it
   nothing is left         of processes, and of the watchers' folders
@@ -224,6 +224,8 @@ def judge(trial, seen):
     own = seen["launchers_own"]
     if own is not None and seen["code"] != own and trial["end"] != "stop":
         return f"exit code {seen['code']}, and the launcher's was {own}"
+    if trial["end"] == "stop" and trial["begun"] and seen["struck_s"] and not seen["findings"]:
+        return "a stopped rank was not told"
     return wrong_finding(trial, seen) or wrong_file(seen)
 
 
