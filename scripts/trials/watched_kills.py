@@ -224,7 +224,7 @@ def judge(trial, seen):
     own = seen["launchers_own"]
     if own is not None and seen["code"] != own and trial["end"] != "stop":
         return f"exit code {seen['code']}, and the launcher's was {own}"
-    if trial["end"] == "stop" and trial["begun"] and seen["struck_s"] and not seen["findings"]:
+    if trial["end"] == "stop" and trial.get("begun") and seen["struck_s"] and not seen["findings"]:
         return "a stopped rank was not told"
     return wrong_finding(trial, seen) or wrong_file(seen)
 

@@ -30,7 +30,7 @@ constexpr std::int64_t kAnswerNs = 30'000'000'000;  // PyTorch looks once a seco
 constexpr std::int64_t kBetweenTriesNs = 200'000'000;
 constexpr std::string_view kPipeEnding = ".pipe";
 // The newer names first: they count where both are set.
-constexpr const char* kBuffer[] = {"TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE"};
+constexpr const char* kBuffer = "TORCH_FR_BUFFER_SIZE";
 constexpr const char* kDump[] = {"TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE"};
 constexpr const char* kPipe = "TORCH_NCCL_DEBUG_INFO_PIPE_FILE";
 
@@ -76,12 +76,11 @@ Flight::Flight() : own_(OwnPrefix()), asked_ns_(MonotonicNs()) {
   const auto set = [&](const char* name, const std::string& value) {
     if (Set(name).empty()) variables_.emplace_back(name, value);
   };
-  for (const char* const name : kBuffer) set(name, "2000");
+  // PyTorch 2.15 warns of the older names on stderr, so a user of an older one sets them.
+  if (Set("TORCH_NCCL_TRACE_BUFFER_SIZE").empty()) set(kBuffer, "2000");
   const bool chosen = !Set(kDump[0]).empty() || !Set(kDump[1]).empty();
   paths_.dump = !chosen ? own_ : !Set(kDump[0]).empty() ? Set(kDump[0]) : Set(kDump[1]);
-  if (!chosen) {
-    for (const char* const name : kDump) set(name, own_);
-  }
+  if (!chosen) set(kDump[0], own_);
   paths_.pipe = Set(kPipe).empty() ? own_ : Set(kPipe);
   set(kPipe, own_);
 }

@@ -10,9 +10,7 @@ import flight_dumps
 
 rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 assert int(os.environ["TORCH_FR_BUFFER_SIZE"]) > 0
-assert int(os.environ["TORCH_NCCL_TRACE_BUFFER_SIZE"]) > 0
 dump = os.environ["TORCH_FR_DUMP_TEMP_FILE"] + str(rank)
-assert dump == os.environ["TORCH_NCCL_DEBUG_INFO_TEMP_FILE"] + str(rank)
 pipe = os.environ["TORCH_NCCL_DEBUG_INFO_PIPE_FILE"] + str(rank) + ".pipe"
 os.mkfifo(pipe)
 asked = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
