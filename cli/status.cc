@@ -2,11 +2,13 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "cli/subcommand.h"
 #include "watch/status/jobs.h"
@@ -44,6 +46,12 @@ Result<ExitCode> RunStatus(const StatusArguments& options) {
 }
 
 }  // namespace
+
+// --json is short for --format=json. It is no option, because elsewhere --json takes a file.
+void NameFormat(std::vector<std::string>& arguments) {
+  std::replace(arguments.begin(), arguments.end(), std::string("--json"),
+               std::string("--format=json"));
+}
 
 Work AddStatus(ArgumentParser& parser) {
   auto options = std::make_shared<StatusArguments>();

@@ -10,6 +10,7 @@ AddOptions AddBuckets, AddCompare, AddDiagnose, AddDoctor, AddExport, AddMakeDat
 [[gnu::weak]] AddOptions AddRun, AddStatus, AddStress, AddTraceDdp, AddWatch;
 void SeparateSides(std::vector<std::string>& arguments);             // compare.cc
 [[gnu::weak]] void NameReport(std::vector<std::string>& arguments);  // watch.cc
+[[gnu::weak]] void NameFormat(std::vector<std::string>& arguments);  // status.cc
 
 namespace {
 
@@ -40,7 +41,7 @@ constexpr Subcommand kSubcommands[] = {
     {"scoreboard", "Launches of stress, many times, and how often the judge was right", nullptr,
      nullptr, &kScoreboard},
     {"show", "Print run files; of a directory, a line a run", AddShow},
-    {"status", "What every rank of a watched job is in, now", AddStatus},
+    {"status", "What every rank of a watched job is in, now", AddStatus, NameFormat},
     {"stress", "stress with a launch for every case (--backend=mpi needs it), in one result",
      AddStress},
     {"testbed", "Several hosts on this machine: runs a command across them", nullptr, nullptr,

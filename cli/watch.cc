@@ -23,8 +23,11 @@ Work AddWatch(ArgumentParser& parser) {
   auto options = std::make_shared<watch::run::WatchOptions>();
   parser.Add("COMMAND=WORD", options->command, "After `--`: the launcher and its arguments")
       .Required();
-  parser.Add("--on-hang=WORD", options->on_hang, "What to do when ranks are proved to be stuck")
-      .OneOf({"report", "kill"})
+  parser
+      .Add("--on-hang=WORD", options->on_hang,
+           "What to do when ranks are proved to be stuck: only report, print their stacks, too, or "
+           "end the launch")
+      .OneOf({"report", "stacks", "kill"})
       .ShowDefault();
   parser.Flag("--races", options->races, "Also tell of messages that race for MPI_ANY_SOURCE");
   parser

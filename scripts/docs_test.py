@@ -37,14 +37,16 @@ MOST_MEDIAN_WORDS = 16   # of the README's sentences
 MOST_README_LINES = 150
 PROGRAMS = [[path] for path in sorted(glob.glob("bench/bench_*"))] + [["stress/stress"],
                                                                       ["stress/fuzz/fuzz"]]
-SCRIPTS = ["test_slurm", "test_mpich", "node_deaths", "random_kills", "soak", "sanitize",
+SCRIPTS = ["test_slurm", "test_mpich", "node_deaths", "random_kills", "watched_kills",
+           "soak", "sanitize",
            "package", "compare_with_osu", "check_coverage", "compare_sampler", "benchmarks",
            "mbi_score", "watch_overhead"]
 # Of mpirun, torchrun, bazel, docker, pip, git and of test programs.
 FOREIGN = {"--allow-run-as-root", "--bind-to", "--oversubscribe", "--mca", "--hostfile", "--host",
            "--config", "--repo_env", "--gpus", "--with-ft", "--enable-recovery", "--mpi",
            "--test_env", "--prefix", "--write", "--ntasks-per-node", "--signal", "--export",
-           "--shm-size", "--nproc-per-node", "--nnodes", "--no-python"}
+           "--shm-size", "--nproc-per-node", "--nnodes", "--no-python", "--rdzv-backend",
+           "--rdzv-endpoint"}
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9_-]*")
 
 

@@ -7,7 +7,8 @@ and prints the table of the papers: a row a class, then the programs that were j
   scripts/mbi_score DIR --mpi=mpich          with mpicc.mpich and mpiexec.mpich
 
 DIR holds the .c files that the suite's generators write. Each program is bounded in time. A program
-counts as found when anything was said of it. `class` counts those whose class was said, too.
+counts as found when anything was said of it. `class` counts those whose class was said, too. One
+that does not compile is neither found nor missed.
 
 Exit codes: 0 the table was printed, 2 usage, 4 MPI or lockstep is missing.
 """
@@ -64,7 +65,9 @@ def classes_of(causes):
 
 
 def table(rows):
-    """rows: {"name", "expected", "causes"} -> the lines of the table."""
+    """rows: {"name", "expected", "causes", "compiled"} -> the lines of the table."""
+    broken = [row for row in rows if not row.get("compiled", True)]
+    rows = [row for row in rows if row.get("compiled", True)]
     classes = collections.OrderedDict()
     for row in sorted(rows, key=lambda row: row["expected"] or ""):
         entry = classes.setdefault(row["expected"] or "right programs", [0, 0, 0])
@@ -75,6 +78,8 @@ def table(rows):
     for name, (programs, found, right) in classes.items():
         lines.append("%-22s %8d %8d %8s" % (name, programs, found,
                                             "" if name == "right programs" else right))
+    if broken:
+        lines.append("%-22s %8d" % ("not compiled", len(broken)))
     return lines + [""] + summary("all classes", rows) + summary(
         "without concurrency in memory", [row for row in rows if row["expected"] not in UNSEEN])
 
@@ -94,6 +99,9 @@ def wrong(rows):
     """Programs that were judged wrongly, a line each."""
     lines = []
     for row in sorted(rows, key=lambda row: row["name"]):
+        if not row.get("compiled", True):
+            lines.append("not compiled %s" % row["name"])
+            continue
         said = ", ".join(row["causes"]) or "nothing"
         if row["expected"] and not row["causes"]:
             lines.append("missed %s (%s)%s" % (row["name"], row["expected"],
@@ -110,20 +118,20 @@ def watch(lockstep, mpi, source, folder):
     name = os.path.basename(source)[:-2]
     with open(source, encoding="utf-8") as file:
         ranks, expected = parse_header(file.read())
-    row = {"name": name, "expected": expected, "causes": [], "late": False}
+    row = {"name": name, "expected": expected, "causes": [], "late": False, "compiled": True}
     program = os.path.join(folder, name)
     compiler, launcher = MPIS[mpi]
     built = subprocess.run([compiler, "-g", "-w", "-o", program, source], check=False,
                            capture_output=True, text=True)
     if built.returncode:
-        row["causes"] = ["not_compiled"]
+        row["compiled"] = False
         return row
     findings = program + ".findings"
     command = [*lockstep, "watch", "--on-hang=kill", "--races", "--findings=" + findings, "--",
                *launcher, "-np", str(ranks), program]
     with open(program + ".out", "w", encoding="utf-8") as out:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-                                   start_new_session=True)
+                                   start_new_session=True, cwd=folder)
         row["late"] = not wait(process, findings)
     if os.path.exists(findings):
         with open(findings, encoding="utf-8") as file:

@@ -1,5 +1,6 @@
 // Every launcher names rank and size in its own variables. The first family whose variables are all
-// there counts; without any, this process is a launch of one rank.
+// there counts; without any, this process is a launch of one rank. torchrun goes first where it was
+// started by another launcher, whose variables it passes on.
 #include "core/control/context.h"
 
 #include <fmt/core.h>
@@ -11,28 +12,15 @@
 #include <optional>
 #include <string_view>
 
+#include "core/control/pytorch.h"
+#include "core/control/variables.h"
+
 namespace lockstep::control {
 namespace {
 
-constexpr int kMostRanks = 1 << 20;
-
-std::string Text(const char* name) {
-  const char* text = std::getenv(name);
-  return text ? text : "";
-}
-
 Result<int> Number(const char* name, int least) {
-  const std::string text = Text(name);
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty() || value < least ||
-      value > kMostRanks) {
-    return InvalidInput(
-        fmt::format("{}='{}' in the environment is not a number from {} to {}; "
-                    "start this program with the launcher (mpirun -np N …)",
-                    name, text, least, kMostRanks));
-  }
-  return value;
+  return VariableNumber(name, least, kMostRanks,
+                        "start this program with the launcher (mpirun -np N …)");
 }
 
 struct Variables {
@@ -59,7 +47,6 @@ constexpr std::pair<const char*, const char*> kUnknownLaunchers[] = {
     {"ALPS_APP_PE", "ALPS's aprun"},
     {"JSM_NAMESPACE_RANK", "IBM's jsrun"},
     {"MV2_COMM_WORLD_RANK", "MVAPICH2's mpirun_rsh"},
-    {"TORCHELASTIC_RUN_ID", "torchrun"},
     {"PMIX_RANK", "a launcher that speaks PMIx"},
     {"PMI_RANK", "a launcher that speaks PMI"},
 };
@@ -70,7 +57,7 @@ constexpr std::string_view kSlurmScripts[] = {"4294967290", "4294967291"};
 
 bool IsTaskOfSrun() {
   if (!std::getenv("SLURM_PROCID") || !std::getenv("SLURM_STEP_NUM_TASKS")) return false;
-  const std::string step = Text("SLURM_STEP_ID");
+  const std::string step = VariableText("SLURM_STEP_ID");
   return step != kSlurmScripts[0] && step != kSlurmScripts[1];
 }
 
@@ -78,7 +65,7 @@ bool IsTaskOfSrun() {
 // that every rank inherits, whatever stands between the proxy and us.
 std::string HydraJob() {
   int fd = -1;
-  const std::string text = Text("PMI_FD");
+  const std::string text = VariableText("PMI_FD");
   std::from_chars(text.data(), text.data() + text.size(), fd);
   ucred proxy{};
   socklen_t length = sizeof proxy;
@@ -111,7 +98,7 @@ std::optional<int> TasksOfNode(std::string_view list, int node) {
 // of this host's server is nobody else's.
 std::string ServerPort() {
   for (const char* name : {"PMIX_SERVER_URI4", "PMIX_SERVER_URI3", "PMIX_SERVER_URI2"}) {
-    const std::string uri = Text(name);
+    const std::string uri = VariableText(name);
     const std::size_t colon = uri.rfind(':');
     if (colon != std::string::npos) return "@" + uri.substr(colon + 1);
   }
@@ -127,7 +114,7 @@ Result<LaunchContext> FromSlurm() {
   LOCKSTEP_ASSIGN_OR_RETURN(context.size, Number("SLURM_STEP_NUM_TASKS", 1));
   LOCKSTEP_ASSIGN_OR_RETURN(context.local_rank, Number("SLURM_LOCALID", 0));
   LOCKSTEP_ASSIGN_OR_RETURN(const int node, Number("SLURM_NODEID", 0));
-  const std::string list = Text("SLURM_STEP_TASKS_PER_NODE");
+  const std::string list = VariableText("SLURM_STEP_TASKS_PER_NODE");
   const std::optional<int> tasks = TasksOfNode(list, node);
   if (!tasks) {
     return InvalidInput(
@@ -136,7 +123,7 @@ Result<LaunchContext> FromSlurm() {
                     list, node));
   }
   context.local_size = *tasks;
-  context.job = Text("SLURM_JOB_ID") + "." + Text("SLURM_STEP_ID");
+  context.job = VariableText("SLURM_JOB_ID") + "." + VariableText("SLURM_STEP_ID");
   return context;
 }
 
@@ -148,8 +135,8 @@ Result<LaunchContext> FromVariables(const Variables& names) {
   LOCKSTEP_ASSIGN_OR_RETURN(context.local_rank, Number(names.local_rank, 0));
   LOCKSTEP_ASSIGN_OR_RETURN(context.local_size, Number(names.local_size, 1));
   // PMIx names the job; mpirun gives its ranks the number as well.
-  context.job = Text("PMIX_NAMESPACE");
-  if (context.job.empty()) context.job = Text("OMPI_MCA_ess_base_jobid");
+  context.job = VariableText("PMIX_NAMESPACE");
+  if (context.job.empty()) context.job = VariableText("OMPI_MCA_ess_base_jobid");
   if (!context.job.empty()) context.job += ServerPort();
   if (context.job.empty()) context.job = HydraJob();
   return context;
@@ -170,6 +157,7 @@ Status Consistent(const LaunchContext& context) {
 }  // namespace
 
 Result<LaunchContext> DetectLaunch() {
+  if (IsRankOfTorchrun()) return FromPyTorch();
   for (const Variables& names : kLaunchers) {
     if (!std::getenv(names.rank) || !std::getenv(names.local_size)) continue;
     LOCKSTEP_ASSIGN_OR_RETURN(LaunchContext context, FromVariables(names));
@@ -185,10 +173,12 @@ Result<LaunchContext> DetectLaunch() {
     if (!std::getenv(variable)) continue;
     return InvalidInput(
         fmt::format("{}='{}' says that {} started this process, but not how many ranks there are "
-                    "and how many on this host; start with Open MPI's mpirun, MPICH's mpiexec or "
-                    "Slurm's srun, or unset {}",
-                    variable, Text(variable), launcher, variable));
+                    "and how many on this host; start with Open MPI's mpirun, MPICH's mpiexec, "
+                    "Slurm's srun or torchrun, or unset {}",
+                    variable, VariableText(variable), launcher, variable));
   }
+  // Last of all: a shell may have them of an earlier launch, or for its scripts.
+  if (HasPyTorchVariables()) return FromPyTorch();
   LaunchContext context;
   context.launcher = "none";
   return context;

@@ -9,6 +9,8 @@
 #include <map>
 #include <string>
 
+#include "core/control/pytorch.h"
+
 namespace lockstep::control {
 namespace {
 
@@ -37,6 +39,13 @@ Result<LaunchContext> Detect(const std::map<std::string, std::string>& variables
                            "PMI_FD",
                            "FLUX_TASK_RANK",
                            "TORCHELASTIC_RUN_ID",
+                           "TORCHELASTIC_RESTART_COUNT",
+                           "RANK",
+                           "WORLD_SIZE",
+                           "LOCAL_RANK",
+                           "LOCAL_WORLD_SIZE",
+                           "MASTER_ADDR",
+                           "MASTER_PORT",
                            "PMIX_SERVER_URI2",
                            "PMIX_SERVER_URI3",
                            "PMIX_SERVER_URI4"}) {
@@ -106,7 +115,7 @@ TEST(Context, HydraNamesTheJobByItsProxy) {
 }
 
 TEST(Context, UnknownLaunchersAreNamed) {
-  for (const char* variable : {"FLUX_TASK_RANK", "TORCHELASTIC_RUN_ID", "PMIX_RANK", "PMI_RANK"}) {
+  for (const char* variable : {"FLUX_TASK_RANK", "PMIX_RANK", "PMI_RANK"}) {
     const Result<LaunchContext> found = Detect({{variable, "3"}});
     ASSERT_FALSE(found.ok()) << variable;
     EXPECT_EQ(found.status().code(), StatusCode::kInvalidInput);
@@ -140,6 +149,67 @@ TEST(Context, Slurm) {
                           {"SLURM_STEP_NUM_TASKS", "1"},
                           {"SLURM_STEP_TASKS_PER_NODE", "1"}}),
                   {0, 1, 0, 1, "none", ""});
+  }
+}
+
+using Variables = std::map<std::string, std::string>;
+
+const Variables kTorchrunsOwn = {{"TORCHELASTIC_RUN_ID", "none"},
+                                 {"TORCHELASTIC_RESTART_COUNT", "1"},
+                                 {"RANK", "5"},
+                                 {"WORLD_SIZE", "8"},
+                                 {"LOCAL_RANK", "1"},
+                                 {"LOCAL_WORLD_SIZE", "4"},
+                                 {"MASTER_ADDR", "node1"},
+                                 {"MASTER_PORT", "29501"}};
+
+TEST(Context, Torchrun) {
+  ExpectContext(Detect(kTorchrunsOwn), {5, 8, 1, 4, "torchrun", "node1:29501.1"});
+  EXPECT_EQ(*PortAboveMaster(2000), 31501);
+  setenv("MASTER_PORT", "64000", 1);
+  EXPECT_EQ(*PortAboveMaster(2000), 62000) << "above is no port";
+}
+
+TEST(Context, PyTorchsVariablesByHand) {
+  Variables variables = {
+      {"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", "29500"}};
+  ExpectContext(Detect(variables), {1, 2, 1, 2, "pytorch", "127.0.0.1:29500."});
+  EXPECT_TRUE(Detect(variables)->single_host());
+  variables["MASTER_ADDR"] = "node1";
+  ExpectContext(Detect(variables), {1, 2, 0, 1, "pytorch", "node1:29500."});
+  EXPECT_FALSE(Detect(variables)->single_host()) << "nobody knows: they meet over the network";
+  variables["LOCAL_RANK"] = "1";
+  EXPECT_EQ(Detect(variables)->local_rank, 1);
+  variables.erase("MASTER_ADDR");
+  EXPECT_EQ(Detect(variables)->launcher, "none") << "a shell may have a RANK";
+}
+
+TEST(Context, WhatAShellHasOfPyTorchDoesNotMisleadOtherLaunchers) {
+  const Variables mpirun = {{"OMPI_COMM_WORLD_RANK", "0"},
+                            {"OMPI_COMM_WORLD_SIZE", "2"},
+                            {"OMPI_COMM_WORLD_LOCAL_RANK", "0"},
+                            {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+                            {"PMIX_NAMESPACE", "7"}};
+  Variables all = kTorchrunsOwn;
+  all.insert(mpirun.begin(), mpirun.end());
+  ExpectContext(Detect(all), {0, 2, 0, 2, "openmpi", "7"});
+  all.erase("TORCHELASTIC_RUN_ID");
+  ExpectContext(Detect(all), {0, 2, 0, 2, "openmpi", "7"});
+}
+
+TEST(Context, NonsenseOfPyTorch) {
+  const std::multimap<std::string, std::string> wrong = {{"RANK", "8"},
+                                                         {"RANK", "-1"},
+                                                         {"WORLD_SIZE", "0"},
+                                                         {"LOCAL_RANK", "4"},
+                                                         {"LOCAL_WORLD_SIZE", "9"},
+                                                         {"WORLD_SIZE", "two"}};
+  for (const auto& [name, bad] : wrong) {
+    Variables variables = kTorchrunsOwn;
+    variables[name] = bad;
+    const Result<LaunchContext> found = Detect(variables);
+    ASSERT_FALSE(found.ok()) << name << "=" << bad;
+    EXPECT_NE(found.status().message().find(name + "='" + bad + "'"), std::string::npos);
   }
 }
 

@@ -11,15 +11,17 @@
 
 #include "core/base/fd.h"
 #include "core/control/context.h"
+#include "core/control/pytorch.h"
 
 namespace lockstep::coordinator {
 
 class LauncherWatch {
  public:
-  // Watches nothing where no launcher started us. Not the signal of prctl(2): that comes when the
-  // thread ends which started us, and launchers start ranks in threads of short life.
+  // Watches nothing where no launcher started us, or nobody knows whether our parent is one. Not
+  // the signal of prctl(2): that comes when the thread ends which started us, and launchers start
+  // ranks in threads of short life.
   explicit LauncherWatch(const control::LaunchContext& context) {
-    if (context.launcher == "none") return;
+    if (context.launcher == "none" || context.launcher == control::kByHand) return;
     const pid_t parent = getppid();
     fd_.Reset(static_cast<int>(syscall(SYS_pidfd_open, parent, 0)));
     // A launcher that ended before this moment left us another parent.

@@ -1,35 +1,45 @@
-// On one host a unix socket named after the job is found by all; across hosts MPI carries the
-// endpoint. Every agent listens itself, too: it may have to take the coordinator's place.
+// On one host a unix socket named after the job is found by all. Across hosts MPI carries the
+// endpoint, or PyTorch's variables name a host where rank 0 listens. Every agent listens itself,
+// too: it may have to take the coordinator's place.
 #include "core/coordinator/meet.h"
 
 #include <fmt/core.h>
 
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "core/control/machine.h"
 #include "core/control/open_files.h"
+#include "core/control/pytorch.h"
 #include "core/control/rendezvous/endpoint.h"
 #include "core/control/rendezvous/exchange.h"
 #include "core/control/rendezvous/join.h"
+#include "core/control/rendezvous/master.h"
+#include "core/control/variables.h"
 
 namespace lockstep::coordinator {
 namespace {
 
-std::string Variable(const char* name) {
-  const char* const text = std::getenv(name);
-  return text ? text : "";
-}
+enum class Way { kOnThisHost, kOverMpi, kAtMaster };
 
-Result<bool> MeetsOverMpi(const control::LaunchContext& context) {
-  const std::string wish = Variable("LOCKSTEP_MEET");
+Result<Way> WayToMeet(const control::LaunchContext& context, const CoordinatorOptions& options) {
+  if (options.workers_own_mpi && control::HasMasterAddress(context)) {
+    return InvalidInput(fmt::format(
+        "the launcher ({}) gives its ranks no MPI: start with mpirun or srun, or choose "
+        "--backend=gloo or nccl",
+        context.launcher));
+  }
+  const std::string wish = control::VariableText("LOCKSTEP_MEET");
   if (!wish.empty() && wish != "mpi") {
     return InvalidInput(
         fmt::format("LOCKSTEP_MEET='{}' is not known; set it to 'mpi', or unset it", wish));
   }
-  return wish == "mpi" || !context.single_host();
+  if (wish.empty() && context.single_host()) return Way::kOnThisHost;
+  if (!control::HasMasterAddress(context)) return Way::kOverMpi;
+  if (wish.empty()) return Way::kAtMaster;
+  return InvalidInput(
+      "LOCKSTEP_MEET='mpi' needs a launcher of MPI; PyTorch's variables name none; unset it");
 }
 
 // An MPI that does not know its launcher makes a world of one rank of every process.
@@ -62,8 +72,7 @@ Result<std::vector<std::string>> Exchange(const control::LaunchContext& context,
   role.rank = context.rank;
   role.size = context.size;
   role.local_rank = context.local_rank;
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<agent::Child> child,
-                            agent::Child::Spawn(role));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<agent::Child> child, agent::Child::Spawn(role));
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::vector<std::string> parts,
       control::rendezvous::AskForExchange(child->channel(), part, /*mpi_on_threads=*/false, signals,
@@ -92,6 +101,27 @@ Result<control::rendezvous::Endpoint> EndpointIn(const std::vector<std::string>&
   return EnvironmentError("rank 0 did not say where it listens; see its messages");
 }
 
+Result<std::unique_ptr<control::rendezvous::JoinServer>> ListenForAll(int followers) {
+  using namespace control::rendezvous;
+  LOCKSTEP_ASSIGN_OR_RETURN(const Endpoint endpoint, EndpointAtMaster(kAgents));
+  return ListenAtMaster(kAgents, endpoint, followers);
+}
+
+Result<control::rendezvous::Endpoint> FindCoordinator(
+    Way way, const control::LaunchContext& context, const CoordinatorOptions& options,
+    agent::RankAgent& agent, control::Signals& signals, Deadline deadline) {
+  using namespace control::rendezvous;
+  if (way == Way::kAtMaster) {
+    LOCKSTEP_ASSIGN_OR_RETURN(Endpoint endpoint, EndpointAtMaster(kAgents));
+    LOCKSTEP_RETURN_IF_ERROR(AwaitMaster(kAgents, endpoint, signals, deadline));
+    return endpoint;
+  }
+  if (way == Way::kOnThisHost) return FindEndpoint(context, signals, deadline);
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<std::string> parts,
+                            Exchange(context, options, agent, {}, signals, deadline));
+  return EndpointIn(parts);
+}
+
 }  // namespace
 
 Result<std::vector<control::rendezvous::JoinRequest>> MeetFollowers(
@@ -99,19 +129,29 @@ Result<std::vector<control::rendezvous::JoinRequest>> MeetFollowers(
     agent::RankAgent& agent, control::Signals& signals) {
   const Deadline deadline = Deadline::AfterSeconds(options.connect_deadline_seconds);
   LOCKSTEP_RETURN_IF_ERROR(control::CheckOpenFiles(context.rank, context.size - 1));
-  LOCKSTEP_ASSIGN_OR_RETURN(const bool over_mpi, MeetsOverMpi(context));
+  LOCKSTEP_ASSIGN_OR_RETURN(const Way way, WayToMeet(context, options));
   LOCKSTEP_ASSIGN_OR_RETURN(const std::string address, OwnAddress(context));
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<control::rendezvous::JoinServer> server,
-                            control::rendezvous::JoinServer::Listen(address, context.size - 1));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const std::unique_ptr<control::rendezvous::JoinServer> server,
+      way == Way::kAtMaster ? ListenForAll(context.size - 1)
+                            : control::rendezvous::JoinServer::Listen(address, context.size - 1));
   std::unique_ptr<control::rendezvous::EndpointServer> endpoints;
-  if (over_mpi) {
+  if (way == Way::kOverMpi) {
     const std::string part = control::Encode(server->endpoint());
     LOCKSTEP_RETURN_IF_ERROR(Exchange(context, options, agent, part, signals, deadline).status());
-  } else if (context.size > 1) {
+  } else if (way == Way::kOnThisHost && context.size > 1) {
     LOCKSTEP_ASSIGN_OR_RETURN(
         endpoints, control::rendezvous::EndpointServer::Open(context, server->endpoint()));
   }
-  return server->Gather(endpoints.get(), signals, deadline);
+  auto met = server->Gather(endpoints.get(), signals, deadline);
+  if (met.ok() || context.launcher != control::kByHand ||
+      met.status().code() != StatusCode::kEnvironment) {
+    return met;
+  }
+  // A shell may have them of something else.
+  return EnvironmentError(met.status().message() +
+                          "; RANK, WORLD_SIZE and MASTER_ADDR say that there are such ranks: unset "
+                          "them for a launch of one");
 }
 
 Result<Joined> MeetCoordinator(const control::LaunchContext& context,
@@ -119,17 +159,10 @@ Result<Joined> MeetCoordinator(const control::LaunchContext& context,
                                control::Signals& signals) {
   const Deadline deadline = Deadline::AfterSeconds(options.connect_deadline_seconds);
   LOCKSTEP_RETURN_IF_ERROR(control::CheckOpenFiles(context.rank, 1));
-  LOCKSTEP_ASSIGN_OR_RETURN(const bool over_mpi, MeetsOverMpi(context));
+  LOCKSTEP_ASSIGN_OR_RETURN(const Way way, WayToMeet(context, options));
   LOCKSTEP_ASSIGN_OR_RETURN(const std::string address, OwnAddress(context));
-  control::rendezvous::Endpoint endpoint;
-  if (over_mpi) {
-    LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<std::string> parts,
-                              Exchange(context, options, agent, {}, signals, deadline));
-    LOCKSTEP_ASSIGN_OR_RETURN(endpoint, EndpointIn(parts));
-  } else {
-    LOCKSTEP_ASSIGN_OR_RETURN(endpoint,
-                              control::rendezvous::FindEndpoint(context, signals, deadline));
-  }
+  LOCKSTEP_ASSIGN_OR_RETURN(const control::rendezvous::Endpoint endpoint,
+                            FindCoordinator(way, context, options, agent, signals, deadline));
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::unique_ptr<control::rendezvous::JoinServer> server,
       control::rendezvous::JoinServer::Listen(address, context.size - 1, endpoint.secret));

@@ -37,10 +37,14 @@ class Mark:
         self._mark = uuid.uuid4().hex
         self.environment = dict(os.environ, **{_MARK: self._mark})
 
+    def is_of(self, variables):
+        """Whether a process with this environment is of the launch."""
+        return variables.get(_MARK.encode()) == self._mark.encode()
+
     def processes(self):
         """(role, rank, pid) of all that live; a role of "other" has no rank."""
         for pid, variables in launches.processes():
-            if variables.get(_MARK.encode()) != self._mark.encode() or not launches.is_alive(pid):
+            if not self.is_of(variables) or not launches.is_alive(pid):
                 continue
             rank = int(variables.get(b"OMPI_COMM_WORLD_RANK", variables.get(b"PMI_RANK", -1)))
             worker = b"LOCKSTEP_WORKER" in variables

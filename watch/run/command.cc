@@ -86,8 +86,12 @@ bool Command::Await(int ms, std::vector<pollfd> others, control::Signals& signal
   poll(others.data(), others.size(), ms);
   const control::Signals::Arrived arrived = signals.Take();
   told_to_end_ = told_to_end_ || arrived.end != 0 || arrived.warned;
-  if (arrived.end != 0) Signal(arrived.end);
+  if (arrived.end != 0) to_pass_on_ = arrived.end;
   return (others[others.size() - 2].revents & POLLIN) != 0;
+}
+
+void Command::PassOn() {
+  if (to_pass_on_ != 0) Signal(std::exchange(to_pass_on_, 0));
 }
 
 void Command::Signal(int number) const {

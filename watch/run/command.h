@@ -31,8 +31,10 @@ class Command {
   // control::Signals. Returns why it could not be started.
   static Status Become(const std::vector<std::string>& words);
   // Sleeps until the command ends, one of `others` is ready, a signal comes or `ms` are over.
-  // Passes signals to end on to the command. True when the command has ended.
+  // True when the command has ended.
   bool Await(int ms, std::vector<pollfd> others, control::Signals& signals);
+  // To the command, the signals to end that Await saw.
+  void PassOn();
   // A signal told this watcher to end, or its launcher has begun to end the launch.
   bool told_to_end() const { return told_to_end_; }
   void Signal(int number) const;
@@ -46,6 +48,7 @@ class Command {
   Fd end_;  // readable when it has ended
   int code_ = -1;
   bool told_to_end_ = false;
+  int to_pass_on_ = 0;  // a signal
 };
 
 }  // namespace lockstep::watch::run

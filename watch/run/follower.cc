@@ -156,12 +156,13 @@ void Follower::Answer(const AskFrame& question) {
   answer.question = question.question;
   if (question.process < mine_.size()) {
     LocalProcess& process = *mine_[question.process].process;
-    if (question.python) {
+    if (question.about == About::kPython) {
       const PythonStack stack = process.Python();
       answer.line = stack.line;
       answer.in_torch = stack.in_torch;
     } else {
-      answer.line = process.Line(question.site);
+      const bool stacks = question.about == About::kStacks;
+      answer.line = stacks ? process.Stacks() : process.Line(question.site);
     }
   }
   channel_->Send(answer);
@@ -243,6 +244,7 @@ int Follower::Run() {
     if (channel_ && channel_->open()) items.push_back({channel_->fd(), channel_->poll_events(), 0});
     if (command_.Await(kFollowerLookMs, std::move(items), signals_)) break;
     if (command_.told_to_end()) folder_.Remove();
+    command_.PassOn();
     Serve();
   }
   if (command_.told_to_end()) folder_.Remove();  // SIGKILL may follow

@@ -14,6 +14,7 @@
 #include "core/base/clock.h"
 #include "core/base/deadline.h"
 #include "core/control/machine.h"
+#include "core/control/rendezvous/master.h"
 #include "core/control/tcp.h"
 
 namespace lockstep::watch::run {
@@ -66,15 +67,20 @@ class Followers::Remote : public Process {
   std::string Line(std::uint64_t site) override {
     const auto known = lines_.find(site);
     if (known != lines_.end()) return known->second;
-    const auto answer = all_.Ask(follower_, {0, number_, false, site});
+    const auto answer = all_.Ask(follower_, {0, number_, About::kSite, site});
     if (!answer) return site == 0 ? "" : "?";
     if (site != 0) lines_[site] = answer->line;
     return answer->line;
   }
 
   PythonStack Python() override {
-    const auto answer = all_.Ask(follower_, {0, number_, true, 0});
+    const auto answer = all_.Ask(follower_, {0, number_, About::kPython, 0});
     return answer ? PythonStack{answer->line, answer->in_torch} : PythonStack{};
+  }
+
+  std::string Stacks() override {
+    const auto answer = all_.Ask(follower_, {0, number_, About::kStacks, 0});
+    return answer ? answer->line : "no stack: its watcher does not answer";
   }
 
   // Its watcher does so when it is told to end all.
@@ -96,15 +102,9 @@ Result<std::unique_ptr<Followers>> Followers::Listen(const Launch& launch,
   const int others = launch.context.size - 1;
   std::unique_ptr<Followers> result(new Followers(launch.context.size, signals));
   if (launch.way == Launch::Way::kMasterAddress) {
-    const auto& [address, port, secret] = launch.endpoint;
-    Result<std::unique_ptr<JoinServer>> server = JoinServer::Listen(address, others, secret, port);
-    // The address may be one that only leads here.
-    if (!server.ok()) server = JoinServer::Listen("0.0.0.0", others, secret, port);
-    if (!server.ok()) {
-      return EnvironmentError(
-          fmt::format("cannot listen on port {}: set LOCKSTEP_WATCH_PORT on all ranks", port));
-    }
-    result->server_ = std::move(*server);
+    LOCKSTEP_ASSIGN_OR_RETURN(result->server_,
+                              control::rendezvous::ListenAtMaster(control::rendezvous::kWatchers,
+                                                                  launch.endpoint, others));
     return result;
   }
   const bool one_host = launch.way == Launch::Way::kOneHost;

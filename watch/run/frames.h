@@ -68,20 +68,23 @@ struct RoundFrame {
 using RoundOrder = RoundFrame<kRound>;
 using RoundReport = RoundFrame<kRoundDone>;
 
+enum class About : std::uint8_t { kSite, kPython, kStacks };
+
 struct AskFrame {
   static constexpr std::uint32_t kType = kAsk;
   std::uint64_t question = 0;
   std::uint32_t process = 0;
-  bool python = false;  // else the line of `site`
+  About about = About::kSite;
   std::uint64_t site = 0;
   static void Describe(auto& fields, auto& frame) {
-    fields(frame.question, frame.process, frame.python, frame.site);
+    fields(frame.question, frame.process, frame.site);
+    fields.UpTo(frame.about, About::kStacks);
   }
 };
 struct AnswerFrame {
   static constexpr std::uint32_t kType = kAnswer;
   std::uint64_t question = 0;
-  std::string line;
+  std::string line;  // or the stacks
   bool in_torch = false;
   static void Describe(auto& fields, auto& frame) {
     fields(frame.question, frame.line, frame.in_torch);

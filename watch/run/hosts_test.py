@@ -17,7 +17,7 @@ FOLDER = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
 def run(command, **variables):
     return subprocess.run(["timeout", "-k", "5", "200", *command], check=False,
                           capture_output=True, text=True, stdin=subprocess.DEVNULL,
-                          env=dict(os.environ, HOME=FOLDER, **variables))
+                          cwd=FOLDER, env=dict(os.environ, HOME=FOLDER, **variables))
 
 
 def watch(*words):

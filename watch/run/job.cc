@@ -229,22 +229,53 @@ bool Job::LookForStandstill() {
   judge_.EndsAreNoNews();
   hung_ = true;
   for (const judge::Wait& wait : stuck.waits) {
-    if (stuck.waits.size() < 3 || stuck_.size() == kMostStuck) break;
+    hung_ranks_.push_back(wait.rank);
+    if (stuck.waits.size() < 3 || stuck_.size() == kMostStuck) continue;
     stuck_.push_back(WithHosts(fmt::format("rank {} is {}", wait.rank, judge_.Describe(wait))));
   }
   return true;
 }
 
-bool Job::IsSilent(double seconds) const {
-  const std::int64_t silent_ns = now_ns_() - last_event_ns_;
-  return seconds > 0 && events_ != silent_since_ &&
-         static_cast<double>(silent_ns) >= seconds * 1e9 && complete_ && !hung_ && !ending_;
+bool Job::QuietFor(double seconds) const {
+  return static_cast<double>(now_ns_() - last_event_ns_) >= seconds * 1e9;
 }
 
-void Job::LookForSilence(double seconds) {
-  if (!IsSilent(seconds)) return;
+bool Job::IsSilent(double seconds) const {
+  return seconds > 0 && events_ != silent_since_ && QuietFor(seconds) && complete_ && !hung_ &&
+         !ending_;
+}
+
+bool Job::LookForSilence(double seconds) {
+  if (!IsSilent(seconds)) return false;
   silent_since_ = events_;
   judge_.Silent(static_cast<int>(std::lround(seconds)));
+  return true;
+}
+
+std::vector<verdict::RankOutcome> Job::Hung(bool stacks) {
+  std::vector<int> ranks = hung_ranks_;
+  if (!hung_) {  // they are silent
+    for (const auto& [rank, process] : processes_) ranks.push_back(rank);
+  }
+  std::vector<verdict::RankOutcome> hung;
+  for (const int rank : ranks) {
+    verdict::RankOutcome& outcome = hung.emplace_back();
+    outcome.rank = rank;
+    outcome.outcome = verdict::Outcome::kHung;
+    if (hung.size() <= kMostStuck) outcome.where = judge_.Describe(rank);
+    if (stacks) outcome.evidence = processes_.at(rank)->Stacks();
+  }
+  return hung;
+}
+
+std::vector<std::string> Job::Whereabouts(Deadline deadline) const {
+  std::vector<std::string> ranks;
+  for (const auto& [rank, process] : processes_) {
+    const judge::Rank& mine = judge_.history().ranks[static_cast<std::size_t>(rank)];
+    if (mine.open.empty() || ranks.size() == kMostStuck || deadline.Passed()) continue;
+    ranks.push_back(WithHosts(fmt::format("rank {} is {}", rank, judge_.Describe(rank))));
+  }
+  return ranks;
 }
 
 void Job::Over(bool all_told) {
@@ -300,7 +331,8 @@ void Job::CountWaits() {
       size_, std::max<std::size_t>(kTraced / static_cast<std::size_t>(size_), 1));
 }
 
-results::store::Watched Job::Waited(const report::Scale& scale) {
+std::optional<results::store::Watched> Job::Waited(const report::Scale& scale) {
+  if (!waits_) return std::nullopt;
   std::vector<report::RankProcess> processes(static_cast<std::size_t>(size_));
   for (const auto& [rank, process] : processes_) {
     const bool complete = !process->Look(false).cut_off;

@@ -8,11 +8,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "core/base/clock.h"
+#include "core/base/deadline.h"
+#include "core/verdict/outcome.h"
 #include "watch/judge/judge.h"
 #include "watch/report/record.h"
 #include "watch/report/waits.h"
@@ -47,8 +50,11 @@ class Job {
   bool LookForStandstill();
   // No rank has called anything for so many seconds, and that was not told yet. 0: never.
   bool IsSilent(double seconds) const;
-  // … as the last look confirmed: what NCCL's members have not answered is suspected.
-  void LookForSilence(double seconds);
+  // None has, whatever was told.
+  bool QuietFor(double seconds) const;
+  // … as the last look confirmed: what NCCL's members have not answered is suspected. True when
+  // that was asked now.
+  bool LookForSilence(double seconds);
   // All is over. `all_told`: no watcher was lost before it told all.
   void Over(bool all_told);
   // Somebody else ends the ranks from now on: what follows proves nothing.
@@ -56,12 +62,17 @@ class Job {
   std::vector<judge::Finding> Tell();
   // After a standstill: a line a rank that is stuck, where a finding does not name them all.
   std::vector<std::string> StuckRanks() const { return stuck_; }
+  // … the ranks, and where they are; the first kMostStuck of many. `stacks`: of all of them.
+  std::vector<verdict::RankOutcome> Hung(bool stacks);
+  // "rank 0 is in MPI_Recv from rank 1, tag 7, at solver.c:31", of ranks that are in a call.
+  std::vector<std::string> Whereabouts(Deadline deadline) const;
   void KillAll();
   // The rank left in good order, as far as its events say.
   bool EndedWell(int rank) const;
   // From now on; before the first event. Of ranks of one host: they share a clock.
   void CountWaits();
-  results::store::Watched Waited(const report::Scale& scale);
+  // Nothing where waits are not counted.
+  std::optional<results::store::Watched> Waited(const report::Scale& scale);
   std::uint64_t events() const { return events_; }
   int size() const { return size_; }
   bool complete() const;
@@ -105,6 +116,7 @@ class Job {
   Look first_;
   bool main_threads_wait_ = false;  // seen after first_
   std::vector<std::string> stuck_;
+  std::vector<int> hung_ranks_;
   std::uint64_t events_ = 0;
   std::int64_t last_event_ns_ = 0;
   std::int64_t no_stacks_until_ns_ = 0;

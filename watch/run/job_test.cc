@@ -48,6 +48,7 @@ class PlayedProcess : public Process {
   ProcessFacts Look(bool) override { return played_.facts; }
   std::string Line(std::uint64_t) override { return "solver.c:7"; }
   PythonStack Python() override { return {}; }
+  std::string Stacks() override { return "stack: poll@libc.so.6"; }
   void Kill() override {}
 
  private:

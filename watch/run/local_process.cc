@@ -14,6 +14,7 @@
 
 #include "core/base/process_stat.h"
 #include "core/control/machine.h"
+#include "watch/run/stacks.h"
 
 namespace lockstep::watch::run {
 namespace {
@@ -77,6 +78,8 @@ std::string LocalProcess::Line(std::uint64_t site) {
 }
 
 PythonStack LocalProcess::Python() { return LookAtPython(reader_->pid()); }
+
+std::string LocalProcess::Stacks() { return StacksOf(reader_->pid()); }
 
 void LocalProcess::Kill() { kill(reader_->pid(), SIGKILL); }
 

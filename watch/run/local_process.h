@@ -26,6 +26,7 @@ class LocalProcess : public Process {
   ProcessFacts Look(bool over) override;
   std::string Line(std::uint64_t site) override;
   PythonStack Python() override;
+  std::string Stacks() override;
   void Kill() override;
   pid_t pid() const override { return reader_->pid(); }
   int end_fd() const override { return end_.get(); }

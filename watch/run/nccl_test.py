@@ -6,10 +6,12 @@ import os
 import re
 import signal
 import subprocess
+import tempfile
 import unittest
 
 LOCKSTEP = os.path.abspath("cli/lockstep")
 CASES = os.path.abspath("watch/preload/nccl_cases")
+FOLDER = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
 VERDICT = re.compile(r"^lockstep watch: (HUNG, )?(\w+) \((\w+)\): (.*)$", re.M)
 AT = r" at nccl_cases\.cc:\d+"
 
@@ -23,7 +25,8 @@ def watched(case, *options):
 
 
 def finish(command):
-    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=250)
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=250,
+                          cwd=FOLDER)
 
 
 class RightPrograms(unittest.TestCase):
@@ -58,7 +61,7 @@ class WrongPrograms(unittest.TestCase):
     def hangs(self, case, *options):
         """The verdict on ranks that would wait for ever; then the launch is ended."""
         with subprocess.Popen(watched(case, *options), stdout=subprocess.DEVNULL,
-                              stderr=subprocess.PIPE, text=True) as watcher:
+                              stderr=subprocess.PIPE, text=True, cwd=FOLDER) as watcher:
             said = ""
             for line in watcher.stderr:
                 said += line

@@ -68,6 +68,7 @@ class Process {
   // "solver.c:31"; "?" where that is not known.
   virtual std::string Line(std::uint64_t site) = 0;
   virtual PythonStack Python() = 0;
+  virtual std::string Stacks() = 0;  // as StacksOf
   virtual void Kill() = 0;
   virtual pid_t pid() const { return 0; }  // 0: of another watcher's, not told
   // Readable when the process has ended; -1: not known.

@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <optional>
 #include <sstream>
+#include <utility>
 
 #include "core/base/process_stat.h"
 
@@ -79,6 +80,30 @@ void SayOnce(const std::string& why) {
   said = true;
 }
 
+// "    barrier (/usr/lib/torch/distributed.py:2790)" -> "barrier at distributed.py:2790"; "": none.
+std::string FrameOf(const std::string& line) {
+  const std::size_t open = line.find(" (", 4);
+  if (!line.starts_with("    ") || open == line.npos || line.back() != ')') return {};
+  const std::string path = line.substr(open + 2, line.size() - open - 3);
+  return line.substr(4, open - 4) + " at " + std::filesystem::path(path).filename().string();
+}
+
+std::string DumpOfPython(pid_t pid) {
+  const std::string number = std::to_string(pid);
+  const char* const words[] = {"py-spy", "dump",         "--full-filenames",
+                               "--pid",  number.c_str(), nullptr};
+  int code = 0;
+  const std::string text = OutputOf(words, &code);
+  if (code == 0) return text;
+  if (code == 127) {
+    SayOnce("py-spy is not installed (pip install py-spy)");
+  } else if (IsAlive(pid)) {
+    SayOnce(
+        fmt::format("py-spy can't look at process {}: {}", pid, text.substr(0, text.find('\n'))));
+  }
+  return {};
+}
+
 }  // namespace
 
 PythonStack ReadPythonStack(const std::string& dump) {
@@ -106,20 +131,30 @@ PythonStack ReadPythonStack(const std::string& dump) {
   return stack;
 }
 
-PythonStack LookAtPython(pid_t pid) {
-  const std::string number = std::to_string(pid);
-  const char* const words[] = {"py-spy", "dump",         "--full-filenames",
-                               "--pid",  number.c_str(), nullptr};
-  int code = 0;
-  const std::string text = OutputOf(words, &code);
-  if (code == 0) return ReadPythonStack(text);
-  if (code == 127) {
-    SayOnce("py-spy is not installed (pip install py-spy)");
-  } else if (IsAlive(pid)) {
-    SayOnce(
-        fmt::format("py-spy can't look at process {}: {}", pid, text.substr(0, text.find('\n'))));
+std::string ReadPythonThreads(const std::string& dump) {
+  std::string main;
+  std::string others;
+  std::string* text = nullptr;
+  bool innermost = true;
+  std::istringstream lines(dump);
+  std::string line;
+  while (std::getline(lines, line)) {
+    if (line.starts_with("Thread ")) {
+      text = Has(line, "\"MainThread\"") ? &main : &others;
+      const std::size_t name = line.find('"');
+      *text +=
+          "; thread " +
+          (name == line.npos ? "of Python" : line.substr(name + 1, line.rfind('"') - name - 1));
+      innermost = true;
+    } else if (const std::string frame = FrameOf(line); text != nullptr && !frame.empty()) {
+      *text += (std::exchange(innermost, false) ? ": " : " < ") + frame;
+    }
   }
-  return {};
+  return main + others;
 }
+
+PythonStack LookAtPython(pid_t pid) { return ReadPythonStack(DumpOfPython(pid)); }
+
+std::string PythonThreads(pid_t pid) { return ReadPythonThreads(DumpOfPython(pid)); }
 
 }  // namespace lockstep::watch::run

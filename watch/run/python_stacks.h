@@ -16,8 +16,12 @@ struct PythonStack {
 // Of what `py-spy dump --full-filenames` printed: the main thread.
 PythonStack ReadPythonStack(const std::string& dump);
 
+// … all threads, the main one first: "; thread MainThread: barrier at distributed.py:31 < …".
+std::string ReadPythonThreads(const std::string& dump);
+
 // Says once, in one line on stderr, why there are no lines: no py-spy, or no permission.
 PythonStack LookAtPython(pid_t pid);
+std::string PythonThreads(pid_t pid);
 
 }  // namespace lockstep::watch::run
 

@@ -1,3 +1,4 @@
+// What is read of the text that py-spy prints.
 #include "watch/run/python_stacks.h"
 
 #include <gtest/gtest.h>
@@ -44,6 +45,20 @@ TEST(PythonStack, OtherThreadsDoNotCount) {
   EXPECT_EQ(stack.line, "");
   EXPECT_FALSE(stack.in_torch);
   EXPECT_EQ(ReadPythonStack("Error: no such process\n").line, "");
+}
+
+TEST(PythonThreads, TheMainThreadComesFirst) {
+  EXPECT_EQ(ReadPythonThreads("Thread 9 (active): \"Thread-1\"\n"
+                              "    run (/home/me/other.py:3)\n"
+                              "Thread 8 (idle)\n"
+                              "    wait (/usr/lib/python3.11/threading.py:320)\n" +
+                              std::string(kInBarrier)),
+            "; thread MainThread: barrier at distributed_c10d.py:2790 < train at train.py:31 < "
+            "<module> at train.py:40"
+            "; thread Thread-1: run at other.py:3"
+            "; thread of Python: wait at threading.py:320"
+            "; thread Thread-1: run at other.py:3");
+  EXPECT_EQ(ReadPythonThreads("Error: no such process\n"), "");
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -32,18 +34,26 @@ std::string Beside(const std::string& path, int number) {
 }  // namespace
 
 Reporter::Reporter(const std::vector<std::string>& command, const std::string& asked)
-    : began_ticks_(events::NowTicks()), began_ns_(MonotonicNs()) {
+    : asked_(!asked.empty()), began_ticks_(events::NowTicks()), began_ns_(MonotonicNs()) {
   run_.lockstep = ThisVersion();
   run_.name = "watch";
   run_.started_at = UtcNow();
   run_.id = NewRunId();
-  run_.command_line = fmt::format("lockstep watch --report -- {}", fmt::join(command, " "));
+  run_.command_line =
+      fmt::format("lockstep watch {}-- {}", asked_ ? "--report " : "", fmt::join(command, " "));
   run_.plan_text = "{}";
   run_.plan_hash = "0000000000000000";
-  path_ = asked.ends_with(kEnding) ? asked : store::DefaultRunPath(run_, asked);
+  const std::string folder = asked_ ? asked : "results/runs";
+  path_ = folder.ends_with(kEnding) ? folder : store::DefaultRunPath(run_, folder);
 }
 
-Status Reporter::Check() const { return store::CheckWritable(path_); }
+Status Reporter::Check() {
+  const Status status = store::CheckWritable(path_);
+  if (asked_ || status.ok()) return status;
+  const char* const chosen = std::getenv("TMPDIR");
+  path_ = store::DefaultRunPath(run_, chosen != nullptr && *chosen != 0 ? chosen : "/tmp");
+  return store::CheckWritable(path_);
+}
 
 void Reporter::Found(const judge::Finding& finding) {
   run_.judgement.findings.push_back(
@@ -55,29 +65,34 @@ void Reporter::Found(const judge::Finding& finding) {
        .headline = finding.headline});
 }
 
+void Reporter::Hung(std::vector<verdict::RankOutcome> ranks) {
+  std::move(ranks.begin(), ranks.end(), std::back_inserter(run_.judgement.outcomes));
+}
+
 report::Scale Reporter::ScaleNow() const {
   const std::uint64_t ticks = events::NowTicks() - began_ticks_;
   const std::int64_t ns = MonotonicNs() - began_ns_;
   return {began_ticks_, ticks == 0 ? 1 : static_cast<double>(ns) / static_cast<double>(ticks)};
 }
 
-Status Reporter::Store(int job, store::Watched watched, int exit_code, bool at_end) {
+Status Reporter::Store(int job, std::optional<store::Watched> watched, int exit_code, bool at_end) {
   store::Run run = run_;
   run.watched = std::move(watched);
   run.duration_seconds = static_cast<double>(MonotonicNs() - began_ns_) * 1e-9;
   run.exit_code = exit_code;
+  run.complete = at_end;
   const bool passes = run.judgement.findings.empty() && exit_code == 0;
   run.verdict = passes ? verdict::Verdict::kPass : verdict::Verdict::kFail;
   run.judgement.verdict = run.verdict;
   if (run.judgement.findings.empty()) {
-    run.summary_line = exit_code == 0
-                           ? fmt::format("{} ranks, no finding", run.watched->ranks.size())
-                           : fmt::format("exit code {}, no finding", exit_code);
+    const std::size_t ranks = run.watched ? run.watched->ranks.size() : 0;
+    run.summary_line = exit_code == 0 ? fmt::format("{} ranks, no finding", ranks)
+                                      : fmt::format("exit code {}, no finding", exit_code);
   }
   if (at_end) fmt::print(stderr, "{}", results::report::FormatWaits(run));
   const std::string path = job == 1 ? path_ : Beside(path_, job);
-  LOCKSTEP_RETURN_IF_ERROR(store::WriteRun(run, path));
-  if (at_end) fmt::print(stderr, "lockstep watch: lockstep show {}\n", path);
+  LOCKSTEP_RETURN_IF_ERROR(store::WriteRun(run, path, {.synced = at_end}));
+  if (said_.insert(job).second) fmt::print(stderr, "lockstep watch: lockstep show {}\n", path);
   return OkStatus();
 }
 

@@ -1,12 +1,15 @@
-// `lockstep watch --report`: what is noted while a launch is watched, and where it goes at the end.
+// The result file of a watched launch: what is noted while it runs, and where that goes.
 #ifndef LOCKSTEP_WATCH_RUN_REPORTER_H_
 #define LOCKSTEP_WATCH_RUN_REPORTER_H_
 
 #include <cstdint>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/verdict/outcome.h"
 #include "results/store/run.h"
 #include "watch/judge/finding.h"
 #include "watch/report/record.h"
@@ -15,21 +18,30 @@ namespace lockstep::watch::run {
 
 class Reporter {
  public:
-  // `asked`: the result file (.h5), or a folder for a new one.
+  // `asked`: the result file (.h5), or a folder for a new one. Empty: nobody asked, so a new one is
+  // written where something is found.
   Reporter(const std::vector<std::string>& command, const std::string& asked);
 
-  // Before the launcher starts: can the file be written? An error names another way.
-  Status Check() const;
+  bool asked() const { return asked_; }
+  bool found() const { return !run_.judgement.findings.empty(); }
+  // Before the launcher starts: can the file be written? An error names another way. Where nobody
+  // asked, another folder is taken.
+  Status Check();
   void Found(const judge::Finding& finding);
+  void Found(verdict::Finding finding) { run_.judgement.findings.push_back(std::move(finding)); }
+  // Ranks that were proved to be stuck.
+  void Hung(std::vector<verdict::RankOutcome> ranks);
   // Ticks of events into nanoseconds since watching began: exact over the whole launch.
   report::Scale ScaleNow() const;
-  // Writes the file of one job, over what was there; of the second job one beside it. At the end
-  // prints its tables to stderr, too.
-  Status Store(int job, results::store::Watched watched, int exit_code, bool at_end);
+  // Writes the file of one job, over what was there; of the second job one beside it. Says once
+  // where it is. At the end prints its tables to stderr, too.
+  Status Store(int job, std::optional<results::store::Watched> watched, int exit_code, bool at_end);
 
  private:
   results::store::Run run_;
+  bool asked_;
   std::string path_;
+  std::set<int> said_;  // jobs
   std::uint64_t began_ticks_;
   std::int64_t began_ns_;
 };

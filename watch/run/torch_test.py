@@ -8,10 +8,12 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import unittest
 
 LOCKSTEP = os.path.abspath("cli/lockstep")
 SCRIPTS = os.path.abspath("watch/run/testing")
+FOLDER = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
 WITH_LINES = shutil.which("py-spy") is not None
 VERDICT = re.compile(r"^lockstep watch: (HUNG, )?(\w+) \((\w+)\): (.*)$", re.M)
 
@@ -25,7 +27,8 @@ def watched(case, *options, ranks=2):
 
 
 def finish(command):
-    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=250)
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=250,
+                          cwd=FOLDER)
 
 
 def line_of(text):
@@ -75,7 +78,7 @@ class WrongScripts(unittest.TestCase):
     def hangs(self, case, ranks=2):
         """The verdict on ranks that would wait for half an hour; then the launch is ended."""
         with subprocess.Popen(watched(case, ranks=ranks), stdout=subprocess.DEVNULL,
-                              stderr=subprocess.PIPE, text=True) as watcher:
+                              stderr=subprocess.PIPE, text=True, cwd=FOLDER) as watcher:
             said = ""
             for line in watcher.stderr:
                 said += line
@@ -152,6 +155,20 @@ class WrongScripts(unittest.TestCase):
         ended = finish(watched("evaluation", "--on-hang=kill", ranks=3))
         self.assertEqual(ended.returncode, 1)
         self.assertEqual(self.told(ended.stderr)[1:3], ("call_mismatch", "proved"))
+
+    @unittest.skipUnless(WITH_LINES, "py-spy is not on the PATH")
+    def test_stacks_are_native_and_of_python(self):
+        with subprocess.Popen(watched("two_groups", "--on-hang=stacks"), stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True, cwd=FOLDER) as watcher:
+            said = ""
+            for line in watcher.stderr:
+                said += line
+                if "lockstep show" in line:
+                    watcher.send_signal(signal.SIGTERM)
+            watcher.wait(250)
+        stacks = said[said.index("Stacks and errors"):]
+        self.assertRegex(stacks, r"<module> at train\.py:\d+")
+        self.assertRegex(stacks, r"\w+@libtorch\w*\.so")
 
     @unittest.skipUnless(WITH_LINES, "py-spy is not on the PATH")
     def test_waits_in_two_groups_are_proved_and_ended(self):

@@ -17,6 +17,7 @@
 #include "core/base/deadline.h"
 #include "core/control/codec.h"
 #include "watch/run/command.h"
+#include "watch/run/flight.h"
 #include "watch/run/follower.h"
 #include "watch/run/followers.h"
 #include "watch/run/janitor.h"
@@ -24,8 +25,8 @@
 #include "watch/run/keeper.h"
 #include "watch/run/launch.h"
 #include "watch/run/local_process.h"
-#include "watch/run/preloadable.h"
 #include "watch/run/reporter.h"
+#include "watch/run/teller.h"
 #include "watch/run/watcher_file.h"
 
 namespace lockstep::watch::run {
@@ -42,14 +43,16 @@ class Watcher {
  public:
   Watcher(const WatchOptions& options, Folder& folder, Command& command, control::Signals& signals,
           std::unique_ptr<Followers> followers, bool several_hosts,
-          std::unique_ptr<Reporter> reporter)
+          std::unique_ptr<Reporter> reporter, std::unique_ptr<Flight> flight)
       : options_(options),
         folder_(folder),
         command_(command),
         signals_(signals),
         followers_(std::move(followers)),
         several_hosts_(several_hosts),
-        reporter_(std::move(reporter)) {}
+        counts_waits_(several_hosts ? false : reporter->asked()),
+        teller_(options, std::move(reporter)),
+        flight_(std::move(flight)) {}
 
   int Run();
 
@@ -58,18 +61,18 @@ class Watcher {
   void FindProcesses();
   void Look();
   int NextLookMs();
+  // `looked`: since the last time, also at other watchers' processes. True where another look may
+  // find something.
+  bool LookAt(Job& job, bool looked);
   void LookAtEnd();
-  void Tell(Job& job);
-  void Print(const judge::Finding& finding, const Job& job);
   void Kill();
   void KillRanks();
   // After the command's end: until all other watchers have told all.
   void AwaitFollowers();
   void DismissFailed();
   bool EndedWell(int rank) const;
-  void Summarize() const;
-  // Once before the end, too, where the launcher ends the launch: SIGKILL may follow.
-  void Report(int code, bool at_end);
+  void LookAtFlightRecorder();
+  // Where the launcher ends the launch: SIGKILL may follow.
   void Hurry();
 
   const WatchOptions& options_;
@@ -78,12 +81,12 @@ class Watcher {
   control::Signals& signals_;
   std::unique_ptr<Followers> followers_;  // null: alone
   bool several_hosts_;
-  std::unique_ptr<Reporter> reporter_;  // null: nobody asked
-  std::map<std::string, std::unique_ptr<Job>> jobs_;
+  bool counts_waits_;
+  Teller teller_;
+  std::unique_ptr<Flight> flight_;  // null: one watcher a rank
+  Jobs jobs_;
   std::map<int, int> looks_since_end_;  // by the rank of a watcher
-  int findings_ = 0;
   bool killed_ = false;
-  bool hurried_ = false;
   int kill_looks_ = 0;
   int look_ms_ = kLookMs;
 };
@@ -96,26 +99,9 @@ void Watcher::Place(std::unique_ptr<Process> process) {
   if (!job) {
     job =
         std::make_unique<Job>(process->name().size, judge::Options{options_.races}, several_hosts_);
-    if (reporter_) job->CountWaits();
+    if (counts_waits_) job->CountWaits();
   }
   if (process->name().rank < job->size()) job->Add(std::move(process));
-}
-
-void Watcher::Print(const judge::Finding& finding, const Job& job) {
-  ++findings_;
-  if (reporter_) reporter_->Found(finding);
-  const std::string& headline = finding.headline.text();
-  std::string details = headline == finding.text ? "" : "  " + finding.text + "\n";
-  if (finding.hangs) {
-    for (const std::string& rank : job.StuckRanks()) details += "  " + rank + "\n";
-  }
-  fmt::print(stderr, "lockstep watch: {}{} ({}): {}\n{}  -> {}\n", finding.hangs ? "HUNG, " : "",
-             judge::NameOf(finding.cause), finding.proved ? "proved" : "suspected", headline,
-             details, judge::RemedyOf(finding.cause, finding.in_group));
-  if (options_.findings.empty()) return;
-  std::ofstream file(options_.findings, std::ios::app);
-  file << judge::NameOf(finding.cause) << '\t' << (finding.proved ? "proved" : "suspected") << '\t'
-       << (finding.hangs ? "hung" : "runs") << '\t' << finding.text << '\n';
 }
 
 // A launcher ends its ranks and clears away what they shared; where it doesn't, this does.
@@ -143,24 +129,24 @@ void Watcher::FindProcesses() {
   for (auto& process : followers_->TakeNew()) Place(std::move(process));
 }
 
-void Watcher::Tell(Job& job) {
-  for (const judge::Finding& finding : job.Tell()) Print(finding, job);
+bool Watcher::LookAt(Job& job, bool looked) {
+  if (command_.told_to_end()) job.EndsAreNoNews();
+  job.Drain();
+  job.LookAtProcesses(false);
+  const bool hung = looked && job.LookForStandstill();
+  const bool silent = looked && job.LookForSilence(options_.silence_s);
+  teller_.Tell(job, hung || silent);
+  killed_ = killed_ || (hung && options_.on_hang == "kill");
+  return job.WantsLook() || job.IsSilent(options_.silence_s);
 }
 
 void Watcher::Look() {
   FindProcesses();
   const bool looked = !followers_ || (followers_->InRound() && followers_->EndRound());
   bool more = false;
-  for (const auto& [name, job] : jobs_) {
-    if (command_.told_to_end()) job->EndsAreNoNews();
-    job->Drain();
-    job->LookAtProcesses(false);
-    const bool hung = looked && job->LookForStandstill();
-    if (looked) job->LookForSilence(options_.silence_s);
-    Tell(*job);
-    killed_ = killed_ || (hung && options_.on_hang == "kill");
-    more = more || job->WantsLook() || job->IsSilent(options_.silence_s);
-  }
+  for (const auto& [name, job] : jobs_) more = LookAt(*job, looked) || more;
+  LookAtFlightRecorder();
+  teller_.Save(jobs_);
   if (followers_ && more && !followers_->InRound()) followers_->StartRound();
   if (killed_) Kill();
 }
@@ -178,6 +164,15 @@ int Watcher::NextLookMs() {
   return look_ms_ = std::clamp(look_ms_, kLookMs, kMostLookMs);
 }
 
+void Watcher::LookAtFlightRecorder() {
+  if (!flight_ || teller_.findings() > 0) return;
+  const bool silent = std::ranges::all_of(
+      jobs_, [&](const auto& each) { return each.second->QuietFor(options_.silence_s); });
+  if (const auto diagnosis = flight_->Look(silent, options_.silence_s)) {
+    teller_.TellFlight(*diagnosis);
+  }
+}
+
 void Watcher::LookAtEnd() {
   FindProcesses();
   const bool all_told =
@@ -185,7 +180,7 @@ void Watcher::LookAtEnd() {
   for (const auto& [name, job] : jobs_) {
     if (command_.told_to_end()) job->EndsAreNoNews();
     job->Over(all_told);
-    Tell(*job);
+    teller_.Tell(*job, false);
   }
 }
 
@@ -220,46 +215,10 @@ void Watcher::AwaitFollowers() {
   }
 }
 
-std::string WhyNothingWasSeen(const std::vector<std::string>& command) {
-  for (const std::string& word : command) {
-    const std::string why = WhyNotPreloaded(word);
-    if (!why.empty()) return fmt::format("{} is not watched: {}", word, why);
-  }
-  return "no program of MPI, gloo or NCCL was seen";
-}
-
-void Watcher::Summarize() const {
-  int ranks = 0;
-  std::uint64_t events = 0;
-  bool complete = true;
-  for (const auto& [name, job] : jobs_) {
-    ranks += job->size();
-    events += job->events();
-    complete = complete && job->complete();
-  }
-  if (ranks == 0) {
-    fmt::print(stderr, "lockstep watch: {}\n", WhyNothingWasSeen(options_.command));
-  } else if (findings_ == 0) {
-    fmt::print(stderr, "lockstep watch: {} ranks, {} events, no finding{}\n", ranks, events,
-               complete ? "" : "; not all was watched");
-  }
-}
-
-// What fails here does not change the program's exit code.
-void Watcher::Report(int code, bool at_end) {
-  if (!reporter_) return;
-  const report::Scale scale = reporter_->ScaleNow();
-  int number = 0;
-  for (const auto& [name, job] : jobs_) {
-    const Status stored = reporter_->Store(++number, job->Waited(scale), code, at_end);
-    if (at_end && !stored.ok()) fmt::print(stderr, "lockstep watch: {}\n", stored.message());
-  }
-}
-
 void Watcher::Hurry() {
   folder_.Remove();
-  if (std::exchange(hurried_, true)) return;
-  Report(128 + SIGTERM, false);
+  if (flight_) flight_->Remove();
+  teller_.LastWords(jobs_);
 }
 
 int Watcher::Run() {
@@ -270,17 +229,18 @@ int Watcher::Run() {
     if (command_.Await(NextLookMs(), std::move(items), signals_)) break;
     Look();
     if (command_.told_to_end()) Hurry();
+    command_.PassOn();
     if (followers_) DismissFailed();
   }
   if (command_.told_to_end()) folder_.Remove();  // SIGKILL may follow
   command_.ExitCode();
   if (followers_) AwaitFollowers();
   LookAtEnd();
-  Summarize();
+  const int code = killed_ ? 1 : command_.ExitCode();
+  teller_.Summarize(jobs_, code);
   if (followers_) followers_->DismissAll();
   if (killed_) KillRanks();  // a launcher that is no mpirun may leave them
-  const int code = killed_ ? 1 : command_.ExitCode();
-  Report(code, true);
+  teller_.SaveAtEnd(jobs_, code);
   return code;
 }
 
@@ -311,22 +271,22 @@ Result<std::unique_ptr<Followers>> FindFollowers(const Launch& launch, const Fol
   return followers;
 }
 
-// Null: nobody asked, or ranks of several hosts, which have several clocks.
-Result<std::unique_ptr<Reporter>> MakeReporter(const WatchOptions& options, const Launch& launch) {
-  if (options.report.empty()) return std::unique_ptr<Reporter>();
-  if (launch.way != Launch::Way::kAlone && !launch.context.single_host()) {
-    fmt::print(stderr, "lockstep watch: no report: waits are counted on one host only\n");
-    return std::unique_ptr<Reporter>();
-  }
+// Ranks of several hosts have several clocks.
+Result<std::unique_ptr<Reporter>> MakeReporter(const WatchOptions& options, bool several_hosts) {
   auto reporter = std::make_unique<Reporter>(options.command, options.report);
+  if (options.report.empty()) return reporter;
+  if (several_hosts) {
+    fmt::print(stderr, "lockstep watch: no report: waits are counted on one host only\n");
+  }
   LOCKSTEP_RETURN_IF_ERROR(reporter->Check());
   return reporter;
 }
 
-// What the preload library is told beside the folder.
-std::vector<std::pair<std::string, std::string>> VariablesOf(const WatchOptions& options,
-                                                             const Launch& launch) {
-  std::vector<std::pair<std::string, std::string>> variables;
+// What the preload library is told beside the folder, and PyTorch of its Flight Recorder.
+Flight::Variables VariablesOf(const WatchOptions& options, const Launch& launch,
+                              const Flight* flight) {
+  Flight::Variables variables;
+  if (flight) variables = flight->variables();
   if (launch.way == Launch::Way::kOverMpi) variables.emplace_back(events::kMeetVariable, "1");
   if (!options.report.empty()) variables.emplace_back(events::kTimesVariable, "1");
   return variables;
@@ -369,16 +329,18 @@ Result<int> Watch(const WatchOptions& options) {
   }
   std::unique_ptr<Reporter> reporter;
   if (launch.context.rank == 0 || !many) {
-    LOCKSTEP_ASSIGN_OR_RETURN(reporter, MakeReporter(options, launch));
+    LOCKSTEP_ASSIGN_OR_RETURN(reporter, MakeReporter(options, !launch.context.single_host()));
   }
   Publish(folder->path(), options.command);
-  const auto variables = VariablesOf(options, launch);
+  std::unique_ptr<Flight> flight;
+  if (!many) flight = std::make_unique<Flight>();
+  const Flight::Variables variables = VariablesOf(options, launch, flight.get());
   LOCKSTEP_RETURN_IF_ERROR(command.Start(options.command, options.library, folder->path().string(),
                                          variables, keeper->command()));
   if (many) LeaveProcessorsToRank();
   if (many && launch.context.rank != 0) return Follow(launch, *folder, command, signals);
   return Watcher(options, *folder, command, signals, std::move(followers),
-                 !launch.context.single_host(), std::move(reporter))
+                 !launch.context.single_host(), std::move(reporter), std::move(flight))
       .Run();
 }
 

@@ -12,12 +12,13 @@ namespace lockstep::watch::run {
 
 struct WatchOptions {
   std::vector<std::string> command;
-  std::string library;  // liblockstep_watch.so
-  std::string on_hang = "report";
-  std::string findings;  // a file, one line a finding; empty: none
+  std::string library;             // liblockstep_watch.so
+  std::string on_hang = "report";  // or "stacks" or "kill"
+  std::string findings;            // a file, one line a finding; empty: none
   bool races = false;
   double silence_s = 300;  // after which a call of NCCL's that members miss is suspected; 0: never
-  std::string report;      // the result file, or a folder for a new one; empty: none
+  // The result file, or a folder for a new one; empty: only where something is found.
+  std::string report;
 };
 
 // The command's own exit code (128 and the signal where one ended it); with on_hang "kill", 1

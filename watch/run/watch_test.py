@@ -3,8 +3,10 @@
 
   watch_test.py LAUNCHER CASES           testing/cases.c, built for the launcher's MPI
 """
+import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -17,6 +19,7 @@ CASES = os.path.abspath(sys.argv[2])
 OPTIONS = ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"] \
     if LAUNCHER == "mpirun" else []
 
+FOLDER = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
 IN_NAMESPACE = ["unshare", "--map-root-user", "--mount", "sh", "-ec"]
 READ_ONLY = """for folder in /dev/shm /tmp; do
   mount --bind $folder $folder; mount -o remount,ro,bind $folder
@@ -29,7 +32,15 @@ OWN_MOUNTS = subprocess.run([*IN_NAMESPACE, READ_ONLY], check=False,
 def launch(case, ranks=3, options=("--on-hang=kill",)):
     command = [LOCKSTEP, "watch", *options, "--", LAUNCHER, "-n", str(ranks), *OPTIONS, CASES,
                case]
-    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=250)
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=250,
+                          cwd=FOLDER)
+
+
+def shown(ended):
+    """What `lockstep show` says of the file that was named."""
+    path = re.search(r"^lockstep watch: lockstep show (\S+)$", ended.stderr, re.M)[1]
+    return subprocess.run([LOCKSTEP, "show", path], check=True, capture_output=True, text=True,
+                          timeout=60, cwd=FOLDER).stdout
 
 
 def findings(ended):
@@ -44,6 +55,7 @@ class RightPrograms(unittest.TestCase):
         self.assertEqual(ended.returncode, 0, ended.stderr)
         self.assertEqual(findings(ended), [])
         self.assertRegex(ended.stderr, r"3 ranks, \d+ events, no finding")
+        self.assertNotIn("lockstep show", ended.stderr)
         return ended
 
     def test_their_output_is_their_own(self):
@@ -108,6 +120,7 @@ class WrongPrograms(unittest.TestCase):
         told = findings(ended)
         self.assertEqual([each[0] for each in told], [cause], ended.stderr)
         self.assertRegex(told[0][1], pattern)
+        self.assertIn(cause, shown(ended))
         return ended
 
     def test_hangs_are_proved_and_ended(self):
@@ -119,6 +132,58 @@ class WrongPrograms(unittest.TestCase):
         # Whoever comes second is named first.
         self.wrong("mismatch", "call_mismatch", "(?=.*rank 1 calls MPI_Allreduce at " + at +
                    ")(?=.*rank [02] calls MPI_Barrier at " + at + ")")
+
+    def until_said(self, options, case, last):
+        """What was said up to the line that has `last`; then the launch is told to end."""
+        command = [LOCKSTEP, "watch", *options, "--", LAUNCHER, "-n", "3", *OPTIONS, CASES, case]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                              text=True, cwd=FOLDER) as watcher:
+            said = ""
+            for line in watcher.stderr:
+                said += line
+                if last in line:
+                    watcher.send_signal(signal.SIGTERM)
+            watcher.wait(250)
+        return subprocess.CompletedProcess(command, watcher.returncode, stderr=said)
+
+    def test_stacks_of_all_ranks_that_hang(self):
+        ended = self.until_said(["--on-hang=stacks"], "receives", "lockstep show")
+        self.assertEqual([each[0] for each in findings(ended)], ["deadlock"], ended.stderr)
+        for text in (ended.stderr, shown(ended)):
+            stacks = text[text.index("Stacks and errors"):]
+            if "built without elfutils" not in stacks:
+                self.assertIn("receives@%s" % os.path.basename(CASES), stacks)
+            ends = text[text.index("Ranks that did not finish"):text.index("Stacks and errors")]
+            for rank in range(3):
+                self.assertRegex(ends, r"rank %d: hung: in MPI_Recv from rank %d, tag 7" %
+                                 (rank, (rank + 1) % 3))
+
+    def test_the_file_is_there_before_the_launch_ends(self):
+        ended = self.until_said([], "receives", "lockstep show")
+        self.assertIn("deadlock", shown(ended))
+        self.assertNotIn("Stacks and errors", ended.stderr)
+
+    def test_where_ranks_were_when_the_launch_was_told_to_end(self):
+        go = os.path.join(FOLDER, "never")
+        command = [LOCKSTEP, "watch", "--", LAUNCHER, "-n", "3", *OPTIONS, CASES, "late", go]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                              text=True, cwd=FOLDER) as watcher:
+            while self.calls_of(watcher.pid).count("MPI_Barrier") < 2:
+                self.assertIsNone(watcher.poll())
+                time.sleep(0.05)
+            watcher.send_signal(signal.SIGTERM)
+            said = watcher.communicate(timeout=250)[1]
+        self.assertRegex(said, r"(?m)^lockstep watch: when the launch ended\n"
+                               r"  rank 0 is in MPI_Barrier at cases\.c:\d+\n"
+                               r"  rank 2 is in MPI_Barrier at cases\.c:\d+$")
+        self.assertNotIn("lockstep show", said)
+
+    def calls_of(self, watcher):
+        told = subprocess.run([LOCKSTEP, "status", "--json"], check=True, capture_output=True,
+                              text=True, timeout=60)
+        return [call["call"] for job in json.loads(told.stdout)["jobs"]
+                if job["watcher"] == watcher for rank in job["ranks"] for call in rank["calls"]
+                if call["inside"]]
 
     def test_misuse_and_leaks(self):
         self.wrong("invalid", "invalid_rank", r"rank \d gives MPI_Send rank 6 of 3 at cases\.c:")

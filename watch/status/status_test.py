@@ -42,7 +42,8 @@ class StatusTest(unittest.TestCase):
                    case, self.go]
         errors = open(os.path.join(self.folder, "errors"), "w+", encoding="utf-8")
         self.addCleanup(errors.close)
-        watcher = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
+        watcher = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors,
+                                   cwd=self.folder)
         self.addCleanup(self.end, watcher)
         return watcher, errors
 
@@ -57,7 +58,7 @@ class StatusTest(unittest.TestCase):
 
     def job(self, watcher):
         """Ours among those that run on this machine; None: it is not there."""
-        done = status("--format=json")
+        done = status("--json")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         jobs = [job for job in json.loads(done.stdout)["jobs"] if job["watcher"] == watcher.pid]
         self.assertLessEqual(len(jobs), 1)
@@ -163,6 +164,7 @@ class StatusTest(unittest.TestCase):
     def test_bad_options(self):
         for options, message in ((["--watch=0"], "--watch"), (["--watch=soon"], "--watch"),
                                  (["--format=json", "--watch"], "leave out --watch"),
+                                 (["--json", "--watch"], "leave out --watch"),
                                  (["--sideways"], "--sideways")):
             done = status(*options)
             self.assertEqual((done.returncode, done.stdout), (2, ""))

@@ -1,0 +1,25 @@
+// Environment variables that launchers set for their ranks.
+#ifndef LOCKSTEP_CORE_CONTROL_VARIABLES_H_
+#define LOCKSTEP_CORE_CONTROL_VARIABLES_H_
+
+#include <string>
+
+#include "core/base/status.h"
+
+namespace lockstep::control {
+
+inline constexpr int kMostRanks = 1 << 20;
+
+// "" where it is not set.
+std::string VariableText(const char* name);
+
+// kInvalidInput names the variable; `remedy` ends the message.
+Result<int> VariableNumber(const char* name, int least, int most, const char* remedy);
+
+// Of two variables that this process has: `one` was set by the nearer ancestor, so it is of the
+// launcher inside the other's. False where that cannot be seen.
+bool IsInner(const char* one, const char* other);
+
+}  // namespace lockstep::control
+
+#endif  // LOCKSTEP_CORE_CONTROL_VARIABLES_H_

@@ -1,0 +1,63 @@
+// What is told of watched jobs: on stderr as soon as it is known, and in files.
+#ifndef LOCKSTEP_WATCH_RUN_TELLER_H_
+#define LOCKSTEP_WATCH_RUN_TELLER_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/base/status.h"
+#include "core/flight/diagnosis.h"
+#include "watch/judge/finding.h"
+#include "watch/run/job.h"
+#include "watch/run/reporter.h"
+#include "watch/run/watch.h"
+
+namespace lockstep::watch::run {
+
+using Jobs = std::map<std::string, std::unique_ptr<Job>>;
+
+class Teller {
+ public:
+  Teller(const WatchOptions& options, std::unique_ptr<Reporter> reporter)
+      : options_(options), reporter_(std::move(reporter)) {}
+
+  // What the job found since it was asked last. `stands`: its ranks were just proved to be stuck,
+  // or are silent.
+  void Tell(Job& job, bool stands);
+  // What PyTorch's Flight Recorder shows, where nothing else was found.
+  void TellFlight(const flight::FlightDiagnosis& diagnosis);
+  int findings() const { return findings_; }
+  // Between looks: writes what was told, at once where ranks stand.
+  void Save(const Jobs& jobs);
+  // The launcher ends the launch, and SIGKILL may follow. Once.
+  void LastWords(const Jobs& jobs);
+  // All is over.
+  void Summarize(const Jobs& jobs, int code);
+  void SaveAtEnd(const Jobs& jobs, int code);
+
+ private:
+  void Print(const judge::Finding& finding, const Job& job);
+  // A line in the file that --findings names.
+  void Note(std::string_view cause, bool proved, bool hangs, const std::string& text) const;
+  void TellStanding(Job& job);
+  void TellWhereabouts(const Jobs& jobs);
+  void Store(const Jobs& jobs, int code, bool at_end);
+  void SayOnce(const Status& problem);
+
+  const WatchOptions& options_;
+  std::unique_ptr<Reporter> reporter_;
+  int findings_ = 0;
+  bool unsaved_ = false;
+  bool urgent_ = false;  // ranks stand: nothing is held up by writing
+  bool ended_ = false;   // LastWords were said
+  bool said_where_ = false;
+  std::int64_t saved_ns_ = 0;
+  std::string said_;  // a problem with the file
+};
+
+}  // namespace lockstep::watch::run
+
+#endif  // LOCKSTEP_WATCH_RUN_TELLER_H_
