@@ -1,6 +1,5 @@
 // Subcommands that are programs in Python: `lockstep` becomes them.
-#ifndef LOCKSTEP_CLI_EXEC_SCRIPT_H_
-#define LOCKSTEP_CLI_EXEC_SCRIPT_H_
+#pragma once
 
 #include <filesystem>
 #include <string>
@@ -25,5 +24,3 @@ Status ExecScript(const std::string& installed, const std::string& in_tree,
 Result<std::filesystem::path> ProgramsFolder();
 
 }  // namespace lockstep::cli
-
-#endif  // LOCKSTEP_CLI_EXEC_SCRIPT_H_

@@ -1,6 +1,5 @@
 // One launch of a program of ours under its launcher, from start to end.
-#ifndef LOCKSTEP_CLI_LAUNCH_H_
-#define LOCKSTEP_CLI_LAUNCH_H_
+#pragma once
 
 #include <csignal>
 #include <string>
@@ -45,5 +44,3 @@ class SignalsNoted {
 Result<LaunchEnd> RunLaunch(const LaunchOrder& order);
 
 }  // namespace lockstep::cli
-
-#endif  // LOCKSTEP_CLI_LAUNCH_H_

@@ -1,7 +1,6 @@
 // What a subcommand of `lockstep` is: a file with a function of type AddOptions, a test, and a row
 // in subcommands.cc.
-#ifndef LOCKSTEP_CLI_SUBCOMMAND_H_
-#define LOCKSTEP_CLI_SUBCOMMAND_H_
+#pragma once
 
 #include <functional>
 #include <span>
@@ -49,5 +48,3 @@ std::span<const Subcommand> Subcommands();
 bool IsHere(const Subcommand& subcommand);
 
 }  // namespace lockstep::cli
-
-#endif  // LOCKSTEP_CLI_SUBCOMMAND_H_

@@ -1,7 +1,6 @@
 // A model as data-parallel training sees it: the tensors that are communicated, no weights.
 // The file format is described in datasets/README.md.
-#ifndef LOCKSTEP_DATASETS_MANIFEST_H_
-#define LOCKSTEP_DATASETS_MANIFEST_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -50,5 +49,3 @@ std::vector<ddp::Gradient> GradientsOf(
     const Manifest& manifest, std::optional<collective::DataType> float_type = std::nullopt);
 
 }  // namespace lockstep::datasets
-
-#endif  // LOCKSTEP_DATASETS_MANIFEST_H_

@@ -1,6 +1,5 @@
 // Where the manifests of models lie on this machine.
-#ifndef LOCKSTEP_DATASETS_MANIFEST_SEARCH_H_
-#define LOCKSTEP_DATASETS_MANIFEST_SEARCH_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -25,5 +24,3 @@ Result<std::vector<std::string>> ManifestDirectories();
 Result<std::string> FindManifest(std::string_view name_or_path);
 
 }  // namespace lockstep::datasets
-
-#endif  // LOCKSTEP_DATASETS_MANIFEST_SEARCH_H_

@@ -1,6 +1,5 @@
 // One line that is rewritten on a terminal. A pipe or a file gets only what stays.
-#ifndef LOCKSTEP_SESSION_PROGRESS_LINE_H_
-#define LOCKSTEP_SESSION_PROGRESS_LINE_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -34,5 +33,3 @@ class ProgressLine {
 };
 
 }  // namespace lockstep::session
-
-#endif  // LOCKSTEP_SESSION_PROGRESS_LINE_H_

@@ -1,6 +1,5 @@
 // One run of a suite, from the command line to the exit code: what bench and stress share.
-#ifndef LOCKSTEP_SESSION_SESSION_H_
-#define LOCKSTEP_SESSION_SESSION_H_
+#pragma once
 
 #include <functional>
 #include <memory>
@@ -105,5 +104,3 @@ ExitCode TakeOver(const std::string& suite, const std::string& asked,
                             const control::Message& message);
 
 }  // namespace lockstep::session
-
-#endif  // LOCKSTEP_SESSION_SESSION_H_

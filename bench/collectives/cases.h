@@ -1,6 +1,5 @@
 // What is measured of a collective: sizes, the gradient buckets of models, or their state. Pure.
-#ifndef LOCKSTEP_BENCH_COLLECTIVES_CASES_H_
-#define LOCKSTEP_BENCH_COLLECTIVES_CASES_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -42,5 +41,3 @@ struct Axes {
 Result<plan::Plan> Expand(const plan::BenchSpec& spec, const Axes& axes, int world_size);
 
 }  // namespace lockstep::bench::collectives
-
-#endif  // LOCKSTEP_BENCH_COLLECTIVES_CASES_H_

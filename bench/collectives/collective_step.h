@@ -1,6 +1,5 @@
 // A case whose iteration is one collective, or a sequence of them, on shared buffers.
-#ifndef LOCKSTEP_BENCH_COLLECTIVES_COLLECTIVE_STEP_H_
-#define LOCKSTEP_BENCH_COLLECTIVES_COLLECTIVE_STEP_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -59,5 +58,3 @@ class CollectiveStep final : public measure::Step {
 };
 
 }  // namespace lockstep::bench::collectives
-
-#endif  // LOCKSTEP_BENCH_COLLECTIVES_COLLECTIVE_STEP_H_

@@ -1,7 +1,6 @@
 // One collective over message sizes, and over what models make of it: gradient buckets, or
 // broadcasts of their state.
-#ifndef LOCKSTEP_BENCH_COLLECTIVES_COLLECTIVES_H_
-#define LOCKSTEP_BENCH_COLLECTIVES_COLLECTIVES_H_
+#pragma once
 
 #include <string>
 #include <utility>
@@ -71,5 +70,3 @@ class Collectives final : public measure::Kind {
 };
 
 }  // namespace lockstep::bench::collectives
-
-#endif  // LOCKSTEP_BENCH_COLLECTIVES_COLLECTIVES_H_

@@ -1,6 +1,5 @@
 // The state of a model as DDP broadcasts it from rank 0: what bench_broadcast --model measures.
-#ifndef LOCKSTEP_BENCH_COLLECTIVES_STATE_BROADCAST_H_
-#define LOCKSTEP_BENCH_COLLECTIVES_STATE_BROADCAST_H_
+#pragma once
 
 #include <string>
 
@@ -25,5 +24,3 @@ struct StateBroadcast {
 void AddStateBroadcasts(const plan::PlannedModel& model, plan::Plan& plan);
 
 }  // namespace lockstep::bench::collectives
-
-#endif  // LOCKSTEP_BENCH_COLLECTIVES_STATE_BROADCAST_H_

@@ -1,7 +1,6 @@
 // A case whose iteration is DDP's broadcast of a model's state: coalesced a type and 250 MiB, at
 // most two broadcasts in flight.
-#ifndef LOCKSTEP_BENCH_COLLECTIVES_STATE_BROADCAST_STEP_H_
-#define LOCKSTEP_BENCH_COLLECTIVES_STATE_BROADCAST_STEP_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -48,5 +47,3 @@ class StateBroadcastStep final : public measure::Step {
 };
 
 }  // namespace lockstep::bench::collectives
-
-#endif  // LOCKSTEP_BENCH_COLLECTIVES_STATE_BROADCAST_STEP_H_

@@ -1,6 +1,5 @@
 // What is measured of training steps. Pure.
-#ifndef LOCKSTEP_BENCH_DDP_STEP_CASES_H_
-#define LOCKSTEP_BENCH_DDP_STEP_CASES_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -72,5 +71,3 @@ struct Axes {
 Result<plan::Plan> Expand(const plan::BenchSpec& spec, const Axes& axes, int world_size);
 
 }  // namespace lockstep::bench::ddp_step
-
-#endif  // LOCKSTEP_BENCH_DDP_STEP_CASES_H_

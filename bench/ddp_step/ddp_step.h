@@ -1,6 +1,5 @@
 // A case whose iteration is a training step under DistributedDataParallel.
-#ifndef LOCKSTEP_BENCH_DDP_STEP_DDP_STEP_H_
-#define LOCKSTEP_BENCH_DDP_STEP_DDP_STEP_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -63,5 +62,3 @@ class DdpStepRunner final : public measure::Step {
 };
 
 }  // namespace lockstep::bench::ddp_step
-
-#endif  // LOCKSTEP_BENCH_DDP_STEP_DDP_STEP_H_

@@ -1,6 +1,5 @@
 // A whole training iteration under DistributedDataParallel, for one or several settings of it.
-#ifndef LOCKSTEP_BENCH_DDP_STEP_DDP_STEPS_H_
-#define LOCKSTEP_BENCH_DDP_STEP_DDP_STEPS_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -38,5 +37,3 @@ class DdpSteps final : public measure::Kind {
 };
 
 }  // namespace lockstep::bench::ddp_step
-
-#endif  // LOCKSTEP_BENCH_DDP_STEP_DDP_STEPS_H_

@@ -1,7 +1,6 @@
 // The models of a plan as one rank has them, made when first needed and shared by the cases: their
 // parameters, gradients and buffers, and the memory of the buckets.
-#ifndef LOCKSTEP_BENCH_DDP_STEP_MODEL_CACHE_H_
-#define LOCKSTEP_BENCH_DDP_STEP_MODEL_CACHE_H_
+#pragma once
 
 #include <map>
 #include <memory>
@@ -32,5 +31,3 @@ class ModelCache {
 };
 
 }  // namespace lockstep::bench::ddp_step
-
-#endif  // LOCKSTEP_BENCH_DDP_STEP_MODEL_CACHE_H_

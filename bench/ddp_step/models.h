@@ -1,6 +1,5 @@
 // Models by name, as a plan carries them.
-#ifndef LOCKSTEP_BENCH_DDP_STEP_MODELS_H_
-#define LOCKSTEP_BENCH_DDP_STEP_MODELS_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -15,5 +14,3 @@ namespace lockstep::bench::ddp_step {
 Result<std::vector<plan::PlannedModel>> LoadModels(const std::vector<std::string>& names);
 
 }  // namespace lockstep::bench::ddp_step
-
-#endif  // LOCKSTEP_BENCH_DDP_STEP_MODELS_H_

@@ -1,7 +1,6 @@
 // How a training step runs when nobody looks into it: its streams have cheap events, whose times
 // are not known, and it can be kept as one graph that is replayed.
-#ifndef LOCKSTEP_BENCH_DDP_STEP_UNTRACED_STEP_H_
-#define LOCKSTEP_BENCH_DDP_STEP_UNTRACED_STEP_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -41,5 +40,3 @@ class UntracedStep {
 };
 
 }  // namespace lockstep::bench::ddp_step
-
-#endif  // LOCKSTEP_BENCH_DDP_STEP_UNTRACED_STEP_H_

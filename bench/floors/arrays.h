@@ -1,6 +1,5 @@
 // What a thread measures with: its processors, and arrays of its own.
-#ifndef LOCKSTEP_BENCH_FLOORS_ARRAYS_H_
-#define LOCKSTEP_BENCH_FLOORS_ARRAYS_H_
+#pragma once
 
 #include <cstdint>
 #include <cstdlib>
@@ -39,5 +38,3 @@ class Arrays {
 };
 
 }  // namespace lockstep::bench::floors
-
-#endif  // LOCKSTEP_BENCH_FLOORS_ARRAYS_H_

@@ -1,7 +1,6 @@
 // What this host could do at best: bandwidths and cache-line latency between the ranks' processors,
 // and the lower bound of a collective's time that follows from them.
-#ifndef LOCKSTEP_BENCH_FLOORS_FLOORS_H_
-#define LOCKSTEP_BENCH_FLOORS_FLOORS_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -84,5 +83,3 @@ double FloorNs(const HostFloors& floors, collective::Collective collective, std:
 std::vector<std::pair<std::string, double>> FloorFigures(const HostFloors& floors);
 
 }  // namespace lockstep::bench::floors
-
-#endif  // LOCKSTEP_BENCH_FLOORS_FLOORS_H_

@@ -1,6 +1,5 @@
 // The two loops that bandwidth is measured with, in every form that a library might use.
-#ifndef LOCKSTEP_BENCH_FLOORS_KERNELS_H_
-#define LOCKSTEP_BENCH_FLOORS_KERNELS_H_
+#pragma once
 
 #include <cstddef>
 #include <vector>
@@ -17,5 +16,3 @@ std::vector<ArrayKernel> CopyKernels();
 std::vector<ArrayKernel> ReduceKernels();
 
 }  // namespace lockstep::bench::floors
-
-#endif  // LOCKSTEP_BENCH_FLOORS_KERNELS_H_

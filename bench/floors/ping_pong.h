@@ -1,6 +1,5 @@
 // How long a cache line takes from one processor to another and back.
-#ifndef LOCKSTEP_BENCH_FLOORS_PING_PONG_H_
-#define LOCKSTEP_BENCH_FLOORS_PING_PONG_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -24,5 +23,3 @@ class PingPong {
 };
 
 }  // namespace lockstep::bench::floors
-
-#endif  // LOCKSTEP_BENCH_FLOORS_PING_PONG_H_

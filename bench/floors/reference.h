@@ -1,8 +1,7 @@
 // How the processors of this host's ranks reach each other, asked between the rounds. On a virtual
 // machine that changes while a run lasts: processors move between the threads of a core and other
 // cores. A case and its floor of the same moment change together.
-#ifndef LOCKSTEP_BENCH_FLOORS_REFERENCE_H_
-#define LOCKSTEP_BENCH_FLOORS_REFERENCE_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -31,5 +30,3 @@ class Reference {
 };
 
 }  // namespace lockstep::bench::floors
-
-#endif  // LOCKSTEP_BENCH_FLOORS_REFERENCE_H_

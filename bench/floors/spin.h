@@ -1,6 +1,5 @@
 // Waiting without sleep, for threads that have a processor each. Nobody waits past a deadline.
-#ifndef LOCKSTEP_BENCH_FLOORS_SPIN_H_
-#define LOCKSTEP_BENCH_FLOORS_SPIN_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -40,5 +39,3 @@ class SpinBarrier {
 };
 
 }  // namespace lockstep::bench::floors
-
-#endif  // LOCKSTEP_BENCH_FLOORS_SPIN_H_

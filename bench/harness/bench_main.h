@@ -1,6 +1,5 @@
 // The main function of every benchmark, for agents and workers alike.
-#ifndef LOCKSTEP_BENCH_HARNESS_BENCH_MAIN_H_
-#define LOCKSTEP_BENCH_HARNESS_BENCH_MAIN_H_
+#pragma once
 
 #include "bench/measure/kind.h"
 
@@ -9,5 +8,3 @@ namespace lockstep::bench::harness {
 int BenchMain(measure::Kind& kind, int argc, char** argv);
 
 }  // namespace lockstep::bench::harness
-
-#endif  // LOCKSTEP_BENCH_HARNESS_BENCH_MAIN_H_

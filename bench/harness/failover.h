@@ -1,6 +1,5 @@
 // The run as an agent that takes over a lost coordinator knows it.
-#ifndef LOCKSTEP_BENCH_HARNESS_FAILOVER_H_
-#define LOCKSTEP_BENCH_HARNESS_FAILOVER_H_
+#pragma once
 
 #include "bench/plan/plan.h"
 #include "core/control/context.h"
@@ -15,5 +14,3 @@ void ConcludeAfter(const coordinator::FailoverReport& failover, const plan::Plan
                    const control::LaunchContext& context, results::store::Run& run);
 
 }  // namespace lockstep::bench::harness
-
-#endif  // LOCKSTEP_BENCH_HARNESS_FAILOVER_H_

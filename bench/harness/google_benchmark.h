@@ -2,8 +2,7 @@
 // console, JSON and CSV forms. It runs in the coordinator, replays finished samples, and decides
 // nothing: its own adaptation of iteration counts hangs, because ranks would decide by local
 // clocks.
-#ifndef LOCKSTEP_BENCH_HARNESS_GOOGLE_BENCHMARK_H_
-#define LOCKSTEP_BENCH_HARNESS_GOOGLE_BENCHMARK_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -34,5 +33,3 @@ void ReportWithGoogleBenchmark(const results::store::Run& run,
                                const std::vector<std::string>& flags, bool display);
 
 }  // namespace lockstep::bench::harness
-
-#endif  // LOCKSTEP_BENCH_HARNESS_GOOGLE_BENCHMARK_H_

@@ -1,6 +1,5 @@
 // The command line of a benchmark. Letters that nccl-tests has keep their meaning.
-#ifndef LOCKSTEP_BENCH_HARNESS_OPTIONS_H_
-#define LOCKSTEP_BENCH_HARNESS_OPTIONS_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -32,5 +31,3 @@ struct CommandLine {
 Result<CommandLine> ParseCommandLine(measure::Kind& kind, int argc, const char* const* argv);
 
 }  // namespace lockstep::bench::harness
-
-#endif  // LOCKSTEP_BENCH_HARNESS_OPTIONS_H_

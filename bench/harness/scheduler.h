@@ -1,7 +1,6 @@
 // The coordinator's side of a measurement: starts workers, orders rounds, and when a rank dies,
 // stops or falls silent, has it judged, ends the lifetime and goes on with the other cases.
-#ifndef LOCKSTEP_BENCH_HARNESS_SCHEDULER_H_
-#define LOCKSTEP_BENCH_HARNESS_SCHEDULER_H_
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -108,5 +107,3 @@ class Scheduler {
 };
 
 }  // namespace lockstep::bench::harness
-
-#endif  // LOCKSTEP_BENCH_HARNESS_SCHEDULER_H_

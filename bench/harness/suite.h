@@ -1,6 +1,5 @@
 // A benchmark as a session runs it: what is measured, stored and reported.
-#ifndef LOCKSTEP_BENCH_HARNESS_SUITE_H_
-#define LOCKSTEP_BENCH_HARNESS_SUITE_H_
+#pragma once
 
 #include <memory>
 #include <optional>
@@ -68,5 +67,3 @@ class BenchSuite final : public session::Suite {
 };
 
 }  // namespace lockstep::bench::harness
-
-#endif  // LOCKSTEP_BENCH_HARNESS_SUITE_H_

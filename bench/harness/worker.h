@@ -1,6 +1,5 @@
 // A rank of a benchmark: obeys the scheduler until told to finish.
-#ifndef LOCKSTEP_BENCH_HARNESS_WORKER_H_
-#define LOCKSTEP_BENCH_HARNESS_WORKER_H_
+#pragma once
 
 #include "bench/measure/kind.h"
 #include "core/worker/worker_link.h"
@@ -11,5 +10,3 @@ namespace lockstep::bench::harness {
 int RunWorker(const measure::Kind& kind, worker::WorkerLink& link);
 
 }  // namespace lockstep::bench::harness
-
-#endif  // LOCKSTEP_BENCH_HARNESS_WORKER_H_

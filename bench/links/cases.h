@@ -1,6 +1,5 @@
 // What is measured of the links between ranks. Pure.
-#ifndef LOCKSTEP_BENCH_LINKS_CASES_H_
-#define LOCKSTEP_BENCH_LINKS_CASES_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -59,5 +58,3 @@ std::vector<std::vector<std::pair<int, int>>> RoundRobin(int nodes);
 inline constexpr std::int64_t kPingBytes = 8;
 
 }  // namespace lockstep::bench::links
-
-#endif  // LOCKSTEP_BENCH_LINKS_CASES_H_

@@ -1,6 +1,5 @@
 // What is said of slow links and hosts, and of links that stall.
-#ifndef LOCKSTEP_BENCH_LINKS_LINK_FINDINGS_H_
-#define LOCKSTEP_BENCH_LINKS_LINK_FINDINGS_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -25,5 +24,3 @@ void NameOpenLinks(const std::vector<results::store::RankHistory>& history, int 
                    const std::vector<std::string>& hosts, verdict::Judgement& judgement);
 
 }  // namespace lockstep::bench::links
-
-#endif  // LOCKSTEP_BENCH_LINKS_LINK_FINDINGS_H_

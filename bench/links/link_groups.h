@@ -1,6 +1,5 @@
 // Pairs of ranks, gathered to links between hosts or within one, with what a pass measured of them.
-#ifndef LOCKSTEP_BENCH_LINKS_LINK_GROUPS_H_
-#define LOCKSTEP_BENCH_LINKS_LINK_GROUPS_H_
+#pragma once
 
 #include <map>
 #include <string>
@@ -62,5 +61,3 @@ struct LinkGroup {
 std::vector<LinkGroup> LinkGroupsOf(const PairTable& table, const LinkSetting& setting);
 
 }  // namespace lockstep::bench::links
-
-#endif  // LOCKSTEP_BENCH_LINKS_LINK_GROUPS_H_

@@ -1,6 +1,5 @@
 // A case whose iteration is an exchange of messages with a partner, or with all others at once.
-#ifndef LOCKSTEP_BENCH_LINKS_LINK_STEP_H_
-#define LOCKSTEP_BENCH_LINKS_LINK_STEP_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -80,5 +79,3 @@ class LinkStep final : public measure::Step {
 };
 
 }  // namespace lockstep::bench::links
-
-#endif  // LOCKSTEP_BENCH_LINKS_LINK_STEP_H_

@@ -1,7 +1,6 @@
 // From the samples of links to a matrix of pairs, to what is to be measured again, and to who is
 // slow. Pure.
-#ifndef LOCKSTEP_BENCH_LINKS_LINK_SURVEY_H_
-#define LOCKSTEP_BENCH_LINKS_LINK_SURVEY_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -36,5 +35,3 @@ class LinkSurvey {
 std::string DescribeLinks(const results::store::Run& run);
 
 }  // namespace lockstep::bench::links
-
-#endif  // LOCKSTEP_BENCH_LINKS_LINK_SURVEY_H_

@@ -1,6 +1,5 @@
 // How links stand in one pass, and what two passes prove.
-#ifndef LOCKSTEP_BENCH_LINKS_LINK_VERDICTS_H_
-#define LOCKSTEP_BENCH_LINKS_LINK_VERDICTS_H_
+#pragma once
 
 #include <map>
 #include <vector>
@@ -49,5 +48,3 @@ LinkVerdicts JudgeTwice(const LinkGroup& group, const PairTable& first, const Pa
                         double slow_factor);
 
 }  // namespace lockstep::bench::links
-
-#endif  // LOCKSTEP_BENCH_LINKS_LINK_VERDICTS_H_

@@ -1,6 +1,5 @@
 // Latency and bandwidth between all pairs of ranks, and which link or host is slower than the rest.
-#ifndef LOCKSTEP_BENCH_LINKS_LINKS_H_
-#define LOCKSTEP_BENCH_LINKS_LINKS_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -42,5 +41,3 @@ class Links final : public measure::Kind {
 };
 
 }  // namespace lockstep::bench::links
-
-#endif  // LOCKSTEP_BENCH_LINKS_LINKS_H_

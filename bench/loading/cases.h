@@ -1,6 +1,5 @@
 // What is measured of sharded loading. Pure.
-#ifndef LOCKSTEP_BENCH_LOADING_CASES_H_
-#define LOCKSTEP_BENCH_LOADING_CASES_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -54,5 +53,3 @@ struct Axes {
 Result<plan::Plan> Expand(const plan::BenchSpec& spec, const Axes& axes, int world_size);
 
 }  // namespace lockstep::bench::loading
-
-#endif  // LOCKSTEP_BENCH_LOADING_CASES_H_

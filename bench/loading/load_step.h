@@ -1,7 +1,6 @@
 // A case whose iteration is a batch of a sharded dataset on every rank, then a barrier: what uneven
 // loading costs the ranks that are done.
-#ifndef LOCKSTEP_BENCH_LOADING_LOAD_STEP_H_
-#define LOCKSTEP_BENCH_LOADING_LOAD_STEP_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -40,5 +39,3 @@ class LoadStep final : public measure::Step {
 };
 
 }  // namespace lockstep::bench::loading
-
-#endif  // LOCKSTEP_BENCH_LOADING_LOAD_STEP_H_

@@ -1,6 +1,5 @@
 // Sharded loading on every rank, and what ranks that load slower cost the others.
-#ifndef LOCKSTEP_BENCH_LOADING_LOADING_H_
-#define LOCKSTEP_BENCH_LOADING_LOADING_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -36,5 +35,3 @@ class Loading final : public measure::Kind {
 };
 
 }  // namespace lockstep::bench::loading
-
-#endif  // LOCKSTEP_BENCH_LOADING_LOADING_H_

@@ -1,6 +1,5 @@
 // The two sides of "what do the device's marks cost": one communicator with and without them.
-#ifndef LOCKSTEP_BENCH_MARKS_MARK_SIDES_H_
-#define LOCKSTEP_BENCH_MARKS_MARK_SIDES_H_
+#pragma once
 
 #include <cstddef>
 #include <memory>
@@ -62,5 +61,3 @@ class MarkSides {
 };
 
 }  // namespace lockstep::bench::marks
-
-#endif  // LOCKSTEP_BENCH_MARKS_MARK_SIDES_H_

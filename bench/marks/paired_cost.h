@@ -1,6 +1,5 @@
 // What something costs that can be left out: the same work with and without it, in pairs.
-#ifndef LOCKSTEP_BENCH_MARKS_PAIRED_COST_H_
-#define LOCKSTEP_BENCH_MARKS_PAIRED_COST_H_
+#pragma once
 
 #include <cstdint>
 #include <span>
@@ -56,5 +55,3 @@ inline constexpr double kMeasurable = 0.01;
 Cost JudgeCost(std::span<const double> ratios, double most, double confidence);
 
 }  // namespace lockstep::bench::marks
-
-#endif  // LOCKSTEP_BENCH_MARKS_PAIRED_COST_H_

@@ -1,6 +1,5 @@
 // Arrival skew apart from transfer time. Pure.
-#ifndef LOCKSTEP_BENCH_MEASURE_ARRIVALS_H_
-#define LOCKSTEP_BENCH_MEASURE_ARRIVALS_H_
+#pragma once
 
 #include <optional>
 
@@ -14,5 +13,3 @@ std::optional<results::store::Arrivals> ArrivalsOf(const results::store::Samples
                                                    double clock_error_ns);
 
 }  // namespace lockstep::bench::measure
-
-#endif  // LOCKSTEP_BENCH_MEASURE_ARRIVALS_H_

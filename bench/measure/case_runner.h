@@ -1,6 +1,5 @@
 // Runs the batches of one case on a rank: the timed loop, whatever its iterations are.
-#ifndef LOCKSTEP_BENCH_MEASURE_CASE_RUNNER_H_
-#define LOCKSTEP_BENCH_MEASURE_CASE_RUNNER_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -39,5 +38,3 @@ class CaseRunner {
 };
 
 }  // namespace lockstep::bench::measure
-
-#endif  // LOCKSTEP_BENCH_MEASURE_CASE_RUNNER_H_

@@ -1,7 +1,6 @@
 // What a person is told of the time that is left. An estimate may be wrong, but one that grows is
 // not believed again.
-#ifndef LOCKSTEP_BENCH_MEASURE_COUNTDOWN_H_
-#define LOCKSTEP_BENCH_MEASURE_COUNTDOWN_H_
+#pragma once
 
 #include <algorithm>
 #include <limits>
@@ -23,5 +22,3 @@ class Countdown {
 };
 
 }  // namespace lockstep::bench::measure
-
-#endif  // LOCKSTEP_BENCH_MEASURE_COUNTDOWN_H_

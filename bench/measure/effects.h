@@ -1,6 +1,5 @@
 // What options do: cases that differ in one setting, compared round by round. Pure.
-#ifndef LOCKSTEP_BENCH_MEASURE_EFFECTS_H_
-#define LOCKSTEP_BENCH_MEASURE_EFFECTS_H_
+#pragma once
 
 #include "results/store/run.h"
 
@@ -17,5 +16,3 @@ namespace lockstep::bench::measure {
 void AddEffects(bool calibrates, results::store::Run& run);
 
 }  // namespace lockstep::bench::measure
-
-#endif  // LOCKSTEP_BENCH_MEASURE_EFFECTS_H_

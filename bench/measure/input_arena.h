@@ -1,8 +1,7 @@
 // The send buffer of a rank and what it holds. Cases share it: as long as they are of the same kind
 // (collective, type, reduction), what one left is input for the next, so that a visit begins with
 // the caches as a plain loop would have them, and not with a buffer that was just rewritten.
-#ifndef LOCKSTEP_BENCH_MEASURE_INPUT_ARENA_H_
-#define LOCKSTEP_BENCH_MEASURE_INPUT_ARENA_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -65,5 +64,3 @@ class InputArena {
 };
 
 }  // namespace lockstep::bench::measure
-
-#endif  // LOCKSTEP_BENCH_MEASURE_INPUT_ARENA_H_

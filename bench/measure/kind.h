@@ -1,7 +1,6 @@
 // The port between the harness and a kind of benchmark: its options, its cases, its steps and what
 // it makes of what was measured. Agents, rounds, outbox, hangs, store and reports know no more.
-#ifndef LOCKSTEP_BENCH_MEASURE_KIND_H_
-#define LOCKSTEP_BENCH_MEASURE_KIND_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -79,5 +78,3 @@ class Kind {
 };
 
 }  // namespace lockstep::bench::measure
-
-#endif  // LOCKSTEP_BENCH_MEASURE_KIND_H_

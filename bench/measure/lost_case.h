@@ -1,6 +1,5 @@
 // Which case a failure cost. Pure.
-#ifndef LOCKSTEP_BENCH_MEASURE_LOST_CASE_H_
-#define LOCKSTEP_BENCH_MEASURE_LOST_CASE_H_
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -16,5 +15,3 @@ std::optional<std::size_t> LostCase(const std::vector<verdict::RankEvidence>& ev
                                     const verdict::Judgement& judgement);
 
 }  // namespace lockstep::bench::measure
-
-#endif  // LOCKSTEP_BENCH_MEASURE_LOST_CASE_H_

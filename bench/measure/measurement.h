@@ -1,6 +1,5 @@
 // What a measurement leaves, besides the samples in its book.
-#ifndef LOCKSTEP_BENCH_MEASURE_MEASUREMENT_H_
-#define LOCKSTEP_BENCH_MEASURE_MEASUREMENT_H_
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -31,5 +30,3 @@ struct Measurement {
 };
 
 }  // namespace lockstep::bench::measure
-
-#endif  // LOCKSTEP_BENCH_MEASURE_MEASUREMENT_H_

@@ -1,6 +1,5 @@
 // Values on the command line: numbers, and lists of which each value is a case.
-#ifndef LOCKSTEP_BENCH_MEASURE_OPTION_VALUES_H_
-#define LOCKSTEP_BENCH_MEASURE_OPTION_VALUES_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -28,5 +27,3 @@ Status ReadSwitches(const std::string& option, const std::vector<std::string>& w
                     std::vector<bool>& values);
 
 }  // namespace lockstep::bench::measure
-
-#endif  // LOCKSTEP_BENCH_MEASURE_OPTION_VALUES_H_

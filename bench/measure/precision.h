@@ -1,6 +1,5 @@
 // How precise the cases of a run are, in words.
-#ifndef LOCKSTEP_BENCH_MEASURE_PRECISION_H_
-#define LOCKSTEP_BENCH_MEASURE_PRECISION_H_
+#pragma once
 
 #include <string>
 
@@ -14,5 +13,3 @@ namespace lockstep::bench::measure {
 std::string PrecisionClause(const results::store::Run& run, double precision);
 
 }  // namespace lockstep::bench::measure
-
-#endif  // LOCKSTEP_BENCH_MEASURE_PRECISION_H_

@@ -1,6 +1,5 @@
 // The line that a person sees while cases are measured.
-#ifndef LOCKSTEP_BENCH_MEASURE_PROGRESS_TEXT_H_
-#define LOCKSTEP_BENCH_MEASURE_PROGRESS_TEXT_H_
+#pragma once
 
 #include <cstddef>
 #include <limits>
@@ -24,5 +23,3 @@ struct Progress {
 std::string ProgressText(const Progress& progress);
 
 }  // namespace lockstep::bench::measure
-
-#endif  // LOCKSTEP_BENCH_MEASURE_PROGRESS_TEXT_H_

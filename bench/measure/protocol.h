@@ -1,7 +1,6 @@
 // What the scheduler and its workers say to each other, and the records a worker leaves in its
 // outbox. Control goes by message; data goes through shared memory and so survives the worker.
-#ifndef LOCKSTEP_BENCH_MEASURE_PROTOCOL_H_
-#define LOCKSTEP_BENCH_MEASURE_PROTOCOL_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -102,5 +101,3 @@ constexpr std::size_t PartsRecordBytes(std::size_t parts) {
 }
 
 }  // namespace lockstep::bench::measure
-
-#endif  // LOCKSTEP_BENCH_MEASURE_PROTOCOL_H_

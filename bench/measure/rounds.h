@@ -5,8 +5,7 @@
 // ride on the machine's drift. A round visits every case in shuffled order with a small batch; its
 // median is the unit of the statistics, and successive rounds are nearly independent. A round that
 // takes long is ordered in pieces, so that a budget ends it in time and a person sees it move.
-#ifndef LOCKSTEP_BENCH_MEASURE_ROUNDS_H_
-#define LOCKSTEP_BENCH_MEASURE_ROUNDS_H_
+#pragma once
 
 #include <cstdint>
 #include <deque>
@@ -101,5 +100,3 @@ class Rounds {
 };
 
 }  // namespace lockstep::bench::measure
-
-#endif  // LOCKSTEP_BENCH_MEASURE_ROUNDS_H_

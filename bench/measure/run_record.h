@@ -1,6 +1,5 @@
 // From a measurement to the run that is stored and shown. Pure but for reading the machine's facts.
-#ifndef LOCKSTEP_BENCH_MEASURE_RUN_RECORD_H_
-#define LOCKSTEP_BENCH_MEASURE_RUN_RECORD_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -34,5 +33,3 @@ verdict::Judgement LaunchJudgement(const std::vector<results::store::CaseRecord>
 std::string SummaryLine(const results::store::Run& run, const plan::Plan& plan);
 
 }  // namespace lockstep::bench::measure
-
-#endif  // LOCKSTEP_BENCH_MEASURE_RUN_RECORD_H_

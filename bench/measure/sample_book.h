@@ -1,6 +1,5 @@
 // All samples that arrived at the scheduler, by case, repetition and rank.
-#ifndef LOCKSTEP_BENCH_MEASURE_SAMPLE_BOOK_H_
-#define LOCKSTEP_BENCH_MEASURE_SAMPLE_BOOK_H_
+#pragma once
 
 #include <cstdint>
 #include <string_view>
@@ -87,5 +86,3 @@ std::vector<results::store::Part> PartsOf(const CaseBook& book, const plan::Plan
 results::store::Samples SamplesOf(const CaseBook& book, const TickScale& scale);
 
 }  // namespace lockstep::bench::measure
-
-#endif  // LOCKSTEP_BENCH_MEASURE_SAMPLE_BOOK_H_

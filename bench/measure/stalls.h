@@ -1,7 +1,6 @@
 // Ranks that slept in a collective while the others tried to go on, and then went on: slow, not
 // hung. Stamps cannot name them, because all ranks leave late.
-#ifndef LOCKSTEP_BENCH_MEASURE_STALLS_H_
-#define LOCKSTEP_BENCH_MEASURE_STALLS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -39,5 +38,3 @@ class StallWatch {
 };
 
 }  // namespace lockstep::bench::measure
-
-#endif  // LOCKSTEP_BENCH_MEASURE_STALLS_H_

@@ -1,8 +1,7 @@
 // The port between the timed loop and what an iteration consists of: collectives, a training step,
 // a broadcast of a model's state, a load, messages. Everything else (rounds, outbox, hangs, store,
 // reports) is the same for all of them.
-#ifndef LOCKSTEP_BENCH_MEASURE_STEP_H_
-#define LOCKSTEP_BENCH_MEASURE_STEP_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -105,5 +104,3 @@ class Step {
 };
 
 }  // namespace lockstep::bench::measure
-
-#endif  // LOCKSTEP_BENCH_MEASURE_STEP_H_

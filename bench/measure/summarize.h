@@ -1,6 +1,5 @@
 // The numbers of one case. Pure.
-#ifndef LOCKSTEP_BENCH_MEASURE_SUMMARIZE_H_
-#define LOCKSTEP_BENCH_MEASURE_SUMMARIZE_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -27,5 +26,3 @@ void SummarizeParts(const plan::PlannedCase& planned, const plan::Plan& plan,
                     results::store::CaseRecord& record);
 
 }  // namespace lockstep::bench::measure
-
-#endif  // LOCKSTEP_BENCH_MEASURE_SUMMARIZE_H_

@@ -1,6 +1,5 @@
 // The options of a sweep over message sizes and element types, as nccl-tests spells them.
-#ifndef LOCKSTEP_BENCH_MEASURE_SWEEP_OPTIONS_H_
-#define LOCKSTEP_BENCH_MEASURE_SWEEP_OPTIONS_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -25,5 +24,3 @@ class SweepOptions {
 };
 
 }  // namespace lockstep::bench::measure
-
-#endif  // LOCKSTEP_BENCH_MEASURE_SWEEP_OPTIONS_H_

@@ -1,6 +1,5 @@
 // What will run: a spec expanded into cases, validated, seeded and hashed. Pure.
-#ifndef LOCKSTEP_BENCH_PLAN_PLAN_H_
-#define LOCKSTEP_BENCH_PLAN_PLAN_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -80,5 +79,3 @@ Result<Plan> PlanFromJson(const std::string& text);
 std::string HashOf(const Plan& plan);
 
 }  // namespace lockstep::bench::plan
-
-#endif  // LOCKSTEP_BENCH_PLAN_PLAN_H_

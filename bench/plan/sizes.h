@@ -1,6 +1,5 @@
 // The message sizes of a sweep. Pure.
-#ifndef LOCKSTEP_BENCH_PLAN_SIZES_H_
-#define LOCKSTEP_BENCH_PLAN_SIZES_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -21,5 +20,3 @@ struct Sizes {
 Result<std::vector<std::int64_t>> CountsOf(const Sizes& sizes, std::int64_t unit);
 
 }  // namespace lockstep::bench::plan
-
-#endif  // LOCKSTEP_BENCH_PLAN_SIZES_H_

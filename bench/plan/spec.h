@@ -1,6 +1,5 @@
 // What a user asked of the measuring, before it is expanded into cases.
-#ifndef LOCKSTEP_BENCH_PLAN_SPEC_H_
-#define LOCKSTEP_BENCH_PLAN_SPEC_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -40,5 +39,3 @@ struct BenchSpec {
 };
 
 }  // namespace lockstep::bench::plan
-
-#endif  // LOCKSTEP_BENCH_PLAN_SPEC_H_

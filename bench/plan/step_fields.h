@@ -5,8 +5,7 @@
 //     template <typename Fields, typename S>
 //     static void Describe(Fields& fields, S& walk) { fields("miles", walk.miles); }
 //   };
-#ifndef LOCKSTEP_BENCH_PLAN_STEP_FIELDS_H_
-#define LOCKSTEP_BENCH_PLAN_STEP_FIELDS_H_
+#pragma once
 
 #include <fmt/core.h>
 
@@ -57,5 +56,3 @@ S StepOf(const PlannedCase& planned) {
 }
 
 }  // namespace lockstep::bench::plan
-
-#endif  // LOCKSTEP_BENCH_PLAN_STEP_FIELDS_H_

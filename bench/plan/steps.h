@@ -1,6 +1,5 @@
 // What an iteration of a case is, and what it tells.
-#ifndef LOCKSTEP_BENCH_PLAN_STEPS_H_
-#define LOCKSTEP_BENCH_PLAN_STEPS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -48,5 +47,3 @@ struct Visits {
 };
 
 }  // namespace lockstep::bench::plan
-
-#endif  // LOCKSTEP_BENCH_PLAN_STEPS_H_

@@ -1,6 +1,5 @@
 // What is measured of a ring of messages. Pure.
-#ifndef LOCKSTEP_BENCH_SENDRECV_CASES_H_
-#define LOCKSTEP_BENCH_SENDRECV_CASES_H_
+#pragma once
 
 #include <vector>
 
@@ -26,5 +25,3 @@ constexpr int RightOf(int rank, int world_size) { return (rank + 1) % world_size
 constexpr int LeftOf(int rank, int world_size) { return (rank + world_size - 1) % world_size; }
 
 }  // namespace lockstep::bench::sendrecv
-
-#endif  // LOCKSTEP_BENCH_SENDRECV_CASES_H_

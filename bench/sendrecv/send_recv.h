@@ -1,6 +1,5 @@
 // Messages around the ring of ranks over sizes: the traffic of pipeline-parallel training.
-#ifndef LOCKSTEP_BENCH_SENDRECV_SEND_RECV_H_
-#define LOCKSTEP_BENCH_SENDRECV_SEND_RECV_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -40,5 +39,3 @@ class SendRecv final : public measure::Kind {
 };
 
 }  // namespace lockstep::bench::sendrecv
-
-#endif  // LOCKSTEP_BENCH_SENDRECV_SEND_RECV_H_

@@ -1,6 +1,5 @@
 // A case whose iteration is a message to the right neighbour and one from the left.
-#ifndef LOCKSTEP_BENCH_SENDRECV_SEND_RECV_STEP_H_
-#define LOCKSTEP_BENCH_SENDRECV_SEND_RECV_STEP_H_
+#pragma once
 
 #include <cstdint>
 
@@ -32,5 +31,3 @@ class SendRecvStep final : public measure::Step {
 };
 
 }  // namespace lockstep::bench::sendrecv
-
-#endif  // LOCKSTEP_BENCH_SENDRECV_SEND_RECV_STEP_H_

@@ -1,7 +1,6 @@
 // What of a stored run is diagnosed one by one: the cases of a stress run, of others the lifetimes
 // of the workers.
-#ifndef LOCKSTEP_CLI_DIAGNOSE_CASES_H_
-#define LOCKSTEP_CLI_DIAGNOSE_CASES_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -37,5 +36,3 @@ verdict::Judgement JudgeAgain(const StoredCase& stored_case);
 verdict::Judgement AsStored(const StoredCase& stored_case, const verdict::Judgement& again);
 
 }  // namespace lockstep::cli::diagnose
-
-#endif  // LOCKSTEP_CLI_DIAGNOSE_CASES_H_

@@ -1,6 +1,5 @@
 // `lockstep diagnose --flight-recorder DIR`: who hung a PyTorch job, by its own dumps.
-#ifndef LOCKSTEP_CLI_DIAGNOSE_FLIGHT_H_
-#define LOCKSTEP_CLI_DIAGNOSE_FLIGHT_H_
+#pragma once
 
 #include <string>
 
@@ -22,5 +21,3 @@ struct FlightOptions {
 Result<ExitCode> DiagnoseFlightRecorder(const FlightOptions& options, const RasWitness* ras);
 
 }  // namespace lockstep::cli::diagnose
-
-#endif  // LOCKSTEP_CLI_DIAGNOSE_FLIGHT_H_

@@ -1,6 +1,5 @@
 // Judgements on the console, and as JSON.
-#ifndef LOCKSTEP_CLI_DIAGNOSE_PRINT_H_
-#define LOCKSTEP_CLI_DIAGNOSE_PRINT_H_
+#pragma once
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -38,5 +37,3 @@ nlohmann::ordered_json ToJson(const std::vector<T>& all) {
 }
 
 }  // namespace lockstep::cli::diagnose
-
-#endif  // LOCKSTEP_CLI_DIAGNOSE_PRINT_H_

@@ -1,7 +1,6 @@
 // `lockstep diagnose --ras HOST:PORT`: what NCCL's own RAS service lets one suspect of a running
 // job.
-#ifndef LOCKSTEP_CLI_DIAGNOSE_RAS_H_
-#define LOCKSTEP_CLI_DIAGNOSE_RAS_H_
+#pragma once
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -35,5 +34,3 @@ nlohmann::ordered_json ToJson(const RasWitness& witness);
 Result<ExitCode> DiagnoseRas(const RasOptions& options);
 
 }  // namespace lockstep::cli::diagnose
-
-#endif  // LOCKSTEP_CLI_DIAGNOSE_RAS_H_

@@ -1,6 +1,5 @@
 // How `lockstep trace-ddp` shows a trace.
-#ifndef LOCKSTEP_CLI_TRACE_DDP_PRINT_H_
-#define LOCKSTEP_CLI_TRACE_DDP_PRINT_H_
+#pragma once
 
 #include <string>
 
@@ -31,5 +30,3 @@ std::string CsvHead();
 std::string CsvText(const TraceTitle& title, const TracedRanks& ranks);
 
 }  // namespace lockstep::cli::trace_ddp
-
-#endif  // LOCKSTEP_CLI_TRACE_DDP_PRINT_H_

@@ -1,6 +1,5 @@
 // One rank of a traced program, on any communicator and device.
-#ifndef LOCKSTEP_CLI_TRACE_DDP_RANK_H_
-#define LOCKSTEP_CLI_TRACE_DDP_RANK_H_
+#pragma once
 
 #include <functional>
 #include <optional>
@@ -56,5 +55,3 @@ Status TraceRank(const TracedProgram& traced, const TraceHost& host, TracedRank&
 std::string DescribeLastCall(const TracedRank& trace);
 
 }  // namespace lockstep::cli::trace_ddp
-
-#endif  // LOCKSTEP_CLI_TRACE_DDP_RANK_H_

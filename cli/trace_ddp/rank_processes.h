@@ -1,7 +1,6 @@
 // A process a rank, for libraries that end the process they fail in: what each rank had written by
 // then stays.
-#ifndef LOCKSTEP_CLI_TRACE_DDP_RANK_PROCESSES_H_
-#define LOCKSTEP_CLI_TRACE_DDP_RANK_PROCESSES_H_
+#pragma once
 
 #include <functional>
 #include <string>
@@ -42,5 +41,3 @@ Result<std::vector<EndedRank>> RunRankProcesses(
     int ranks, const std::function<void(int rank, const RankSeat& seat)>& body);
 
 }  // namespace lockstep::cli::trace_ddp
-
-#endif  // LOCKSTEP_CLI_TRACE_DDP_RANK_PROCESSES_H_

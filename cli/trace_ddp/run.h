@@ -1,6 +1,5 @@
 // Runs a training program on every rank of this host and records what each rank enqueued.
-#ifndef LOCKSTEP_CLI_TRACE_DDP_RUN_H_
-#define LOCKSTEP_CLI_TRACE_DDP_RUN_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -58,5 +57,3 @@ Result<TracedRanks> TraceWithGloo(const ddp::TrainingProgram& program, int ranks
                                   double timeout_seconds);
 
 }  // namespace lockstep::cli::trace_ddp
-
-#endif  // LOCKSTEP_CLI_TRACE_DDP_RUN_H_

@@ -1,7 +1,6 @@
 // Faults from outside: what an agent does to its worker on order. Everything heals after its
 // duration or with the worker, and nothing of it outlives the agent, whatever ends that.
-#ifndef LOCKSTEP_CORE_AGENT_AGENT_FAULTS_H_
-#define LOCKSTEP_CORE_AGENT_AGENT_FAULTS_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -64,5 +63,3 @@ class AgentFaults {
 };
 
 }  // namespace lockstep::agent
-
-#endif  // LOCKSTEP_CORE_AGENT_AGENT_FAULTS_H_

@@ -1,6 +1,5 @@
 // What an agent is to do, the same on all ranks.
-#ifndef LOCKSTEP_CORE_AGENT_AGENT_OPTIONS_H_
-#define LOCKSTEP_CORE_AGENT_AGENT_OPTIONS_H_
+#pragma once
 
 #include <cstddef>
 
@@ -23,5 +22,3 @@ struct AgentOptions {
 };
 
 }  // namespace lockstep::agent
-
-#endif  // LOCKSTEP_CORE_AGENT_AGENT_OPTIONS_H_

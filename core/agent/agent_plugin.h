@@ -1,6 +1,5 @@
 // Something of a suite that works beside a rank's worker, in its agent: a port of core/agent.
-#ifndef LOCKSTEP_CORE_AGENT_AGENT_PLUGIN_H_
-#define LOCKSTEP_CORE_AGENT_AGENT_PLUGIN_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -37,5 +36,3 @@ class AgentPlugin {
 using MakeAgentPlugin = std::function<std::unique_ptr<AgentPlugin>(int rank)>;
 
 }  // namespace lockstep::agent
-
-#endif  // LOCKSTEP_CORE_AGENT_AGENT_PLUGIN_H_

@@ -1,6 +1,5 @@
 // This program again, as a child process with a channel to it.
-#ifndef LOCKSTEP_CORE_AGENT_CHILD_H_
-#define LOCKSTEP_CORE_AGENT_CHILD_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -59,5 +58,3 @@ class Child {
 };
 
 }  // namespace lockstep::agent
-
-#endif  // LOCKSTEP_CORE_AGENT_CHILD_H_

@@ -1,6 +1,5 @@
 // Faults that take processor time. kEnvironment when the system refuses.
-#ifndef LOCKSTEP_CORE_AGENT_CPU_FAULTS_H_
-#define LOCKSTEP_CORE_AGENT_CPU_FAULTS_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -17,5 +16,3 @@ Result<std::unique_ptr<Injection>> HogProcessor(pid_t worker, int processes);
 Result<std::unique_ptr<Injection>> ThrottleProcessor(pid_t worker, double share);
 
 }  // namespace lockstep::agent
-
-#endif  // LOCKSTEP_CORE_AGENT_CPU_FAULTS_H_

@@ -1,6 +1,5 @@
 // What the operating system says of a process, as evidence in a hang.
-#ifndef LOCKSTEP_CORE_AGENT_EVIDENCE_H_
-#define LOCKSTEP_CORE_AGENT_EVIDENCE_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -34,5 +33,3 @@ bool IsEnding(pid_t pid);
 std::string SystemCallName(long number);
 
 }  // namespace lockstep::agent
-
-#endif  // LOCKSTEP_CORE_AGENT_EVIDENCE_H_

@@ -2,8 +2,7 @@
 //
 // A driver in trouble can hold a process for ever that asks it. So nobody asks it who is needed: a
 // helper does, writes what it hears into shared memory, and is left behind if it does not even die.
-#ifndef LOCKSTEP_CORE_AGENT_GPU_WATCH_H_
-#define LOCKSTEP_CORE_AGENT_GPU_WATCH_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -49,5 +48,3 @@ class GpuWatch {
 };
 
 }  // namespace lockstep::agent
-
-#endif  // LOCKSTEP_CORE_AGENT_GPU_WATCH_H_

@@ -1,6 +1,5 @@
 // Something that was done to a worker from outside.
-#ifndef LOCKSTEP_CORE_AGENT_INJECTION_H_
-#define LOCKSTEP_CORE_AGENT_INJECTION_H_
+#pragma once
 
 #include <string>
 
@@ -14,5 +13,3 @@ class Injection {
 };
 
 }  // namespace lockstep::agent
-
-#endif  // LOCKSTEP_CORE_AGENT_INJECTION_H_

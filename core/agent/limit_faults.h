@@ -1,6 +1,5 @@
 // Faults that let resources run out. kEnvironment when the system refuses.
-#ifndef LOCKSTEP_CORE_AGENT_LIMIT_FAULTS_H_
-#define LOCKSTEP_CORE_AGENT_LIMIT_FAULTS_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -18,5 +17,3 @@ Result<std::unique_ptr<Injection>> LimitLockedMemory(pid_t worker, std::int64_t 
 Result<std::unique_ptr<Injection>> FillPrivateShm(pid_t worker, std::int64_t bytes);
 
 }  // namespace lockstep::agent
-
-#endif  // LOCKSTEP_CORE_AGENT_LIMIT_FAULTS_H_

@@ -1,7 +1,6 @@
 // That a process lives although it tells nothing: it is given memory, or wants to compute and does
 // not get a processor.
-#ifndef LOCKSTEP_CORE_AGENT_PROGRESS_PROBE_H_
-#define LOCKSTEP_CORE_AGENT_PROGRESS_PROBE_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -38,5 +37,3 @@ class ProgressProbe {
 };
 
 }  // namespace lockstep::agent
-
-#endif  // LOCKSTEP_CORE_AGENT_PROGRESS_PROBE_H_

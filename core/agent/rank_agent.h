@@ -2,8 +2,7 @@
 //
 // It obeys orders and emits reports (core/control/frames.h) and does not know whether the
 // coordinator sits in the same process or behind a socket.
-#ifndef LOCKSTEP_CORE_AGENT_RANK_AGENT_H_
-#define LOCKSTEP_CORE_AGENT_RANK_AGENT_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -109,5 +108,3 @@ class RankAgent {
 };
 
 }  // namespace lockstep::agent
-
-#endif  // LOCKSTEP_CORE_AGENT_RANK_AGENT_H_

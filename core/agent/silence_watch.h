@@ -1,6 +1,5 @@
 // How long a worker is silent, and when that is to be reported.
-#ifndef LOCKSTEP_CORE_AGENT_SILENCE_WATCH_H_
-#define LOCKSTEP_CORE_AGENT_SILENCE_WATCH_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -61,5 +60,3 @@ class SilenceWatch {
 };
 
 }  // namespace lockstep::agent
-
-#endif  // LOCKSTEP_CORE_AGENT_SILENCE_WATCH_H_

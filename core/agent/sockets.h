@@ -1,7 +1,6 @@
 // The TCP sockets of a process, with the kernel's counters. Needs no privilege and does not disturb
 // the process: /proc/<pid>/fd says which sockets are its own, netlink's sock_diag(7) the rest.
-#ifndef LOCKSTEP_CORE_AGENT_SOCKETS_H_
-#define LOCKSTEP_CORE_AGENT_SOCKETS_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -39,5 +38,3 @@ class SocketLooks {
 std::string FormatAddress(const void* address);
 
 }  // namespace lockstep::agent
-
-#endif  // LOCKSTEP_CORE_AGENT_SOCKETS_H_

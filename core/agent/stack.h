@@ -1,6 +1,5 @@
 // The native stack of a process, read from outside by elfutils.
-#ifndef LOCKSTEP_CORE_AGENT_STACK_H_
-#define LOCKSTEP_CORE_AGENT_STACK_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -19,5 +18,3 @@ inline constexpr int kMostFrames = 20;
 inline constexpr int kMostThreads = 4;
 
 }  // namespace lockstep::agent
-
-#endif  // LOCKSTEP_CORE_AGENT_STACK_H_

@@ -1,6 +1,5 @@
 // The end of what a worker's library wrote into a file, kept with the run.
-#ifndef LOCKSTEP_CORE_AGENT_WORKER_LOG_H_
-#define LOCKSTEP_CORE_AGENT_WORKER_LOG_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -16,5 +15,3 @@ inline constexpr std::size_t kMostLogBytes = 16 << 10;
 journal::WorkerLog ReadLogEnd(const std::string& path, std::size_t most = kMostLogBytes);
 
 }  // namespace lockstep::agent
-
-#endif  // LOCKSTEP_CORE_AGENT_WORKER_LOG_H_

@@ -1,6 +1,5 @@
 // What an agent knows of its worker's process.
-#ifndef LOCKSTEP_CORE_AGENT_WORKER_STATE_H_
-#define LOCKSTEP_CORE_AGENT_WORKER_STATE_H_
+#pragma once
 
 #include <optional>
 
@@ -27,5 +26,3 @@ struct WorkerState {
 };
 
 }  // namespace lockstep::agent
-
-#endif  // LOCKSTEP_CORE_AGENT_WORKER_STATE_H_

@@ -1,7 +1,6 @@
 // The command line of a program: options, flags, subcommands, --help. CLI11 does the parsing; its
 // header costs seconds of compile time, so argument_parser.cc alone includes it.
-#ifndef LOCKSTEP_CORE_BASE_ARGUMENT_PARSER_H_
-#define LOCKSTEP_CORE_BASE_ARGUMENT_PARSER_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -81,5 +80,3 @@ class ArgumentParser {
 };
 
 }  // namespace lockstep
-
-#endif  // LOCKSTEP_CORE_BASE_ARGUMENT_PARSER_H_

@@ -1,6 +1,5 @@
 // LOCKSTEP_CHECK: our own mistakes end the process, in every build, with exit code 10.
-#ifndef LOCKSTEP_CORE_BASE_CHECK_H_
-#define LOCKSTEP_CORE_BASE_CHECK_H_
+#pragma once
 
 #include <string_view>
 
@@ -18,5 +17,3 @@ namespace lockstep {
     if (!(condition)) [[unlikely]]                                        \
       ::lockstep::CheckFailed(__FILE__, __LINE__, #condition, (message)); \
   } while (false)
-
-#endif  // LOCKSTEP_CORE_BASE_CHECK_H_

@@ -1,8 +1,7 @@
 // Time. Stamps are raw ticks of the cheapest monotonic counter that all processes of a host share
 // (the invariant TSC where there is one: 9 ns a read against 38 ns of clock_gettime);
 // conversion to nanoseconds happens after the measurement.
-#ifndef LOCKSTEP_CORE_BASE_CLOCK_H_
-#define LOCKSTEP_CORE_BASE_CLOCK_H_
+#pragma once
 
 #include <cstdint>
 #include <ctime>
@@ -84,5 +83,3 @@ struct TickScale {
 TickScale CalibrateTicks(int milliseconds = 20);
 
 }  // namespace lockstep
-
-#endif  // LOCKSTEP_CORE_BASE_CLOCK_H_

@@ -1,6 +1,5 @@
 // Comma-separated values (RFC 4180).
-#ifndef LOCKSTEP_CORE_BASE_CSV_H_
-#define LOCKSTEP_CORE_BASE_CSV_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -11,5 +10,3 @@ namespace lockstep {
 std::string CsvLine(const std::vector<std::string>& cells);
 
 }  // namespace lockstep
-
-#endif  // LOCKSTEP_CORE_BASE_CSV_H_

@@ -1,6 +1,5 @@
 // A point in time after which waiting ends. Every wait in Lockstep takes one.
-#ifndef LOCKSTEP_CORE_BASE_DEADLINE_H_
-#define LOCKSTEP_CORE_BASE_DEADLINE_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -38,5 +37,3 @@ class Deadline {
 };
 
 }  // namespace lockstep
-
-#endif  // LOCKSTEP_CORE_BASE_DEADLINE_H_

@@ -1,6 +1,5 @@
 // A file descriptor that is closed with its owner.
-#ifndef LOCKSTEP_CORE_BASE_FD_H_
-#define LOCKSTEP_CORE_BASE_FD_H_
+#pragma once
 
 #include <unistd.h>
 
@@ -31,5 +30,3 @@ class Fd {
 };
 
 }  // namespace lockstep
-
-#endif  // LOCKSTEP_CORE_BASE_FD_H_

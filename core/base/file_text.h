@@ -1,6 +1,5 @@
 // Whole files as text.
-#ifndef LOCKSTEP_CORE_BASE_FILE_TEXT_H_
-#define LOCKSTEP_CORE_BASE_FILE_TEXT_H_
+#pragma once
 
 #include <filesystem>
 #include <fstream>
@@ -23,5 +22,3 @@ inline std::optional<std::string> ReadText(const std::filesystem::path& path) {
 inline std::string TextOf(const std::filesystem::path& path) { return ReadText(path).value_or(""); }
 
 }  // namespace lockstep
-
-#endif  // LOCKSTEP_CORE_BASE_FILE_TEXT_H_

@@ -1,6 +1,5 @@
 // What somebody who misspelt a name probably meant.
-#ifndef LOCKSTEP_CORE_BASE_NEAREST_H_
-#define LOCKSTEP_CORE_BASE_NEAREST_H_
+#pragma once
 
 #include <span>
 #include <string>
@@ -16,5 +15,3 @@ std::string_view NearestName(std::string_view text, std::span<const std::string_
 std::string NearestHint(std::string_view text, std::span<const std::string_view> names);
 
 }  // namespace lockstep
-
-#endif  // LOCKSTEP_CORE_BASE_NEAREST_H_

@@ -1,7 +1,6 @@
 // The time that deadlines go by, as a number, and sleeping in it: this machine's, or the virtual
 // one of the calling thread (VirtualTime).
-#ifndef LOCKSTEP_CORE_BASE_NOW_H_
-#define LOCKSTEP_CORE_BASE_NOW_H_
+#pragma once
 
 #include <cstdint>
 #include <ctime>
@@ -23,5 +22,3 @@ inline void SleepNs(long ns) {
 }
 
 }  // namespace lockstep
-
-#endif  // LOCKSTEP_CORE_BASE_NOW_H_

@@ -1,6 +1,5 @@
 // A value for each rank, indexed by rank: ranks are ints, indices of the standard library are not.
-#ifndef LOCKSTEP_CORE_BASE_PER_RANK_H_
-#define LOCKSTEP_CORE_BASE_PER_RANK_H_
+#pragma once
 
 #include <cstddef>
 #include <vector>
@@ -41,5 +40,3 @@ decltype(auto) OfRank(Values& values, int rank) {
 }
 
 }  // namespace lockstep
-
-#endif  // LOCKSTEP_CORE_BASE_PER_RANK_H_

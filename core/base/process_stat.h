@@ -1,6 +1,5 @@
 // What /proc/PID/stat says of a process of this host.
-#ifndef LOCKSTEP_CORE_BASE_PROCESS_STAT_H_
-#define LOCKSTEP_CORE_BASE_PROCESS_STAT_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -26,5 +25,3 @@ std::optional<ProcessStat> StatOf(pid_t pid);
 std::optional<ProcessStat> ReadStat(const std::string& text);
 
 }  // namespace lockstep
-
-#endif  // LOCKSTEP_CORE_BASE_PROCESS_STAT_H_

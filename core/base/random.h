@@ -1,6 +1,5 @@
 // The one source of random numbers: seeded from the plan, stored in the file, the same everywhere.
-#ifndef LOCKSTEP_CORE_BASE_RANDOM_H_
-#define LOCKSTEP_CORE_BASE_RANDOM_H_
+#pragma once
 
 #include <cstdint>
 #include <utility>
@@ -43,5 +42,3 @@ class Random {
 };
 
 }  // namespace lockstep
-
-#endif  // LOCKSTEP_CORE_BASE_RANDOM_H_

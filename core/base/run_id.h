@@ -1,6 +1,5 @@
 // What tells a run from all others.
-#ifndef LOCKSTEP_CORE_BASE_RUN_ID_H_
-#define LOCKSTEP_CORE_BASE_RUN_ID_H_
+#pragma once
 
 #include <string>
 
@@ -10,5 +9,3 @@ namespace lockstep {
 std::string NewRunId();
 
 }  // namespace lockstep
-
-#endif  // LOCKSTEP_CORE_BASE_RUN_ID_H_

@@ -1,6 +1,5 @@
 // Random trials by seed, in threads, until the first that fails: what fuzzers share.
-#ifndef LOCKSTEP_CORE_BASE_SEEDED_TRIALS_H_
-#define LOCKSTEP_CORE_BASE_SEEDED_TRIALS_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -61,5 +60,3 @@ Sum RunTrials(const TrialOptions& options, const Trial& trial) {
 }
 
 }  // namespace lockstep
-
-#endif  // LOCKSTEP_CORE_BASE_SEEDED_TRIALS_H_

@@ -1,7 +1,6 @@
 // Errors of the environment and of input are values. What the system under test does is data
 // (core/verdict), and our own mistakes are CHECKs (core/base/check.h); neither is a Status.
-#ifndef LOCKSTEP_CORE_BASE_STATUS_H_
-#define LOCKSTEP_CORE_BASE_STATUS_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -107,5 +106,3 @@ class [[nodiscard]] Result {
   if (!LOCKSTEP_CONCAT(lockstep_result_, __LINE__).ok())           \
     return LOCKSTEP_CONCAT(lockstep_result_, __LINE__).status();   \
   declaration = std::move(LOCKSTEP_CONCAT(lockstep_result_, __LINE__)).value()
-
-#endif  // LOCKSTEP_CORE_BASE_STATUS_H_

@@ -1,6 +1,5 @@
 // A folder that goes with its owner.
-#ifndef LOCKSTEP_CORE_BASE_TEMPORARY_FOLDER_H_
-#define LOCKSTEP_CORE_BASE_TEMPORARY_FOLDER_H_
+#pragma once
 
 #include <stdlib.h>
 
@@ -33,5 +32,3 @@ class TemporaryFolder {
 };
 
 }  // namespace lockstep
-
-#endif  // LOCKSTEP_CORE_BASE_TEMPORARY_FOLDER_H_

@@ -1,7 +1,6 @@
 // Reading TOML tables so that every mistake of a user is one line with the file, the line, the key,
 // what is wrong and what is right.
-#ifndef LOCKSTEP_CORE_BASE_TOML_FIELDS_H_
-#define LOCKSTEP_CORE_BASE_TOML_FIELDS_H_
+#pragma once
 
 #include <toml++/toml.h>
 
@@ -94,5 +93,3 @@ std::string_view KindOf(const toml::node& node);
 std::int64_t LineOf(const toml::node& node);
 
 }  // namespace lockstep
-
-#endif  // LOCKSTEP_CORE_BASE_TOML_FIELDS_H_

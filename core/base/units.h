@@ -1,6 +1,5 @@
 // Reading and writing quantities as people type them.
-#ifndef LOCKSTEP_CORE_BASE_UNITS_H_
-#define LOCKSTEP_CORE_BASE_UNITS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -24,5 +23,3 @@ std::string FormatBytes(std::int64_t bytes);
 std::string FormatDuration(double ns);
 
 }  // namespace lockstep
-
-#endif  // LOCKSTEP_CORE_BASE_UNITS_H_

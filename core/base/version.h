@@ -1,6 +1,5 @@
 // Which Lockstep this is: the number that the file VERSION holds, and the commit that was built.
-#ifndef LOCKSTEP_CORE_BASE_VERSION_H_
-#define LOCKSTEP_CORE_BASE_VERSION_H_
+#pragma once
 
 #include <string>
 
@@ -21,5 +20,3 @@ std::string TextOf(const Version& version);
 std::string ThisVersionText();
 
 }  // namespace lockstep
-
-#endif  // LOCKSTEP_CORE_BASE_VERSION_H_

@@ -1,6 +1,5 @@
 // What core/base/BUILD generates: from the file VERSION, and with --config=stamped from git.
-#ifndef LOCKSTEP_CORE_BASE_VERSION_STAMP_H_
-#define LOCKSTEP_CORE_BASE_VERSION_STAMP_H_
+#pragma once
 
 namespace lockstep {
 
@@ -9,5 +8,3 @@ extern const char* const kVersionCommit;
 extern const bool kVersionModified;
 
 }  // namespace lockstep
-
-#endif  // LOCKSTEP_CORE_BASE_VERSION_STAMP_H_

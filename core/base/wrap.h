@@ -1,6 +1,5 @@
 // Sentences over the lines of a terminal.
-#ifndef LOCKSTEP_CORE_BASE_WRAP_H_
-#define LOCKSTEP_CORE_BASE_WRAP_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -17,5 +16,3 @@ std::string Wrap(std::string_view text, std::size_t indent = 4,
                  std::size_t columns = kTerminalColumns);
 
 }  // namespace lockstep
-
-#endif  // LOCKSTEP_CORE_BASE_WRAP_H_

@@ -1,7 +1,6 @@
 // What a collective is: one table row each. Backends, checks, reports and journals all refer to
 // this description.
-#ifndef LOCKSTEP_CORE_COLLECTIVE_COLLECTIVE_H_
-#define LOCKSTEP_CORE_COLLECTIVE_COLLECTIVE_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -80,5 +79,3 @@ double BusBandwidthFactor(Collective collective, int world_size);
 std::string Describe(const Operation& operation);
 
 }  // namespace lockstep::collective
-
-#endif  // LOCKSTEP_CORE_COLLECTIVE_COLLECTIVE_H_

@@ -1,6 +1,5 @@
 // Element types of a collective, named as the field names them.
-#ifndef LOCKSTEP_CORE_COLLECTIVE_DATA_TYPE_H_
-#define LOCKSTEP_CORE_COLLECTIVE_DATA_TYPE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -47,5 +46,3 @@ const std::vector<DataType>& AllDataTypes();  // in the order of the enum
 Result<DataType> ParseDataType(std::string_view option, std::string_view text);
 
 }  // namespace lockstep::collective
-
-#endif  // LOCKSTEP_CORE_COLLECTIVE_DATA_TYPE_H_

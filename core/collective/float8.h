@@ -6,8 +6,7 @@
 // a NaN, and gives the largest finite number where the result does not fit, as CUDA's
 // __NV_SATFINITE does, with which NCCL reduces.
 // Source: "FP8 Formats for Deep Learning", arXiv:2209.05433; OCP 8-bit Floating Point (OFP8).
-#ifndef LOCKSTEP_CORE_COLLECTIVE_FLOAT8_H_
-#define LOCKSTEP_CORE_COLLECTIVE_FLOAT8_H_
+#pragma once
 
 #include <algorithm>
 #include <bit>
@@ -60,5 +59,3 @@ inline float FloatFromF8E5M2(std::uint8_t bits) {
 inline std::uint8_t F8E5M2FromFloat(float value) { return Float8FromFloat<2, -14>(value, 0x7b); }
 
 }  // namespace lockstep::collective
-
-#endif  // LOCKSTEP_CORE_COLLECTIVE_FLOAT8_H_

@@ -3,8 +3,7 @@
 // f16 is IEEE 754 binary16 (1 sign, 5 exponent, 10 fraction bits); bf16 is the upper half of a
 // binary32 (1, 8, 7). Conversion to float is exact; conversion from float rounds to nearest, ties
 // to even, overflows to infinity, and keeps a NaN a (quiet) NaN with the upper bits of its payload.
-#ifndef LOCKSTEP_CORE_COLLECTIVE_HALF_H_
-#define LOCKSTEP_CORE_COLLECTIVE_HALF_H_
+#pragma once
 
 #include <bit>
 #include <cstdint>
@@ -53,5 +52,3 @@ inline std::uint16_t Bf16FromFloat(float value) {
 }
 
 }  // namespace lockstep::collective
-
-#endif  // LOCKSTEP_CORE_COLLECTIVE_HALF_H_

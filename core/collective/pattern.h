@@ -17,8 +17,7 @@
 // another iteration is right by chance as often; whole buffers are not. Formulas:
 // core/collective/pattern_values.h. Idea: NVIDIA/nccl-tests verifiable/ (inputs with exactly known
 // sums).
-#ifndef LOCKSTEP_CORE_COLLECTIVE_PATTERN_H_
-#define LOCKSTEP_CORE_COLLECTIVE_PATTERN_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -98,5 +97,3 @@ class Pattern {
 };
 
 }  // namespace lockstep::collective
-
-#endif  // LOCKSTEP_CORE_COLLECTIVE_PATTERN_H_

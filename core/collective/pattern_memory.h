@@ -1,6 +1,5 @@
 // Pattern data in memory that is not the host's: what a device must be able to do with it.
-#ifndef LOCKSTEP_CORE_COLLECTIVE_PATTERN_MEMORY_H_
-#define LOCKSTEP_CORE_COLLECTIVE_PATTERN_MEMORY_H_
+#pragma once
 
 #include <cstdint>
 #include <span>
@@ -101,5 +100,3 @@ auto WithPatternType(DataType type, const Function& function) {
 }
 
 }  // namespace lockstep::collective
-
-#endif  // LOCKSTEP_CORE_COLLECTIVE_PATTERN_MEMORY_H_

@@ -17,8 +17,7 @@
 //            times.
 //   min, max slot 0 contributes the result; every other slot is worse by a random 1..B.
 //   copy     all bits random (floats finite; integers not the poison), other ones for each sender.
-#ifndef LOCKSTEP_CORE_COLLECTIVE_PATTERN_VALUES_H_
-#define LOCKSTEP_CORE_COLLECTIVE_PATTERN_VALUES_H_
+#pragma once
 
 #include <algorithm>
 #include <bit>
@@ -299,5 +298,3 @@ struct PatternEncoding<DataType::kI64> {
 };
 
 }  // namespace lockstep::collective
-
-#endif  // LOCKSTEP_CORE_COLLECTIVE_PATTERN_VALUES_H_

@@ -1,6 +1,5 @@
 // What a collective gives, computed the plain way. Slow; for tests and contract suites.
-#ifndef LOCKSTEP_CORE_COLLECTIVE_REFERENCE_H_
-#define LOCKSTEP_CORE_COLLECTIVE_REFERENCE_H_
+#pragma once
 
 #include <vector>
 
@@ -18,5 +17,3 @@ void ReferenceResult(const Operation& operation, int world_size,
                      const std::vector<const void*>& sends, int rank, void* recv);
 
 }  // namespace lockstep::collective
-
-#endif  // LOCKSTEP_CORE_COLLECTIVE_REFERENCE_H_

@@ -1,6 +1,5 @@
 // The backends of this build, by name.
-#ifndef LOCKSTEP_CORE_COMM_BACKENDS_H_
-#define LOCKSTEP_CORE_COMM_BACKENDS_H_
+#pragma once
 
 #include <functional>
 #include <memory>
@@ -71,5 +70,3 @@ collective::Operation AsSupported(const Backend& backend, const collective::Oper
 Result<const Backend*> FindBackend(std::string_view option, std::string_view name);
 
 }  // namespace lockstep::comm
-
-#endif  // LOCKSTEP_CORE_COMM_BACKENDS_H_

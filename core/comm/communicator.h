@@ -1,7 +1,6 @@
 // The communicator port: collectives among ranks, stream-ordered and asynchronous like NCCL on
 // every backend.
-#ifndef LOCKSTEP_CORE_COMM_COMMUNICATOR_H_
-#define LOCKSTEP_CORE_COMM_COMMUNICATOR_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -83,5 +82,3 @@ class Meeting {
 };
 
 }  // namespace lockstep::comm
-
-#endif  // LOCKSTEP_CORE_COMM_COMMUNICATOR_H_

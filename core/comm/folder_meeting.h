@@ -1,6 +1,5 @@
 // A meeting of processes that share a folder: a file a key.
-#ifndef LOCKSTEP_CORE_COMM_FOLDER_MEETING_H_
-#define LOCKSTEP_CORE_COMM_FOLDER_MEETING_H_
+#pragma once
 
 #include <chrono>
 #include <filesystem>
@@ -47,5 +46,3 @@ class FolderMeeting final : public Meeting {
 };
 
 }  // namespace lockstep::comm
-
-#endif  // LOCKSTEP_CORE_COMM_FOLDER_MEETING_H_

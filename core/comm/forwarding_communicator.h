@@ -1,6 +1,5 @@
 // A communicator that passes everything on to another one: for those that change a part of it.
-#ifndef LOCKSTEP_CORE_COMM_FORWARDING_COMMUNICATOR_H_
-#define LOCKSTEP_CORE_COMM_FORWARDING_COMMUNICATOR_H_
+#pragma once
 
 #include <memory>
 #include <utility>
@@ -45,5 +44,3 @@ class ForwardingCommunicator : public Communicator {
 };
 
 }  // namespace lockstep::comm
-
-#endif  // LOCKSTEP_CORE_COMM_FORWARDING_COMMUNICATOR_H_

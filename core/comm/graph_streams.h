@@ -1,7 +1,6 @@
 // Two streams whose work can be kept as one graph: those of a training step, which computes on one
 // and communicates on the other.
-#ifndef LOCKSTEP_CORE_COMM_GRAPH_STREAMS_H_
-#define LOCKSTEP_CORE_COMM_GRAPH_STREAMS_H_
+#pragma once
 
 #include <functional>
 #include <memory>
@@ -40,5 +39,3 @@ class GraphStreams {
 };
 
 }  // namespace lockstep::comm
-
-#endif  // LOCKSTEP_CORE_COMM_GRAPH_STREAMS_H_

@@ -1,6 +1,5 @@
 // What a program puts on one stream, kept as a graph.
-#ifndef LOCKSTEP_CORE_COMM_KEEP_GRAPH_H_
-#define LOCKSTEP_CORE_COMM_KEEP_GRAPH_H_
+#pragma once
 
 #include <functional>
 #include <memory>
@@ -17,5 +16,3 @@ Result<std::unique_ptr<device::StreamGraph>> KeepGraph(
     device::Stream& stream, const std::function<Status(device::Stream&)>& program);
 
 }  // namespace lockstep::comm
-
-#endif  // LOCKSTEP_CORE_COMM_KEEP_GRAPH_H_

@@ -1,6 +1,5 @@
 // A stream whose work becomes part of a graph: what a stream of CUDA's does while it is captured.
-#ifndef LOCKSTEP_CORE_COMM_KEEPING_STREAM_H_
-#define LOCKSTEP_CORE_COMM_KEEPING_STREAM_H_
+#pragma once
 
 #include <utility>
 
@@ -32,5 +31,3 @@ class KeepingStream final : public device::Stream {
 };
 
 }  // namespace lockstep::comm
-
-#endif  // LOCKSTEP_CORE_COMM_KEEPING_STREAM_H_

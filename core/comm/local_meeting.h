@@ -1,6 +1,5 @@
 // A meeting of threads of one process.
-#ifndef LOCKSTEP_CORE_COMM_LOCAL_MEETING_H_
-#define LOCKSTEP_CORE_COMM_LOCAL_MEETING_H_
+#pragma once
 
 #include <algorithm>
 #include <chrono>
@@ -41,5 +40,3 @@ class LocalMeeting final : public Meeting {
 };
 
 }  // namespace lockstep::comm
-
-#endif  // LOCKSTEP_CORE_COMM_LOCAL_MEETING_H_

@@ -1,6 +1,5 @@
 // Element-wise reduction of floats of less than 32 bits, for libraries that don't know these types.
-#ifndef LOCKSTEP_CORE_COMM_NARROW_REDUCTION_H_
-#define LOCKSTEP_CORE_COMM_NARROW_REDUCTION_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -21,5 +20,3 @@ using NarrowReduction = void (*)(void* out, const void* a, const void* b, std::s
 NarrowReduction NarrowReductionFor(collective::DataType type, collective::Reduction reduction);
 
 }  // namespace lockstep::comm
-
-#endif  // LOCKSTEP_CORE_COMM_NARROW_REDUCTION_H_

@@ -1,6 +1,5 @@
 // A decorator that journals every operation of a communicator.
-#ifndef LOCKSTEP_CORE_COMM_RECORDED_H_
-#define LOCKSTEP_CORE_COMM_RECORDED_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -154,5 +153,3 @@ class RecordedCommunicator : public Communicator {
 };
 
 }  // namespace lockstep::comm
-
-#endif  // LOCKSTEP_CORE_COMM_RECORDED_H_

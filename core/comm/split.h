@@ -1,7 +1,6 @@
 // Splitting a communicator whose library has no split: the ranks tell each other color and key
 // through the meeting, and each computes its group.
-#ifndef LOCKSTEP_CORE_COMM_SPLIT_H_
-#define LOCKSTEP_CORE_COMM_SPLIT_H_
+#pragma once
 
 #include <string>
 
@@ -24,5 +23,3 @@ Result<SplitGroup> AgreeOnGroup(Meeting& meeting, const std::string& prefix, int
                                 int color, int key, Deadline deadline);
 
 }  // namespace lockstep::comm
-
-#endif  // LOCKSTEP_CORE_COMM_SPLIT_H_

@@ -1,6 +1,5 @@
 // A graph where the host does the work: what several streams were given, and what comes after what.
-#ifndef LOCKSTEP_CORE_COMM_WORK_GRAPH_H_
-#define LOCKSTEP_CORE_COMM_WORK_GRAPH_H_
+#pragma once
 
 #include <cstddef>
 #include <vector>
@@ -47,5 +46,3 @@ class WorkGraph final : public device::StreamGraph {
 };
 
 }  // namespace lockstep::comm
-
-#endif  // LOCKSTEP_CORE_COMM_WORK_GRAPH_H_

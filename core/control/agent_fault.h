@@ -1,6 +1,5 @@
 // An order to do something to a worker from outside, and what comes of it.
-#ifndef LOCKSTEP_CORE_CONTROL_AGENT_FAULT_H_
-#define LOCKSTEP_CORE_CONTROL_AGENT_FAULT_H_
+#pragma once
 
 #include <cstdint>
 
@@ -40,5 +39,3 @@ inline constexpr char kClockOffsetVariable[] = "LOCKSTEP_CLOCK_OFFSET";
 enum class FaultNews : std::uint8_t { kApplied, kImpossible, kHealed };
 
 }  // namespace lockstep::control
-
-#endif  // LOCKSTEP_CORE_CONTROL_AGENT_FAULT_H_

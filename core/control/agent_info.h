@@ -1,6 +1,5 @@
 // What all rooms of a launch know of its agents.
-#ifndef LOCKSTEP_CORE_CONTROL_AGENT_INFO_H_
-#define LOCKSTEP_CORE_CONTROL_AGENT_INFO_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -22,5 +21,3 @@ struct AgentInfo {
 };
 
 }  // namespace lockstep::control
-
-#endif  // LOCKSTEP_CORE_CONTROL_AGENT_INFO_H_

@@ -2,8 +2,7 @@
 //
 // The same framing carries an agent's talk with its worker (a socket pair) and with the coordinator
 // (a unix socket on one host, else TCP). The socket is non-blocking; nobody ever waits inside.
-#ifndef LOCKSTEP_CORE_CONTROL_CHANNEL_H_
-#define LOCKSTEP_CORE_CONTROL_CHANNEL_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -86,5 +85,3 @@ class Channel {
 verdict::Loss LossOf(const Channel& channel);
 
 }  // namespace lockstep::control
-
-#endif  // LOCKSTEP_CORE_CONTROL_CHANNEL_H_

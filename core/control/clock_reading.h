@@ -1,6 +1,5 @@
 // The clocks of one host at one moment, as its agent reads them.
-#ifndef LOCKSTEP_CORE_CONTROL_CLOCK_READING_H_
-#define LOCKSTEP_CORE_CONTROL_CLOCK_READING_H_
+#pragma once
 
 #include <cmath>
 #include <cstdint>
@@ -23,5 +22,3 @@ struct ClockReading {
 ClockReading ReadClock(double ns_per_tick);
 
 }  // namespace lockstep::control
-
-#endif  // LOCKSTEP_CORE_CONTROL_CLOCK_READING_H_

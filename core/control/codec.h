@@ -4,8 +4,7 @@
 //
 // A type is described once, for both directions: its static Describe(fields, record), or a function
 // of that name for types of other rooms, calls fields(part, ...) with its parts in their order.
-#ifndef LOCKSTEP_CORE_CONTROL_CODEC_H_
-#define LOCKSTEP_CORE_CONTROL_CODEC_H_
+#pragma once
 
 #include <concepts>
 #include <cstdint>
@@ -212,5 +211,3 @@ std::optional<T> Decode(std::string_view bytes) {
 }
 
 }  // namespace lockstep::control
-
-#endif  // LOCKSTEP_CORE_CONTROL_CODEC_H_

@@ -1,6 +1,5 @@
 // Who we are in a launch, as the launcher's environment says, before any library is asked.
-#ifndef LOCKSTEP_CORE_CONTROL_CONTEXT_H_
-#define LOCKSTEP_CORE_CONTROL_CONTEXT_H_
+#pragma once
 
 #include <string>
 
@@ -27,5 +26,3 @@ struct LaunchContext {
 Result<LaunchContext> DetectLaunch();
 
 }  // namespace lockstep::control
-
-#endif  // LOCKSTEP_CORE_CONTROL_CONTEXT_H_

@@ -1,7 +1,6 @@
 // The frames between coordinator, agents and workers. A frame that carries more than raw bytes is a
 // struct of its own, described once (core/control/codec.h).
-#ifndef LOCKSTEP_CORE_CONTROL_FRAMES_H_
-#define LOCKSTEP_CORE_CONTROL_FRAMES_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -296,5 +295,3 @@ struct FailoverFrame {
 };
 
 }  // namespace lockstep::control
-
-#endif  // LOCKSTEP_CORE_CONTROL_FRAMES_H_

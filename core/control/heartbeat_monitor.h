@@ -1,8 +1,7 @@
 // Who is heard of. The coordinator speaks to every agent four times within the bound and each
 // answers, outside of what is measured; whoever is not heard of for the bound is taken for lost.
 // That is a suspicion, unlike a closed connection, which proves that a process is gone.
-#ifndef LOCKSTEP_CORE_CONTROL_HEARTBEAT_MONITOR_H_
-#define LOCKSTEP_CORE_CONTROL_HEARTBEAT_MONITOR_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -69,5 +68,3 @@ class HeartbeatMonitor {
 };
 
 }  // namespace lockstep::control
-
-#endif  // LOCKSTEP_CORE_CONTROL_HEARTBEAT_MONITOR_H_

@@ -1,6 +1,5 @@
 // What an agent finds out about its machine.
-#ifndef LOCKSTEP_CORE_CONTROL_MACHINE_H_
-#define LOCKSTEP_CORE_CONTROL_MACHINE_H_
+#pragma once
 
 #include <string>
 
@@ -26,5 +25,3 @@ Result<std::string> InterfaceAddress(const std::string& wanted,
 Result<std::string> ListenAddress(const LaunchContext& context);
 
 }  // namespace lockstep::control
-
-#endif  // LOCKSTEP_CORE_CONTROL_MACHINE_H_

@@ -1,6 +1,5 @@
 // What a suite tells its workers, and they tell it.
-#ifndef LOCKSTEP_CORE_CONTROL_MESSAGE_H_
-#define LOCKSTEP_CORE_CONTROL_MESSAGE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -22,5 +21,3 @@ inline constexpr std::uint32_t kReservedMessageType = 1u << 16;
 inline constexpr std::size_t kMaxPayloadBytes = 16u << 20;
 
 }  // namespace lockstep::control
-
-#endif  // LOCKSTEP_CORE_CONTROL_MESSAGE_H_

@@ -1,7 +1,6 @@
 // The limit on open files (RLIMIT_NOFILE): an agent takes all that it may have, a worker gets what
 // the launcher gave.
-#ifndef LOCKSTEP_CORE_CONTROL_OPEN_FILES_H_
-#define LOCKSTEP_CORE_CONTROL_OPEN_FILES_H_
+#pragma once
 
 #include <sys/resource.h>
 
@@ -27,5 +26,3 @@ bool IsOutOfFiles(int error);
 Status OutOfFiles(int peers);
 
 }  // namespace lockstep::control
-
-#endif  // LOCKSTEP_CORE_CONTROL_OPEN_FILES_H_

@@ -1,7 +1,6 @@
 // The shared memory of an Outbox: one writer, one reader, in two processes. A SIGKILLed writer
 // leaves no torn record, because the length is published (release) after the bytes.
-#ifndef LOCKSTEP_CORE_CONTROL_OUTBOX_H_
-#define LOCKSTEP_CORE_CONTROL_OUTBOX_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -59,5 +58,3 @@ class OutboxReader {
 };
 
 }  // namespace lockstep::control
-
-#endif  // LOCKSTEP_CORE_CONTROL_OUTBOX_H_

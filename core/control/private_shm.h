@@ -1,8 +1,7 @@
 // A small /dev/shm for some workers of this host, as a container's: a mount namespace that a
 // process of ours holds. It is gone with the last of them, whatever ends them; the machine's
 // /dev/shm is never touched.
-#ifndef LOCKSTEP_CORE_CONTROL_PRIVATE_SHM_H_
-#define LOCKSTEP_CORE_CONTROL_PRIVATE_SHM_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -37,5 +36,3 @@ class PrivateShm {
 void EnterPrivateShm();
 
 }  // namespace lockstep::control
-
-#endif  // LOCKSTEP_CORE_CONTROL_PRIVATE_SHM_H_

@@ -1,8 +1,7 @@
 // Ranks that PyTorch's variables describe: those of torchrun, or set by hand. Source:
 // pytorch.org/docs/stable/distributed.html ("Environment variable initialization"), and
 // torch/distributed/elastic/agent/server/local_elastic_agent.py.
-#ifndef LOCKSTEP_CORE_CONTROL_PYTORCH_H_
-#define LOCKSTEP_CORE_CONTROL_PYTORCH_H_
+#pragma once
 
 #include <cstdint>
 
@@ -30,5 +29,3 @@ bool HasMasterAddress(const LaunchContext& context);  // torchrun's, or set by h
 Result<std::uint16_t> PortAboveMaster(int above);
 
 }  // namespace lockstep::control
-
-#endif  // LOCKSTEP_CORE_CONTROL_PYTORCH_H_

@@ -1,6 +1,5 @@
 // How records of the rooms below travel: each described once (core/control/codec.h).
-#ifndef LOCKSTEP_CORE_CONTROL_RECORDS_H_
-#define LOCKSTEP_CORE_CONTROL_RECORDS_H_
+#pragma once
 
 #include <string>
 #include <type_traits>
@@ -98,5 +97,3 @@ void Describe(auto& fields, Is<verdict::Judgement> auto& judgement) {
 }
 
 }  // namespace lockstep::control
-
-#endif  // LOCKSTEP_CORE_CONTROL_RECORDS_H_

@@ -1,6 +1,5 @@
 // What every follower is told when all have met, so that they can do without the coordinator.
-#ifndef LOCKSTEP_CORE_CONTROL_ROSTER_H_
-#define LOCKSTEP_CORE_CONTROL_ROSTER_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -39,5 +38,3 @@ std::vector<Contact> ChooseCandidates(const std::vector<Contact>& contacts);
 inline constexpr std::size_t kMostCandidates = 16;
 
 }  // namespace lockstep::control
-
-#endif  // LOCKSTEP_CORE_CONTROL_ROSTER_H_

@@ -3,8 +3,7 @@
 //
 // It has no name (memfd), so nothing can be left behind whoever dies; its size is sealed, so the
 // worker cannot make the agent fault. Source: memfd_create(2), fcntl(2) F_ADD_SEALS.
-#ifndef LOCKSTEP_CORE_CONTROL_SEGMENT_H_
-#define LOCKSTEP_CORE_CONTROL_SEGMENT_H_
+#pragma once
 
 #include <cstddef>
 #include <memory>
@@ -45,5 +44,3 @@ class Segment {
 };
 
 }  // namespace lockstep::control
-
-#endif  // LOCKSTEP_CORE_CONTROL_SEGMENT_H_

@@ -1,6 +1,5 @@
 // The signals of an agent, as something to poll: they interrupt nothing.
-#ifndef LOCKSTEP_CORE_CONTROL_SIGNALS_H_
-#define LOCKSTEP_CORE_CONTROL_SIGNALS_H_
+#pragma once
 
 #include <csignal>
 
@@ -33,5 +32,3 @@ class Signals {
 };
 
 }  // namespace lockstep::control
-
-#endif  // LOCKSTEP_CORE_CONTROL_SIGNALS_H_

@@ -1,6 +1,5 @@
 // TCP as the control plane wants it.
-#ifndef LOCKSTEP_CORE_CONTROL_TCP_H_
-#define LOCKSTEP_CORE_CONTROL_TCP_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -26,5 +25,3 @@ Result<Fd> ConnectTcp(const std::string& address, std::uint16_t port, Deadline d
                       bool* refused = nullptr);
 
 }  // namespace lockstep::control
-
-#endif  // LOCKSTEP_CORE_CONTROL_TCP_H_

@@ -1,6 +1,5 @@
 // Environment variables that launchers set for their ranks.
-#ifndef LOCKSTEP_CORE_CONTROL_VARIABLES_H_
-#define LOCKSTEP_CORE_CONTROL_VARIABLES_H_
+#pragma once
 
 #include <string>
 
@@ -21,5 +20,3 @@ Result<int> VariableNumber(const char* name, int least, int most, const char* re
 bool IsInner(const char* one, const char* other);
 
 }  // namespace lockstep::control
-
-#endif  // LOCKSTEP_CORE_CONTROL_VARIABLES_H_

@@ -1,7 +1,6 @@
 // What a worker says of itself, in the memory that it shares with its agent: known also when the
 // worker is wedged or dead.
-#ifndef LOCKSTEP_CORE_CONTROL_WORKER_CARD_H_
-#define LOCKSTEP_CORE_CONTROL_WORKER_CARD_H_
+#pragma once
 
 #include <cstddef>
 #include <span>
@@ -22,5 +21,3 @@ void WriteCard(std::span<std::byte> memory, const WorkerCard& card);
 WorkerCard ReadCard(std::span<const std::byte> memory);
 
 }  // namespace lockstep::control
-
-#endif  // LOCKSTEP_CORE_CONTROL_WORKER_CARD_H_

@@ -1,6 +1,5 @@
 // What an agent tells the process that it starts.
-#ifndef LOCKSTEP_CORE_CONTROL_WORKER_ROLE_H_
-#define LOCKSTEP_CORE_CONTROL_WORKER_ROLE_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -27,5 +26,3 @@ std::string EncodeRole(const ChildRole& role);
 std::optional<ChildRole> DecodeRole(const std::string& text);
 
 }  // namespace lockstep::control
-
-#endif  // LOCKSTEP_CORE_CONTROL_WORKER_ROLE_H_

@@ -1,6 +1,5 @@
 // What a rank's worker is started with beyond its agent's own environment.
-#ifndef LOCKSTEP_CORE_CONTROL_WORKER_SETUP_H_
-#define LOCKSTEP_CORE_CONTROL_WORKER_SETUP_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -22,5 +21,3 @@ struct WorkerSetup {
 };
 
 }  // namespace lockstep::control
-
-#endif  // LOCKSTEP_CORE_CONTROL_WORKER_SETUP_H_

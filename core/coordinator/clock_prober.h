@@ -1,6 +1,5 @@
 // Measures the clocks of all hosts over the agents' connections.
-#ifndef LOCKSTEP_CORE_COORDINATOR_CLOCK_PROBER_H_
-#define LOCKSTEP_CORE_COORDINATOR_CLOCK_PROBER_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -50,5 +49,3 @@ class ClockProber {
 };
 
 }  // namespace lockstep::coordinator
-
-#endif  // LOCKSTEP_CORE_COORDINATOR_CLOCK_PROBER_H_

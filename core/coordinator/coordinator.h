@@ -1,6 +1,5 @@
 // All ranks of a launch as the coordinator (rank 0's agent) sees and commands them.
-#ifndef LOCKSTEP_CORE_COORDINATOR_COORDINATOR_H_
-#define LOCKSTEP_CORE_COORDINATOR_COORDINATOR_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -165,5 +164,3 @@ class Coordinator {
 };
 
 }  // namespace lockstep::coordinator
-
-#endif  // LOCKSTEP_CORE_COORDINATOR_COORDINATOR_H_

@@ -1,6 +1,5 @@
 // What is known of all ranks: their agents are asked, and answer or are lost.
-#ifndef LOCKSTEP_CORE_COORDINATOR_EVIDENCE_COLLECTOR_H_
-#define LOCKSTEP_CORE_COORDINATOR_EVIDENCE_COLLECTOR_H_
+#pragma once
 
 #include <string>
 #include <utility>
@@ -49,5 +48,3 @@ class EvidenceCollector {
 };
 
 }  // namespace lockstep::coordinator
-
-#endif  // LOCKSTEP_CORE_COORDINATOR_EVIDENCE_COLLECTOR_H_

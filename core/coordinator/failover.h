@@ -1,8 +1,7 @@
 // What happens among the followers when the coordinator is lost: each ends its worker, and looks
 // for the first candidate of the roster that lives; that one, the successor, gathers what the
 // others know and does the rest of the coordinator's work (CoordinatorOptions::on_failover).
-#ifndef LOCKSTEP_CORE_COORDINATOR_FAILOVER_H_
-#define LOCKSTEP_CORE_COORDINATOR_FAILOVER_H_
+#pragma once
 
 #include <map>
 #include <optional>
@@ -69,5 +68,3 @@ class Failover {
 };
 
 }  // namespace lockstep::coordinator
-
-#endif  // LOCKSTEP_CORE_COORDINATOR_FAILOVER_H_

@@ -1,6 +1,5 @@
 // The other agents of a launch.
-#ifndef LOCKSTEP_CORE_COORDINATOR_FOLLOWER_H_
-#define LOCKSTEP_CORE_COORDINATOR_FOLLOWER_H_
+#pragma once
 
 #include "core/base/status.h"
 #include "core/control/context.h"
@@ -13,5 +12,3 @@ namespace lockstep::coordinator {
 ExitCode Follow(const control::LaunchContext& context, const CoordinatorOptions& options);
 
 }  // namespace lockstep::coordinator
-
-#endif  // LOCKSTEP_CORE_COORDINATOR_FOLLOWER_H_

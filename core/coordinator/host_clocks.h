@@ -1,7 +1,6 @@
 // The clocks of a launch's hosts, and what each of them shows when the coordinator's shows
 // something. Ranks of one kernel share a counter: nothing is estimated between them.
-#ifndef LOCKSTEP_CORE_COORDINATOR_HOST_CLOCKS_H_
-#define LOCKSTEP_CORE_COORDINATOR_HOST_CLOCKS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -93,5 +92,3 @@ class HostClocks {
 };
 
 }  // namespace lockstep::coordinator
-
-#endif  // LOCKSTEP_CORE_COORDINATOR_HOST_CLOCKS_H_

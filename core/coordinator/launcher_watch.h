@@ -1,7 +1,6 @@
 // The launcher's daemon of this host, our parent: whoever loses it is an orphan on its host, whom
 // nobody will end any more, and ends itself.
-#ifndef LOCKSTEP_CORE_COORDINATOR_LAUNCHER_WATCH_H_
-#define LOCKSTEP_CORE_COORDINATOR_LAUNCHER_WATCH_H_
+#pragma once
 
 #include <fcntl.h>
 #include <poll.h>
@@ -49,5 +48,3 @@ class LauncherWatch {
 };
 
 }  // namespace lockstep::coordinator
-
-#endif  // LOCKSTEP_CORE_COORDINATOR_LAUNCHER_WATCH_H_

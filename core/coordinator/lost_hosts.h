@@ -1,6 +1,5 @@
 // Whether a launch still has all its hosts: nobody can be started again on one that is gone.
-#ifndef LOCKSTEP_CORE_COORDINATOR_LOST_HOSTS_H_
-#define LOCKSTEP_CORE_COORDINATOR_LOST_HOSTS_H_
+#pragma once
 
 #include <functional>
 
@@ -16,5 +15,3 @@ bool HostsAreLost(const Coordinator& coordinator);
 bool AwaitLostHosts(Coordinator& coordinator, const std::function<void(const Event&)>& handle);
 
 }  // namespace lockstep::coordinator
-
-#endif  // LOCKSTEP_CORE_COORDINATOR_LOST_HOSTS_H_

@@ -1,6 +1,5 @@
 // What a result depends on: the machine, the kernel, the software, the settings.
-#ifndef LOCKSTEP_CORE_COORDINATOR_MACHINE_FACTS_H_
-#define LOCKSTEP_CORE_COORDINATOR_MACHINE_FACTS_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -21,5 +20,3 @@ environment::Facts MachineFacts(const std::vector<control::AgentInfo>& agents,
                                 const std::string& worker_facts);
 
 }  // namespace lockstep::coordinator
-
-#endif  // LOCKSTEP_CORE_COORDINATOR_MACHINE_FACTS_H_

@@ -1,7 +1,6 @@
 // How the agents of a launch find each other: on one host through a unix socket, on several through
 // the launcher's MPI. LOCKSTEP_MEET=mpi forces the latter (for tests and troubleshooting).
-#ifndef LOCKSTEP_CORE_COORDINATOR_MEET_H_
-#define LOCKSTEP_CORE_COORDINATOR_MEET_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -31,5 +30,3 @@ Result<Joined> MeetCoordinator(const control::LaunchContext& context,
                                control::Signals& signals);
 
 }  // namespace lockstep::coordinator
-
-#endif  // LOCKSTEP_CORE_COORDINATOR_MEET_H_

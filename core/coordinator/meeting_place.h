@@ -1,6 +1,5 @@
 // Where the workers of a lifetime exchange addresses.
-#ifndef LOCKSTEP_CORE_COORDINATOR_MEETING_PLACE_H_
-#define LOCKSTEP_CORE_COORDINATOR_MEETING_PLACE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -48,5 +47,3 @@ class MeetingPlace {
 };
 
 }  // namespace lockstep::coordinator
-
-#endif  // LOCKSTEP_CORE_COORDINATOR_MEETING_PLACE_H_

@@ -1,6 +1,5 @@
 // Who belongs to the launch, how each agent is reached, and who is lost.
-#ifndef LOCKSTEP_CORE_COORDINATOR_MEMBERSHIP_H_
-#define LOCKSTEP_CORE_COORDINATOR_MEMBERSHIP_H_
+#pragma once
 
 #include <poll.h>
 
@@ -142,5 +141,3 @@ class Membership {
 };
 
 }  // namespace lockstep::coordinator
-
-#endif  // LOCKSTEP_CORE_COORDINATOR_MEMBERSHIP_H_

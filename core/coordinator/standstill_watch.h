@@ -1,6 +1,5 @@
 // Notices, some milliseconds after it came to that, when it is proved that nobody can go on.
-#ifndef LOCKSTEP_CORE_COORDINATOR_STANDSTILL_WATCH_H_
-#define LOCKSTEP_CORE_COORDINATOR_STANDSTILL_WATCH_H_
+#pragma once
 
 #include <functional>
 #include <optional>
@@ -36,5 +35,3 @@ class StandstillWatch {
 };
 
 }  // namespace lockstep::coordinator
-
-#endif  // LOCKSTEP_CORE_COORDINATOR_STANDSTILL_WATCH_H_

@@ -1,6 +1,5 @@
 // The workers of all ranks: they are started together or one by one, meet, and are ended.
-#ifndef LOCKSTEP_CORE_COORDINATOR_WORKERS_H_
-#define LOCKSTEP_CORE_COORDINATOR_WORKERS_H_
+#pragma once
 
 #include <memory>
 #include <optional>
@@ -64,5 +63,3 @@ class Workers {
 };
 
 }  // namespace lockstep::coordinator
-
-#endif  // LOCKSTEP_CORE_COORDINATOR_WORKERS_H_

@@ -2,8 +2,7 @@
 // Pure functions, exact to PyTorch 1.9, 1.13 and 2.6. Source of the rules: pytorch
 // torch/csrc/distributed/c10d/reducer.cpp (compute_bucket_assignment_by_size, rebuild_buckets) and
 // torch/nn/parallel/distributed.py (_ddp_init_helper).
-#ifndef LOCKSTEP_CORE_DDP_BUCKETS_H_
-#define LOCKSTEP_CORE_DDP_BUCKETS_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -96,5 +95,3 @@ Result<TorchRules> ParseTorchRules(std::string_view option, std::string_view tex
 std::string_view NameOf(TorchRules rules);
 
 }  // namespace lockstep::ddp
-
-#endif  // LOCKSTEP_CORE_DDP_BUCKETS_H_

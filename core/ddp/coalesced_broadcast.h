@@ -1,6 +1,5 @@
 // torch.distributed._broadcast_coalesced: tensors of one type travel together.
-#ifndef LOCKSTEP_CORE_DDP_COALESCED_BROADCAST_H_
-#define LOCKSTEP_CORE_DDP_COALESCED_BROADCAST_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -42,5 +41,3 @@ class CoalescedBroadcast {
 };
 
 }  // namespace lockstep::ddp
-
-#endif  // LOCKSTEP_CORE_DDP_COALESCED_BROADCAST_H_

@@ -2,8 +2,7 @@
 // which memory, and what becomes of the gradients. Knows only the ports of communicator and device.
 // Source of the rules: pytorch torch/csrc/distributed/c10d/reducer.cpp,
 // torch/nn/parallel/distributed.py and torch/distributed/algorithms/join.py (1.13.1 and 2.6.0).
-#ifndef LOCKSTEP_CORE_DDP_ENGINE_H_
-#define LOCKSTEP_CORE_DDP_ENGINE_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -113,5 +112,3 @@ class Engine {
 };
 
 }  // namespace lockstep::ddp
-
-#endif  // LOCKSTEP_CORE_DDP_ENGINE_H_

@@ -1,6 +1,5 @@
 // What an Engine is made of.
-#ifndef LOCKSTEP_CORE_DDP_ENGINE_IMPL_H_
-#define LOCKSTEP_CORE_DDP_ENGINE_IMPL_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -78,5 +77,3 @@ class Engine::Impl final : public ModuleCollectives {
 };
 
 }  // namespace lockstep::ddp
-
-#endif  // LOCKSTEP_CORE_DDP_ENGINE_IMPL_H_

@@ -1,6 +1,5 @@
 // What is done with a bucket of gradients: DDP's communication hooks.
-#ifndef LOCKSTEP_CORE_DDP_GRADIENT_HOOK_H_
-#define LOCKSTEP_CORE_DDP_GRADIENT_HOOK_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -43,5 +42,3 @@ std::unique_ptr<GradientHook> MakePowerSgdHook(const PowerSgdOptions& options,
                                                Launcher& launcher);
 
 }  // namespace lockstep::ddp
-
-#endif  // LOCKSTEP_CORE_DDP_GRADIENT_HOOK_H_

@@ -1,6 +1,5 @@
 // Collectives over a few values of the host: flags, counts, indices.
-#ifndef LOCKSTEP_CORE_DDP_HOST_VALUES_H_
-#define LOCKSTEP_CORE_DDP_HOST_VALUES_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -58,5 +57,3 @@ class HostValues {
 };
 
 }  // namespace lockstep::ddp
-
-#endif  // LOCKSTEP_CORE_DDP_HOST_VALUES_H_

@@ -1,6 +1,5 @@
 // Writes what the engine does into the journal of its communicator.
-#ifndef LOCKSTEP_CORE_DDP_JOURNAL_OBSERVER_H_
-#define LOCKSTEP_CORE_DDP_JOURNAL_OBSERVER_H_
+#pragma once
 
 #include "core/comm/recorded.h"
 #include "core/ddp/observer.h"
@@ -33,5 +32,3 @@ class JournalObserver final : public EngineObserver {
 };
 
 }  // namespace lockstep::ddp
-
-#endif  // LOCKSTEP_CORE_DDP_JOURNAL_OBSERVER_H_

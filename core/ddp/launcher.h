@@ -1,7 +1,6 @@
 // Puts collectives on the communication stream beside the compute stream, tells the observer, and
 // keeps when each of them ran.
-#ifndef LOCKSTEP_CORE_DDP_LAUNCHER_H_
-#define LOCKSTEP_CORE_DDP_LAUNCHER_H_
+#pragma once
 
 #include <cstdint>
 #include <deque>
@@ -114,5 +113,3 @@ class Launcher {
 };
 
 }  // namespace lockstep::ddp
-
-#endif  // LOCKSTEP_CORE_DDP_LAUNCHER_H_

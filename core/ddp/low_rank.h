@@ -1,7 +1,6 @@
 // The arithmetic of PowerSGD, on the host. P and Q are kept column by column. Internal to
 // power_sgd.cc.
-#ifndef LOCKSTEP_CORE_DDP_LOW_RANK_H_
-#define LOCKSTEP_CORE_DDP_LOW_RANK_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -47,5 +46,3 @@ void AddError(float* data, const std::vector<float>& error, std::vector<float>& 
 void KeepError(const float* data, const std::vector<float>& before, std::vector<float>& error);
 
 }  // namespace lockstep::ddp
-
-#endif  // LOCKSTEP_CORE_DDP_LOW_RANK_H_

@@ -1,7 +1,6 @@
 // A module with the tensors of a real model and synthetic gradients whose values are known: what
 // the gradient of any element must be after any iteration can be computed without the ranks.
-#ifndef LOCKSTEP_CORE_DDP_MANIFEST_MODEL_H_
-#define LOCKSTEP_CORE_DDP_MANIFEST_MODEL_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -113,5 +112,3 @@ GradientCheck CheckMeanGradients(
     double tolerance, const std::function<void()>& alive = [] {});
 
 }  // namespace lockstep::ddp
-
-#endif  // LOCKSTEP_CORE_DDP_MANIFEST_MODEL_H_

@@ -1,6 +1,5 @@
 // The module port: a model with parameters, buffers, a forward and a backward pass.
-#ifndef LOCKSTEP_CORE_DDP_MODULE_H_
-#define LOCKSTEP_CORE_DDP_MODULE_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -81,5 +80,3 @@ class Module {
 };
 
 }  // namespace lockstep::ddp
-
-#endif  // LOCKSTEP_CORE_DDP_MODULE_H_

@@ -1,6 +1,5 @@
 // Who wants to know what the engine does, before it does it.
-#ifndef LOCKSTEP_CORE_DDP_OBSERVER_H_
-#define LOCKSTEP_CORE_DDP_OBSERVER_H_
+#pragma once
 
 #include <cstdint>
 
@@ -37,5 +36,3 @@ class EngineObserver {
 };
 
 }  // namespace lockstep::ddp
-
-#endif  // LOCKSTEP_CORE_DDP_OBSERVER_H_

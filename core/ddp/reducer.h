@@ -1,6 +1,5 @@
 // DDP's Reducer: gradients into buckets, buckets onto the wire, averages back into gradients.
-#ifndef LOCKSTEP_CORE_DDP_REDUCER_H_
-#define LOCKSTEP_CORE_DDP_REDUCER_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -102,5 +101,3 @@ class Reducer {
 };
 
 }  // namespace lockstep::ddp
-
-#endif  // LOCKSTEP_CORE_DDP_REDUCER_H_

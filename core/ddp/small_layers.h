@@ -1,6 +1,5 @@
 // The layers of the small models: f32 values, sums in double. Internal to small_models.cc.
-#ifndef LOCKSTEP_CORE_DDP_SMALL_LAYERS_H_
-#define LOCKSTEP_CORE_DDP_SMALL_LAYERS_H_
+#pragma once
 
 #include <cstdint>
 #include <utility>
@@ -82,5 +81,3 @@ class BatchNormLayer {
 };
 
 }  // namespace lockstep::ddp
-
-#endif  // LOCKSTEP_CORE_DDP_SMALL_LAYERS_H_

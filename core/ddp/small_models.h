@@ -3,8 +3,7 @@
 //   bn_4_4_2     Linear(4,4), BatchNorm1d(4), Linear(4,2)
 //   two_branch   a: Linear(4,3); then b: Linear(3,2) or c: Linear(3,5)
 // Their first values are those of torch.manual_seed(0).
-#ifndef LOCKSTEP_CORE_DDP_SMALL_MODELS_H_
-#define LOCKSTEP_CORE_DDP_SMALL_MODELS_H_
+#pragma once
 
 #include <memory>
 #include <string_view>
@@ -34,5 +33,3 @@ Result<std::unique_ptr<Module>> MakeSmallModel(std::string_view name,
                                                device::Device* device = nullptr);
 
 }  // namespace lockstep::ddp
-
-#endif  // LOCKSTEP_CORE_DDP_SMALL_MODELS_H_

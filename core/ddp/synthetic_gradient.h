@@ -1,8 +1,7 @@
 // The values behind core/ddp/manifest_model.h. A parameter's gradient repeats a tile of small
 // integers (core/device/tile.h), which depends on rank, input and parameter. Internal to the
 // manifest model.
-#ifndef LOCKSTEP_CORE_DDP_SYNTHETIC_GRADIENT_H_
-#define LOCKSTEP_CORE_DDP_SYNTHETIC_GRADIENT_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -39,5 +38,3 @@ class ExpectedGradient {
 };
 
 }  // namespace lockstep::ddp
-
-#endif  // LOCKSTEP_CORE_DDP_SYNTHETIC_GRADIENT_H_

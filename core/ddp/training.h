@@ -1,6 +1,5 @@
 // A training loop on one rank, as PyTorch users write it: the `ddp_training` workload.
-#ifndef LOCKSTEP_CORE_DDP_TRAINING_H_
-#define LOCKSTEP_CORE_DDP_TRAINING_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -142,5 +141,3 @@ TrainingOutcome RunTraining(const TrainingProgram& program, Module& module,
                             const EnginePorts& ports, TrainingSurroundings& surroundings);
 
 }  // namespace lockstep::ddp
-
-#endif  // LOCKSTEP_CORE_DDP_TRAINING_H_

@@ -1,6 +1,5 @@
 // The device port: memory and ordered queues of work. `host` here; `cuda` beside it.
-#ifndef LOCKSTEP_CORE_DEVICE_DEVICE_H_
-#define LOCKSTEP_CORE_DEVICE_DEVICE_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -60,5 +59,3 @@ class Device {
 };
 
 }  // namespace lockstep::device
-
-#endif  // LOCKSTEP_CORE_DEVICE_DEVICE_H_

@@ -1,6 +1,5 @@
 // Streams that pass everything on to another one: for those that change a part of it.
-#ifndef LOCKSTEP_CORE_DEVICE_FORWARDING_STREAM_H_
-#define LOCKSTEP_CORE_DEVICE_FORWARDING_STREAM_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -52,5 +51,3 @@ class ForwardingNativeStream : public ForwardingStream, public NativeStream {
 };
 
 }  // namespace lockstep::device
-
-#endif  // LOCKSTEP_CORE_DEVICE_FORWARDING_STREAM_H_

@@ -1,8 +1,7 @@
 // Arithmetic on a device, stream-ordered: each call is enqueued and may run later. `host` and
 // `cuda` have them. Memory is the device's or the host's and must live until the stream
 // got past the call. Ranges either coincide or do not overlap. Rounding is to nearest even.
-#ifndef LOCKSTEP_CORE_DEVICE_KERNELS_H_
-#define LOCKSTEP_CORE_DEVICE_KERNELS_H_
+#pragma once
 
 #include <cstdint>
 
@@ -53,5 +52,3 @@ class Kernels {
 };
 
 }  // namespace lockstep::device
-
-#endif  // LOCKSTEP_CORE_DEVICE_KERNELS_H_

@@ -1,6 +1,5 @@
 // What a library needs that puts work on a device's streams by itself, by their handles.
-#ifndef LOCKSTEP_CORE_DEVICE_NATIVE_STREAM_H_
-#define LOCKSTEP_CORE_DEVICE_NATIVE_STREAM_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -77,5 +76,3 @@ class NativeDevice {
 };
 
 }  // namespace lockstep::device
-
-#endif  // LOCKSTEP_CORE_DEVICE_NATIVE_STREAM_H_

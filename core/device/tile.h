@@ -1,7 +1,6 @@
 // The values that synthetic gradients and parameters are made of: a tile of small integers that a
 // tensor repeats, with the same bits on the host and on a device.
-#ifndef LOCKSTEP_CORE_DEVICE_TILE_H_
-#define LOCKSTEP_CORE_DEVICE_TILE_H_
+#pragma once
 
 #include <cstdint>
 
@@ -31,5 +30,3 @@ constexpr float TileValue(std::uint64_t key, std::int64_t index) {
 }
 
 }  // namespace lockstep::device
-
-#endif  // LOCKSTEP_CORE_DEVICE_TILE_H_

@@ -1,6 +1,5 @@
 // What a shared library offers, read from its file: nothing of it runs.
-#ifndef LOCKSTEP_CORE_ENVIRONMENT_ELF_H_
-#define LOCKSTEP_CORE_ENVIRONMENT_ELF_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -14,5 +13,3 @@ namespace lockstep::environment {
 Status CheckDefines(const std::string& path, std::string_view symbol);
 
 }  // namespace lockstep::environment
-
-#endif  // LOCKSTEP_CORE_ENVIRONMENT_ELF_H_

@@ -2,8 +2,7 @@
 //
 // A fact is a path and a text, {"limits/open_files", "1024"}; the path before the last slash is a
 // group of /environment in a result file. What can't be found out is absent or says "unknown: why".
-#ifndef LOCKSTEP_CORE_ENVIRONMENT_FACTS_H_
-#define LOCKSTEP_CORE_ENVIRONMENT_FACTS_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -32,5 +31,3 @@ Facts LibraryFacts(const std::string& nccl_library);
 const std::string* Find(const Facts& facts, std::string_view path);
 
 }  // namespace lockstep::environment
-
-#endif  // LOCKSTEP_CORE_ENVIRONMENT_FACTS_H_

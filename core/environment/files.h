@@ -1,6 +1,5 @@
 // Small files of the kernel.
-#ifndef LOCKSTEP_CORE_ENVIRONMENT_FILES_H_
-#define LOCKSTEP_CORE_ENVIRONMENT_FILES_H_
+#pragma once
 
 #include <fstream>
 #include <string>
@@ -15,5 +14,3 @@ inline std::string FirstLine(const std::string& path) {
 }
 
 }  // namespace lockstep::environment
-
-#endif  // LOCKSTEP_CORE_ENVIRONMENT_FILES_H_

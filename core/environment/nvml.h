@@ -1,7 +1,6 @@
 // NVIDIA's management library, opened at run time: what the driver knows of the GPUs, without a
 // CUDA context (an agent may ask). NVML API reference: docs.nvidia.com/deploy/nvml-api.
-#ifndef LOCKSTEP_CORE_ENVIRONMENT_NVML_H_
-#define LOCKSTEP_CORE_ENVIRONMENT_NVML_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -41,5 +40,3 @@ class Nvml {
 };
 
 }  // namespace lockstep::environment
-
-#endif  // LOCKSTEP_CORE_ENVIRONMENT_NVML_H_

@@ -1,7 +1,6 @@
 // The part of NVML's C interface that is called, declared anew, so that no NVIDIA header is needed
 // to build. Signatures: NVML API reference guide; the types' sizes are part of its ABI.
-#ifndef LOCKSTEP_CORE_ENVIRONMENT_NVML_ABI_H_
-#define LOCKSTEP_CORE_ENVIRONMENT_NVML_ABI_H_
+#pragma once
 
 namespace lockstep::environment {
 
@@ -81,5 +80,3 @@ struct Api {
 };
 
 }  // namespace lockstep::environment
-
-#endif  // LOCKSTEP_CORE_ENVIRONMENT_NVML_ABI_H_

@@ -1,6 +1,5 @@
 // Judging a machine by its facts: rules are data (rules.toml), the judgement is a pure function.
-#ifndef LOCKSTEP_CORE_ENVIRONMENT_RULES_H_
-#define LOCKSTEP_CORE_ENVIRONMENT_RULES_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -69,5 +68,3 @@ Checkup CheckUp(const Facts& facts, const std::vector<Rule>& rules);
 int CompareVersions(std::string_view a, std::string_view b);
 
 }  // namespace lockstep::environment
-
-#endif  // LOCKSTEP_CORE_ENVIRONMENT_RULES_H_

@@ -1,6 +1,5 @@
 // How long threads were ready to run and had no processor (run delay, sched-stats of the kernel).
-#ifndef LOCKSTEP_CORE_ENVIRONMENT_RUN_DELAY_H_
-#define LOCKSTEP_CORE_ENVIRONMENT_RUN_DELAY_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -42,5 +41,3 @@ class RunDelay {
 };
 
 }  // namespace lockstep::environment
-
-#endif  // LOCKSTEP_CORE_ENVIRONMENT_RUN_DELAY_H_

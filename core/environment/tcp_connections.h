@@ -1,7 +1,6 @@
 // What the kernel knows of the TCP connections of this process. How long a process waits for a
 // processor is not in it: the kernel acknowledges what arrives.
-#ifndef LOCKSTEP_CORE_ENVIRONMENT_TCP_CONNECTIONS_H_
-#define LOCKSTEP_CORE_ENVIRONMENT_TCP_CONNECTIONS_H_
+#pragma once
 
 #include <cstdint>
 #include <limits>
@@ -36,5 +35,3 @@ class TcpConnections {
 };
 
 }  // namespace lockstep::environment
-
-#endif  // LOCKSTEP_CORE_ENVIRONMENT_TCP_CONNECTIONS_H_

@@ -1,6 +1,5 @@
 // Who is to blame for a hung PyTorch job, from its Flight Recorder's dumps.
-#ifndef LOCKSTEP_CORE_FLIGHT_DIAGNOSIS_H_
-#define LOCKSTEP_CORE_FLIGHT_DIAGNOSIS_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -28,5 +27,3 @@ Result<FlightDiagnosis> DiagnoseFlight(const FlightJob& job, double deadline_sec
                                        const verdict::TraceLimits& limits = {});
 
 }  // namespace lockstep::flight
-
-#endif  // LOCKSTEP_CORE_FLIGHT_DIAGNOSIS_H_

@@ -1,7 +1,6 @@
 // What a dump holds, as plain data: numbers, texts, lists and dictionaries. Containers are shared
 // (a pickle names one object many times) and are referred to by index, so that copies are free.
-#ifndef LOCKSTEP_CORE_FLIGHT_DOCUMENT_H_
-#define LOCKSTEP_CORE_FLIGHT_DOCUMENT_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -104,5 +103,3 @@ Result<FlightDocument> ReadPickle(std::string bytes, const std::string& name);
 Result<FlightDocument> ReadJsonDocument(const std::string& bytes, const std::string& name);
 
 }  // namespace lockstep::flight
-
-#endif  // LOCKSTEP_CORE_FLIGHT_DOCUMENT_H_

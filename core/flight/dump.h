@@ -1,8 +1,7 @@
 // A dump of PyTorch's Flight Recorder: what one rank asked its communication libraries to do.
 // Source of the format: torch/csrc/distributed/c10d/FlightRecorder.hpp and FlightRecorderDetail.hpp
 // (versions 2.1 to 2.10; 2.4 is that of PyTorch 2.6, 2.10 that of PyTorch 2.10).
-#ifndef LOCKSTEP_CORE_FLIGHT_DUMP_H_
-#define LOCKSTEP_CORE_FLIGHT_DUMP_H_
+#pragma once
 
 #include <cstdint>
 #include <deque>
@@ -100,5 +99,3 @@ Result<FlightDump> ReadFlightDump(std::string bytes, int rank, const std::string
                                   FlightTexts& texts);
 
 }  // namespace lockstep::flight
-
-#endif  // LOCKSTEP_CORE_FLIGHT_DUMP_H_

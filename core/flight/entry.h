@@ -1,6 +1,5 @@
 // One entry of a dump, from its dictionary.
-#ifndef LOCKSTEP_CORE_FLIGHT_ENTRY_H_
-#define LOCKSTEP_CORE_FLIGHT_ENTRY_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -91,5 +90,3 @@ class FlightEntryParser {
 };
 
 }  // namespace lockstep::flight
-
-#endif  // LOCKSTEP_CORE_FLIGHT_ENTRY_H_

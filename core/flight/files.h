@@ -1,6 +1,5 @@
 // Which files of a folder are the dumps of one job, by their names alone.
-#ifndef LOCKSTEP_CORE_FLIGHT_FILES_H_
-#define LOCKSTEP_CORE_FLIGHT_FILES_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -46,5 +45,3 @@ Result<std::vector<FlightFiles>> FindFlightFiles(const std::string& directory,
                                                  const std::string& prefix);
 
 }  // namespace lockstep::flight
-
-#endif  // LOCKSTEP_CORE_FLIGHT_FILES_H_

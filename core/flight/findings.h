@@ -1,6 +1,5 @@
 // What is found in dumps beside what Judge finds, and Judge's findings in PyTorch's words.
-#ifndef LOCKSTEP_CORE_FLIGHT_FINDINGS_H_
-#define LOCKSTEP_CORE_FLIGHT_FINDINGS_H_
+#pragma once
 
 #include <optional>
 #include <vector>
@@ -26,5 +25,3 @@ std::vector<verdict::Finding> FindWaitingMessages(const FlightView& view);
 std::vector<verdict::Finding> FindUnknownGroups(const FlightView& view);
 
 }  // namespace lockstep::flight
-
-#endif  // LOCKSTEP_CORE_FLIGHT_FINDINGS_H_

@@ -1,6 +1,5 @@
 // A job's dumps as the histories that core/verdict judges.
-#ifndef LOCKSTEP_CORE_FLIGHT_HISTORY_H_
-#define LOCKSTEP_CORE_FLIGHT_HISTORY_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -32,5 +31,3 @@ struct FlightHistory {
 Result<FlightHistory> HistoryOf(const FlightJob& job, double deadline_seconds);
 
 }  // namespace lockstep::flight
-
-#endif  // LOCKSTEP_CORE_FLIGHT_HISTORY_H_

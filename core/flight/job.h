@@ -1,6 +1,5 @@
 // The dumps of all ranks of a job, and who belongs to its process groups.
-#ifndef LOCKSTEP_CORE_FLIGHT_JOB_H_
-#define LOCKSTEP_CORE_FLIGHT_JOB_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -44,5 +43,3 @@ Result<FlightJob> ReadFlightJob(const FlightFiles& files);
 Result<FlightJob> FlightJobOf(FlightTexts texts, std::vector<FlightDump> dumps);
 
 }  // namespace lockstep::flight
-
-#endif  // LOCKSTEP_CORE_FLIGHT_JOB_H_

@@ -1,6 +1,5 @@
 // Calls of ranks that met in one position of a process group and are not the same.
-#ifndef LOCKSTEP_CORE_FLIGHT_MISMATCH_H_
-#define LOCKSTEP_CORE_FLIGHT_MISMATCH_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -39,5 +38,3 @@ std::string NameOf(const FlightJob& job, const FlightCall& call);
 std::string NameOf(const FlightTeam& team);
 
 }  // namespace lockstep::flight
-
-#endif  // LOCKSTEP_CORE_FLIGHT_MISMATCH_H_

@@ -1,7 +1,6 @@
 // Writes data as a pickle of protocol 2, as PyTorch's own writer does: a text is written once and
 // then referred to.
-#ifndef LOCKSTEP_CORE_FLIGHT_PICKLE_WRITER_H_
-#define LOCKSTEP_CORE_FLIGHT_PICKLE_WRITER_H_
+#pragma once
 
 #include <bit>
 #include <cstddef>
@@ -72,5 +71,3 @@ class PickleWriter {
 };
 
 }  // namespace lockstep::flight
-
-#endif  // LOCKSTEP_CORE_FLIGHT_PICKLE_WRITER_H_

@@ -1,6 +1,5 @@
 // How every rank stands to one call of a process group.
-#ifndef LOCKSTEP_CORE_FLIGHT_STANDING_H_
-#define LOCKSTEP_CORE_FLIGHT_STANDING_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -51,5 +50,3 @@ class FlightView {
 };
 
 }  // namespace lockstep::flight
-
-#endif  // LOCKSTEP_CORE_FLIGHT_STANDING_H_

@@ -1,7 +1,6 @@
 // Histories as dumps of PyTorch's Flight Recorder, which its analyzer reads (torch.distributed.
 // flight_recorder, torchfrtrace).
-#ifndef LOCKSTEP_CORE_FLIGHT_WRITE_H_
-#define LOCKSTEP_CORE_FLIGHT_WRITE_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -29,5 +28,3 @@ std::vector<std::pair<int, std::string>> FlightDumpsOf(
     double timeout_seconds);
 
 }  // namespace lockstep::flight
-
-#endif  // LOCKSTEP_CORE_FLIGHT_WRITE_H_

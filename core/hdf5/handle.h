@@ -1,6 +1,5 @@
 // RAII for HDF5's identifiers, and its error stack kept quiet: messages are ours.
-#ifndef LOCKSTEP_CORE_HDF5_HANDLE_H_
-#define LOCKSTEP_CORE_HDF5_HANDLE_H_
+#pragma once
 
 #include <hdf5.h>
 
@@ -68,5 +67,3 @@ class HdfError {
 };
 
 }  // namespace lockstep::hdf5
-
-#endif  // LOCKSTEP_CORE_HDF5_HANDLE_H_

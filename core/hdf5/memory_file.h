@@ -1,7 +1,6 @@
 // An HDF5 file that is built in memory. Large data are not copied into it: they stay where their
 // owner has them, and the file's bytes are told as pieces.
-#ifndef LOCKSTEP_CORE_HDF5_MEMORY_FILE_H_
-#define LOCKSTEP_CORE_HDF5_MEMORY_FILE_H_
+#pragma once
 
 #include <hdf5.h>
 
@@ -53,5 +52,3 @@ class MemoryFile {
 };
 
 }  // namespace lockstep::hdf5
-
-#endif  // LOCKSTEP_CORE_HDF5_MEMORY_FILE_H_

@@ -1,8 +1,7 @@
 // How far a device came in a rank's collectives, written by the device itself: words of memory that
 // worker, agent and device share. They say where the GPU is when the process is stopped, wedged or
 // dead and its host writes no journal any more.
-#ifndef LOCKSTEP_CORE_JOURNAL_DEVICE_MARKS_H_
-#define LOCKSTEP_CORE_JOURNAL_DEVICE_MARKS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -51,5 +50,3 @@ void SetMarkMethod(std::span<std::byte> memory, MarkMethod method);
 DeviceMarks ReadDeviceMarks(std::span<const std::byte> memory);
 
 }  // namespace lockstep::journal
-
-#endif  // LOCKSTEP_CORE_JOURNAL_DEVICE_MARKS_H_

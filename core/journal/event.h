@@ -1,6 +1,5 @@
 // One thing that happened on a rank: 64 bytes, one cache line.
-#ifndef LOCKSTEP_CORE_JOURNAL_EVENT_H_
-#define LOCKSTEP_CORE_JOURNAL_EVENT_H_
+#pragma once
 
 #include <cstdint>
 #include <string_view>
@@ -70,5 +69,3 @@ struct alignas(64) JournalEvent {
 static_assert(sizeof(JournalEvent) == 64);
 
 }  // namespace lockstep::journal
-
-#endif  // LOCKSTEP_CORE_JOURNAL_EVENT_H_

@@ -1,6 +1,5 @@
 // What a GPU's driver says of it, at one moment while a run goes on.
-#ifndef LOCKSTEP_CORE_JOURNAL_GPU_SAMPLE_H_
-#define LOCKSTEP_CORE_JOURNAL_GPU_SAMPLE_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -53,5 +52,3 @@ std::string DescribeThrottling(std::int64_t reasons);
 bool SameBus(const std::string& a, const std::string& b);
 
 }  // namespace lockstep::journal
-
-#endif  // LOCKSTEP_CORE_JOURNAL_GPU_SAMPLE_H_

@@ -7,8 +7,7 @@
 // Protocol: a seqlock per slot (Boehm 2012, "Can seqlocks get along with programming language
 // memory models?"), with release stores of the words in place of a fence. Memory: one cache line
 // with the index of the newest event, then the slots; event i lies in slot i mod capacity.
-#ifndef LOCKSTEP_CORE_JOURNAL_JOURNAL_H_
-#define LOCKSTEP_CORE_JOURNAL_JOURNAL_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -78,5 +77,3 @@ class JournalReader {
 std::optional<JournalEvent> OpenOperation(const Journal& journal);
 
 }  // namespace lockstep::journal
-
-#endif  // LOCKSTEP_CORE_JOURNAL_JOURNAL_H_

@@ -1,7 +1,6 @@
 // Why a collective is called: what a program of data-parallel training wants with it. Fits into
 // JournalEvent::value, so that a verdict can say "bucket 3" or "join: alive".
-#ifndef LOCKSTEP_CORE_JOURNAL_PURPOSE_H_
-#define LOCKSTEP_CORE_JOURNAL_PURPOSE_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -55,5 +54,3 @@ Annotation UnpackAnnotation(std::int64_t value);
 std::string Describe(const Annotation& annotation);
 
 }  // namespace lockstep::journal
-
-#endif  // LOCKSTEP_CORE_JOURNAL_PURPOSE_H_

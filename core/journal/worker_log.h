@@ -1,6 +1,5 @@
 // What is kept of a log that a worker's library wrote.
-#ifndef LOCKSTEP_CORE_JOURNAL_WORKER_LOG_H_
-#define LOCKSTEP_CORE_JOURNAL_WORKER_LOG_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -26,5 +25,3 @@ inline bool IsNews(std::string_view line) {
 }
 
 }  // namespace lockstep::journal
-
-#endif  // LOCKSTEP_CORE_JOURNAL_WORKER_LOG_H_

@@ -1,6 +1,5 @@
 // Asks the RAS service of a running job, as `ncclras -v` does.
-#ifndef LOCKSTEP_CORE_RAS_ASK_H_
-#define LOCKSTEP_CORE_RAS_ASK_H_
+#pragma once
 
 #include <string>
 
@@ -15,5 +14,3 @@ inline constexpr const char* kDefaultPort = "28028";  // NCCL_RAS_ADDR
 Result<std::string> Ask(const std::string& address);
 
 }  // namespace lockstep::ras
-
-#endif  // LOCKSTEP_CORE_RAS_ASK_H_

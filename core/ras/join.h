@@ -1,7 +1,6 @@
 // One judgement of a job from its Flight Recorder's dumps and from NCCL's RAS: the dumps prove, and
 // RAS only adds.
-#ifndef LOCKSTEP_CORE_RAS_JOIN_H_
-#define LOCKSTEP_CORE_RAS_JOIN_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -20,5 +19,3 @@ void Join(const Testimony& testimony, bool ranks_are_alike, verdict::Judgement& 
           std::vector<std::string>& notes);
 
 }  // namespace lockstep::ras
-
-#endif  // LOCKSTEP_CORE_RAS_JOIN_H_

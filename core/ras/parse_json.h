@@ -1,6 +1,5 @@
 // The JSON form of a status, which holds all that RAS gathered.
-#ifndef LOCKSTEP_CORE_RAS_PARSE_JSON_H_
-#define LOCKSTEP_CORE_RAS_PARSE_JSON_H_
+#pragma once
 
 #include <optional>
 #include <string_view>
@@ -13,5 +12,3 @@ namespace lockstep::ras {
 std::optional<JobStatus> ParseJson(std::string_view text);
 
 }  // namespace lockstep::ras
-
-#endif  // LOCKSTEP_CORE_RAS_PARSE_JSON_H_

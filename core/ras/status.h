@@ -1,7 +1,6 @@
 // What NCCL's RAS subsystem says of a running job: NVIDIA's user guide, "RAS". JSON from
 // NCCL 2.28.7 on; before that its verbose text, which names only ranks that differ from most.
-#ifndef LOCKSTEP_CORE_RAS_STATUS_H_
-#define LOCKSTEP_CORE_RAS_STATUS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -52,5 +51,3 @@ struct JobStatus {
 Result<JobStatus> ParseStatus(std::string_view text, const std::string& origin);
 
 }  // namespace lockstep::ras
-
-#endif  // LOCKSTEP_CORE_RAS_STATUS_H_

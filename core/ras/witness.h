@@ -1,8 +1,7 @@
 // What two looks at a job by NCCL's RAS let one suspect. RAS counts launches and answers from
 // threads of its own: it says nothing of a rank that waits inside a collective, and "OK" of a job
 // whose ranks all do. So nothing is proved by it, and what it suspects stays a suspicion.
-#ifndef LOCKSTEP_CORE_RAS_WITNESS_H_
-#define LOCKSTEP_CORE_RAS_WITNESS_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -23,5 +22,3 @@ struct Testimony {
 Testimony Hear(const JobStatus& first, const JobStatus& second);
 
 }  // namespace lockstep::ras
-
-#endif  // LOCKSTEP_CORE_RAS_WITNESS_H_

@@ -1,6 +1,5 @@
 // When did the level of a series of nights change, and which nights are outliers? Pure.
-#ifndef LOCKSTEP_CORE_STATS_CHANGE_POINTS_H_
-#define LOCKSTEP_CORE_STATS_CHANGE_POINTS_H_
+#pragma once
 
 #include <cstddef>
 #include <span>
@@ -32,5 +31,3 @@ inline constexpr std::size_t kFewestNights = 8;
 Segments FindChangePoints(std::span<const double> values, const ChangeOptions& options = {});
 
 }  // namespace lockstep::stats
-
-#endif  // LOCKSTEP_CORE_STATS_CHANGE_POINTS_H_

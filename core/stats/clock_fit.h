@@ -12,8 +12,7 @@
 //
 // The bound is proved, not estimated, but for one assumption: at no time does the rate of one clock
 // in the other differ by more than kWanderPpm from its mean over all exchanges.
-#ifndef LOCKSTEP_CORE_STATS_CLOCK_FIT_H_
-#define LOCKSTEP_CORE_STATS_CLOCK_FIT_H_
+#pragma once
 
 #include <span>
 #include <vector>
@@ -78,5 +77,3 @@ class ClockFit {
 };
 
 }  // namespace lockstep::stats
-
-#endif  // LOCKSTEP_CORE_STATS_CLOCK_FIT_H_

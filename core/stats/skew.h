@@ -1,6 +1,5 @@
 // How unevenly the ranks' data loading goes, and what the others pay for it. Pure.
-#ifndef LOCKSTEP_CORE_STATS_SKEW_H_
-#define LOCKSTEP_CORE_STATS_SKEW_H_
+#pragma once
 
 #include <span>
 #include <vector>
@@ -32,5 +31,3 @@ struct Skew {
 Skew MeasureSkew(std::span<const double> load_times, int ranks);
 
 }  // namespace lockstep::stats
-
-#endif  // LOCKSTEP_CORE_STATS_SKEW_H_

@@ -4,8 +4,7 @@
 // The method is that of Google's Cluster Health Scanner: all pairs first; then whatever is
 // suspicious again, with partners that are known to be good, so that a bad node is told from a bad
 // link. Only what both passes show is a finding.
-#ifndef LOCKSTEP_CORE_STATS_SLOW_PAIRS_H_
-#define LOCKSTEP_CORE_STATS_SLOW_PAIRS_H_
+#pragma once
 
 #include <cstddef>
 #include <span>
@@ -62,5 +61,3 @@ std::vector<NodePair> ChooseRetests(std::span<const NodePair> tested,
                                     std::span<const NodePair> slow);
 
 }  // namespace lockstep::stats
-
-#endif  // LOCKSTEP_CORE_STATS_SLOW_PAIRS_H_

@@ -1,6 +1,5 @@
 // Statistics of one run: medians of rounds and how well they are known. Pure.
-#ifndef LOCKSTEP_CORE_STATS_STATS_H_
-#define LOCKSTEP_CORE_STATS_STATS_H_
+#pragma once
 
 #include <cstddef>
 #include <span>
@@ -40,5 +39,3 @@ MedianInterval EstimateMedianOfIndependent(std::span<const double> values,
                                            double confidence = 0.95);
 
 }  // namespace lockstep::stats
-
-#endif  // LOCKSTEP_CORE_STATS_STATS_H_

@@ -1,6 +1,5 @@
 // Are two sets of launches different, by how much, and how many more would tell? Pure.
-#ifndef LOCKSTEP_CORE_STATS_TWO_SAMPLES_H_
-#define LOCKSTEP_CORE_STATS_TWO_SAMPLES_H_
+#pragma once
 
 #include <cstddef>
 #include <span>
@@ -41,5 +40,3 @@ double SmallestTail(std::size_t base, std::size_t candidate);
 std::vector<double> AdjustForMany(std::span<const double> p_values);
 
 }  // namespace lockstep::stats
-
-#endif  // LOCKSTEP_CORE_STATS_TWO_SAMPLES_H_

@@ -1,6 +1,5 @@
 // Every cause once: how files name it, how grave it is, whom it blames, what to do about it.
-#ifndef LOCKSTEP_CORE_VERDICT_CAUSE_H_
-#define LOCKSTEP_CORE_VERDICT_CAUSE_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -146,5 +145,3 @@ class FindingCause {
 };
 
 }  // namespace lockstep::verdict
-
-#endif  // LOCKSTEP_CORE_VERDICT_CAUSE_H_

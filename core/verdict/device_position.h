@@ -1,7 +1,6 @@
 // Where a rank's device is and what it does, in words: from the marks that its stream wrote and
 // from the samples of its driver. Pure functions.
-#ifndef LOCKSTEP_CORE_VERDICT_DEVICE_POSITION_H_
-#define LOCKSTEP_CORE_VERDICT_DEVICE_POSITION_H_
+#pragma once
 
 #include <string>
 
@@ -25,5 +24,3 @@ std::string DescribeGpuActivity(const journal::GpuSamples& host, const std::stri
                                 Ticks since, double age_seconds);
 
 }  // namespace lockstep::verdict
-
-#endif  // LOCKSTEP_CORE_VERDICT_DEVICE_POSITION_H_

@@ -1,7 +1,6 @@
 // Everything that is known of each rank, and of the setting that it ran in, before anything is
 // judged.
-#ifndef LOCKSTEP_CORE_VERDICT_EVIDENCE_H_
-#define LOCKSTEP_CORE_VERDICT_EVIDENCE_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -65,5 +64,3 @@ struct Setting {
 };
 
 }  // namespace lockstep::verdict
-
-#endif  // LOCKSTEP_CORE_VERDICT_EVIDENCE_H_

@@ -1,7 +1,6 @@
 // The first line of a finding: who does what, in which call, and whom it keeps. At 3 a.m. a person
 // reads one line.
-#ifndef LOCKSTEP_CORE_VERDICT_HEADLINE_H_
-#define LOCKSTEP_CORE_VERDICT_HEADLINE_H_
+#pragma once
 
 #include <cstddef>
 #include <ostream>
@@ -40,5 +39,3 @@ class Headline {
 std::string FirstWords(std::string_view text, std::size_t most);
 
 }  // namespace lockstep::verdict
-
-#endif  // LOCKSTEP_CORE_VERDICT_HEADLINE_H_

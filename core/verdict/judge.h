@@ -1,6 +1,5 @@
 // From what is known of every rank to a judgement: pure functions of the history.
-#ifndef LOCKSTEP_CORE_VERDICT_JUDGE_H_
-#define LOCKSTEP_CORE_VERDICT_JUDGE_H_
+#pragma once
 
 #include <vector>
 
@@ -21,5 +20,3 @@ Judgement Judge(const std::vector<RankEvidence>& evidence, const Setting& settin
 Judgement Judge(const std::vector<RankEvidence>& evidence, double deadline_seconds);
 
 }  // namespace lockstep::verdict
-
-#endif  // LOCKSTEP_CORE_VERDICT_JUDGE_H_

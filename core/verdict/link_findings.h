@@ -1,6 +1,5 @@
 // What the sockets of the ranks add to a finding: the link that it is about.
-#ifndef LOCKSTEP_CORE_VERDICT_LINK_FINDINGS_H_
-#define LOCKSTEP_CORE_VERDICT_LINK_FINDINGS_H_
+#pragma once
 
 #include <vector>
 
@@ -21,5 +20,3 @@ std::vector<int> CommonEnds(const std::vector<LinkTraffic>& links);
 std::vector<LinkTraffic> FindBrokenLinks(const Ranks& evidence);
 
 }  // namespace lockstep::verdict
-
-#endif  // LOCKSTEP_CORE_VERDICT_LINK_FINDINGS_H_

@@ -1,6 +1,5 @@
 // Links between ranks, as the kernels at both ends count what passes them.
-#ifndef LOCKSTEP_CORE_VERDICT_LINK_TRAFFIC_H_
-#define LOCKSTEP_CORE_VERDICT_LINK_TRAFFIC_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -51,5 +50,3 @@ std::string DescribeStalled(const std::vector<LinkTraffic>& stalled);
 std::optional<std::pair<int, int>> FindBrokenLink(const Ranks& evidence);
 
 }  // namespace lockstep::verdict
-
-#endif  // LOCKSTEP_CORE_VERDICT_LINK_TRAFFIC_H_

@@ -1,7 +1,6 @@
 // Hosts of which nothing is left, or nothing is heard, and agents that ended: what befell all ranks
 // of a host alike befell the host. Pure.
-#ifndef LOCKSTEP_CORE_VERDICT_LOST_HOSTS_H_
-#define LOCKSTEP_CORE_VERDICT_LOST_HOSTS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -48,5 +47,3 @@ void NameLostHosts(const std::vector<RankPlace>& places, const std::vector<RankE
                    Judgement& judgement);
 
 }  // namespace lockstep::verdict
-
-#endif  // LOCKSTEP_CORE_VERDICT_LOST_HOSTS_H_

@@ -1,6 +1,5 @@
 // Messages split from collectives by their two ranks: a position means the same on all ranks.
-#ifndef LOCKSTEP_CORE_VERDICT_MESSAGES_H_
-#define LOCKSTEP_CORE_VERDICT_MESSAGES_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -30,5 +29,3 @@ std::optional<SplitEvidence> SplitByPeer(const std::vector<RankEvidence>& eviden
 void RestoreOperations(const std::vector<RankEvidence>& evidence, Judgement& judgement);
 
 }  // namespace lockstep::verdict
-
-#endif  // LOCKSTEP_CORE_VERDICT_MESSAGES_H_

@@ -1,6 +1,5 @@
 // What became of a rank, and why: the words of every report.
-#ifndef LOCKSTEP_CORE_VERDICT_OUTCOME_H_
-#define LOCKSTEP_CORE_VERDICT_OUTCOME_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -64,5 +63,3 @@ struct Judgement {
 };
 
 }  // namespace lockstep::verdict
-
-#endif  // LOCKSTEP_CORE_VERDICT_OUTCOME_H_

@@ -1,6 +1,5 @@
 // One rank as its journal shows it: what it is in, and how far it came on every communicator.
-#ifndef LOCKSTEP_CORE_VERDICT_RANK_VIEW_H_
-#define LOCKSTEP_CORE_VERDICT_RANK_VIEW_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -122,5 +121,3 @@ bool IsEcho(std::string_view error);
 bool SaysLess(std::string_view error, std::string_view than);
 
 }  // namespace lockstep::verdict
-
-#endif  // LOCKSTEP_CORE_VERDICT_RANK_VIEW_H_

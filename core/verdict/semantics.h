@@ -1,7 +1,6 @@
 // What a library makes of ranks that call different operations in one position of a communicator:
 // the same mistake of a program is a hang with one library and silently wrong data with another.
-#ifndef LOCKSTEP_CORE_VERDICT_SEMANTICS_H_
-#define LOCKSTEP_CORE_VERDICT_SEMANTICS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -70,5 +69,3 @@ std::string ExplainEffect(const Semantics& semantics, const collective::Operatio
                           const collective::Operation& b);
 
 }  // namespace lockstep::verdict
-
-#endif  // LOCKSTEP_CORE_VERDICT_SEMANTICS_H_

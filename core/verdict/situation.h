@@ -1,6 +1,5 @@
 // All ranks at one moment, and where their calls on a communicator do not match.
-#ifndef LOCKSTEP_CORE_VERDICT_SITUATION_H_
-#define LOCKSTEP_CORE_VERDICT_SITUATION_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -77,5 +76,3 @@ bool DifferInPurpose(const journal::JournalEvent& a, const journal::JournalEvent
 bool SameInvocation(const journal::JournalEvent& a, const journal::JournalEvent& b);
 
 }  // namespace lockstep::verdict
-
-#endif  // LOCKSTEP_CORE_VERDICT_SITUATION_H_

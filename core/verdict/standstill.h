@@ -1,6 +1,5 @@
 // Whether it is proved that no rank can go on any more: then nobody needs to wait for a deadline.
-#ifndef LOCKSTEP_CORE_VERDICT_STANDSTILL_H_
-#define LOCKSTEP_CORE_VERDICT_STANDSTILL_H_
+#pragma once
 
 #include <vector>
 
@@ -23,5 +22,3 @@ bool SameMoment(const std::vector<RankEvidence>& first, const std::vector<RankEv
 Ticks NewestTicks(const std::vector<RankEvidence>& evidence);
 
 }  // namespace lockstep::verdict
-
-#endif  // LOCKSTEP_CORE_VERDICT_STANDSTILL_H_

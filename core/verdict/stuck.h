@@ -1,6 +1,5 @@
 // The wait-for graph over ranks and communicators: who waits for ever.
-#ifndef LOCKSTEP_CORE_VERDICT_STUCK_H_
-#define LOCKSTEP_CORE_VERDICT_STUCK_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -26,5 +25,3 @@ Stuck FindStuck(const Situation& situation, const std::vector<Mismatch>& mismatc
                 bool one_stream);
 
 }  // namespace lockstep::verdict
-
-#endif  // LOCKSTEP_CORE_VERDICT_STUCK_H_

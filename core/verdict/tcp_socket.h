@@ -1,6 +1,5 @@
 // A TCP socket of a rank, as the kernel of its host counts it.
-#ifndef LOCKSTEP_CORE_VERDICT_TCP_SOCKET_H_
-#define LOCKSTEP_CORE_VERDICT_TCP_SOCKET_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -69,5 +68,3 @@ struct TcpSocket {
 };
 
 }  // namespace lockstep::verdict
-
-#endif  // LOCKSTEP_CORE_VERDICT_TCP_SOCKET_H_

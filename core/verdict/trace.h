@@ -1,6 +1,5 @@
 // The last collectives of several ranks side by side, around the one that is in question.
-#ifndef LOCKSTEP_CORE_VERDICT_TRACE_H_
-#define LOCKSTEP_CORE_VERDICT_TRACE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -62,5 +61,3 @@ Trace TraceOf(const std::vector<RankEvidence>& evidence, const Setting& setting,
 std::string FormatTrace(const Trace& trace);
 
 }  // namespace lockstep::verdict
-
-#endif  // LOCKSTEP_CORE_VERDICT_TRACE_H_

@@ -1,6 +1,5 @@
 // How findings speak: everything bounded and on one line.
-#ifndef LOCKSTEP_CORE_VERDICT_WORDING_H_
-#define LOCKSTEP_CORE_VERDICT_WORDING_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -39,5 +38,3 @@ std::string_view Doing(journal::Phase phase);
 std::string Seconds(double seconds);
 
 }  // namespace lockstep::verdict
-
-#endif  // LOCKSTEP_CORE_VERDICT_WORDING_H_

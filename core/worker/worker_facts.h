@@ -1,6 +1,5 @@
 // What a worker tells of what it runs on, for the environment of the run.
-#ifndef LOCKSTEP_CORE_WORKER_WORKER_FACTS_H_
-#define LOCKSTEP_CORE_WORKER_WORKER_FACTS_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -15,5 +14,3 @@ std::string WorkerFacts(std::string_view backend, const std::string& version,
                         const std::string& device_marks = "");
 
 }  // namespace lockstep::worker
-
-#endif  // LOCKSTEP_CORE_WORKER_WORKER_FACTS_H_

@@ -1,6 +1,5 @@
 // The worker's end of everything it shares with its agent.
-#ifndef LOCKSTEP_CORE_WORKER_WORKER_LINK_H_
-#define LOCKSTEP_CORE_WORKER_WORKER_LINK_H_
+#pragma once
 
 #include <condition_variable>
 #include <cstddef>
@@ -110,5 +109,3 @@ class WorkerLink : private comm::Meeting {
 };
 
 }  // namespace lockstep::worker
-
-#endif  // LOCKSTEP_CORE_WORKER_WORKER_LINK_H_

@@ -4,8 +4,7 @@
 //   auto loader = Loader::Open("data.h5", {.sampler = {.world = 2, .rank = r}, .workers = 2});
 //   loader->StartEpoch(0);
 //   for (LoadedBatch batch; …;) { more = loader->Next(batch); if (!more.ok() || !*more) break; … }
-#ifndef LOCKSTEP_DATASETS_LOADER_LOADER_H_
-#define LOCKSTEP_DATASETS_LOADER_LOADER_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -90,5 +89,3 @@ class Loader {
 std::uint64_t Decode(std::span<const std::byte> bytes, double passes);
 
 }  // namespace lockstep::datasets::loader
-
-#endif  // LOCKSTEP_DATASETS_LOADER_LOADER_H_

@@ -1,7 +1,6 @@
 // One epoch's batches on their way: a reader thread, decoding workers, a bounded ring between
 // them and the consumer.
-#ifndef LOCKSTEP_DATASETS_LOADER_PIPELINE_H_
-#define LOCKSTEP_DATASETS_LOADER_PIPELINE_H_
+#pragma once
 
 #include <condition_variable>
 #include <cstdint>
@@ -65,5 +64,3 @@ class Loader::Pipeline {
 };
 
 }  // namespace lockstep::datasets::loader
-
-#endif  // LOCKSTEP_DATASETS_LOADER_PIPELINE_H_

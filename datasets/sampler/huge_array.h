@@ -1,7 +1,6 @@
 // Zeroed memory in huge pages where the kernel grants them: random accesses to gigabytes cost
 // half with a hundredth of the address translations.
-#ifndef LOCKSTEP_DATASETS_SAMPLER_HUGE_ARRAY_H_
-#define LOCKSTEP_DATASETS_SAMPLER_HUGE_ARRAY_H_
+#pragma once
 
 #include <fmt/core.h>
 #include <sys/mman.h>
@@ -78,5 +77,3 @@ class HugeArray {
 };
 
 }  // namespace lockstep::datasets::sampler
-
-#endif  // LOCKSTEP_DATASETS_SAMPLER_HUGE_ARRAY_H_

@@ -1,8 +1,7 @@
 // MT19937, block by block: the engine of torch.Generator on CPUs, std::mt19937 bit for bit
 // (Matsumoto and Nishimura 1998). A block is what one pass over the state yields; blocks are
 // vectorised where the machine can, and a copied state can be run again from there.
-#ifndef LOCKSTEP_DATASETS_SAMPLER_MERSENNE_TWISTER_H_
-#define LOCKSTEP_DATASETS_SAMPLER_MERSENNE_TWISTER_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -50,5 +49,3 @@ class TorchGenerator {
 };
 
 }  // namespace lockstep::datasets::sampler
-
-#endif  // LOCKSTEP_DATASETS_SAMPLER_MERSENNE_TWISTER_H_

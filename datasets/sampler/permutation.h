@@ -1,6 +1,5 @@
 // torch.randperm(n): all of it, or only what one rank wants of it.
-#ifndef LOCKSTEP_DATASETS_SAMPLER_PERMUTATION_H_
-#define LOCKSTEP_DATASETS_SAMPLER_PERMUTATION_H_
+#pragma once
 
 #include <cstdint>
 
@@ -32,5 +31,3 @@ template <typename Position>
 Result<HugeArray<Position>> TracedPermutation(const Shuffle& shuffle, const Wanted& wanted);
 
 }  // namespace lockstep::datasets::sampler
-
-#endif  // LOCKSTEP_DATASETS_SAMPLER_PERMUTATION_H_

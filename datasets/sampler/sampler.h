@@ -1,7 +1,6 @@
 // Which samples a rank sees: PyTorch's DistributedSampler and WeightedRandomSampler, index for
 // index (torch/utils/data/distributed.py, the same from PyTorch 1.9 to 2.6).
-#ifndef LOCKSTEP_DATASETS_SAMPLER_SAMPLER_H_
-#define LOCKSTEP_DATASETS_SAMPLER_SAMPLER_H_
+#pragma once
 
 #include <cstdint>
 #include <span>
@@ -90,5 +89,3 @@ class IndexHash {
 };
 
 }  // namespace lockstep::datasets::sampler
-
-#endif  // LOCKSTEP_DATASETS_SAMPLER_SAMPLER_H_

@@ -1,8 +1,7 @@
 // The steps of torch.randperm(n) on CPUs: which position each one exchanges.
 // Source: pytorch aten/src/ATen/native/TensorFactories.cpp, randperm_cpu, and for the second
 // rule pull request 144735, which is in PyTorch since 2.6.0.
-#ifndef LOCKSTEP_DATASETS_SAMPLER_SHUFFLE_STEPS_H_
-#define LOCKSTEP_DATASETS_SAMPLER_SHUFFLE_STEPS_H_
+#pragma once
 
 #include <cstdint>
 #include <future>
@@ -66,5 +65,3 @@ extern template class ShuffleSteps<std::uint32_t>;
 extern template class ShuffleSteps<std::uint64_t>;
 
 }  // namespace lockstep::datasets::sampler
-
-#endif  // LOCKSTEP_DATASETS_SAMPLER_SHUFFLE_STEPS_H_

@@ -1,6 +1,5 @@
 // Which token lies on which position: a bit a position, and a hash table of the occupied ones.
-#ifndef LOCKSTEP_DATASETS_SAMPLER_TOKEN_MAP_H_
-#define LOCKSTEP_DATASETS_SAMPLER_TOKEN_MAP_H_
+#pragma once
 
 #include <cstdint>
 #include <utility>
@@ -101,5 +100,3 @@ class TokenMap {
 };
 
 }  // namespace lockstep::datasets::sampler
-
-#endif  // LOCKSTEP_DATASETS_SAMPLER_TOKEN_MAP_H_

@@ -1,6 +1,5 @@
 // Synthetic samples: every byte follows from the dataset's seed and the sample's index.
-#ifndef LOCKSTEP_DATASETS_SHARDS_SAMPLES_H_
-#define LOCKSTEP_DATASETS_SHARDS_SAMPLES_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -41,5 +40,3 @@ void FillSample(const DatasetSpec& spec, std::int64_t index, std::span<std::byte
 std::uint64_t SampleChecksum(std::span<const std::byte> bytes);
 
 }  // namespace lockstep::datasets::shards
-
-#endif  // LOCKSTEP_DATASETS_SHARDS_SAMPLES_H_

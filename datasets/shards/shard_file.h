@@ -4,8 +4,7 @@
 //   /offset   u64 [samples + 1]   sample i is data[offset[i] : offset[i + 1]]
 //   /checksum u64 [samples]       SampleChecksum of its bytes
 //   /data     u8  [bytes]         contiguous
-#ifndef LOCKSTEP_DATASETS_SHARDS_SHARD_FILE_H_
-#define LOCKSTEP_DATASETS_SHARDS_SHARD_FILE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -55,5 +54,3 @@ class ShardFile {
 };
 
 }  // namespace lockstep::datasets::shards
-
-#endif  // LOCKSTEP_DATASETS_SHARDS_SHARD_FILE_H_

@@ -1,6 +1,5 @@
 // The same case in the launches of both sides. Pure.
-#ifndef LOCKSTEP_RESULTS_COMPARE_CASE_GROUPS_H_
-#define LOCKSTEP_RESULTS_COMPARE_CASE_GROUPS_H_
+#pragma once
 
 #include <cstddef>
 #include <map>
@@ -50,5 +49,3 @@ class CaseGroups {
 };
 
 }  // namespace lockstep::results::compare
-
-#endif  // LOCKSTEP_RESULTS_COMPARE_CASE_GROUPS_H_

@@ -1,6 +1,5 @@
 // The verdict on one case, from its shifts and outcomes. Pure.
-#ifndef LOCKSTEP_RESULTS_COMPARE_CASE_VERDICT_H_
-#define LOCKSTEP_RESULTS_COMPARE_CASE_VERDICT_H_
+#pragma once
 
 #include <cstddef>
 #include <vector>
@@ -32,5 +31,3 @@ double TwoSided(const stats::Shift& shift);
 CaseComparison JudgeCase(const CaseEvidence& evidence, double min_effect, std::size_t tests);
 
 }  // namespace lockstep::results::compare
-
-#endif  // LOCKSTEP_RESULTS_COMPARE_CASE_VERDICT_H_

@@ -14,8 +14,7 @@
 // of noise, and how often a true change is found).
 // A case is also slower when one of its ranks is, beside its peers, by the minimum effect (likewise
 // proved, at kFalseRanks among all ranks), and the case's own estimate points the same way.
-#ifndef LOCKSTEP_RESULTS_COMPARE_COMPARE_H_
-#define LOCKSTEP_RESULTS_COMPARE_COMPARE_H_
+#pragma once
 
 #include <cstddef>
 #include <set>
@@ -115,5 +114,3 @@ bool AreInterleaved(std::span<const std::string> base_times,
                     std::span<const std::string> candidate_times);
 
 }  // namespace lockstep::results::compare
-
-#endif  // LOCKSTEP_RESULTS_COMPARE_COMPARE_H_

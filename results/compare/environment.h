@@ -1,6 +1,5 @@
 // How the machines and programs of two sets of launches differ. Pure.
-#ifndef LOCKSTEP_RESULTS_COMPARE_ENVIRONMENT_H_
-#define LOCKSTEP_RESULTS_COMPARE_ENVIRONMENT_H_
+#pragma once
 
 #include <span>
 #include <string>
@@ -35,5 +34,3 @@ std::vector<Difference> DifferencesOf(std::span<const Launch> base,
 bool IsOfOneLaunch(std::string_view fact);
 
 }  // namespace lockstep::results::compare
-
-#endif  // LOCKSTEP_RESULTS_COMPARE_ENVIRONMENT_H_

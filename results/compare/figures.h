@@ -1,6 +1,5 @@
 // What of a run is compared with other runs: one figure a launch and case. Pure.
-#ifndef LOCKSTEP_RESULTS_COMPARE_FIGURES_H_
-#define LOCKSTEP_RESULTS_COMPARE_FIGURES_H_
+#pragma once
 
 #include <limits>
 #include <string>
@@ -60,5 +59,3 @@ Launch FiguresOf(const store::Run& run, std::string path);
 std::string OutcomeOf(const verdict::Judgement& judgement);
 
 }  // namespace lockstep::results::compare
-
-#endif  // LOCKSTEP_RESULTS_COMPARE_FIGURES_H_

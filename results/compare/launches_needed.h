@@ -1,6 +1,5 @@
 // Why a comparison is ambiguous and what would resolve it. Pure.
-#ifndef LOCKSTEP_RESULTS_COMPARE_LAUNCHES_NEEDED_H_
-#define LOCKSTEP_RESULTS_COMPARE_LAUNCHES_NEEDED_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -35,5 +34,3 @@ LaunchesNeeded NeedLaunches(const stats::Shift& shift, LaunchesOf launches,
 std::size_t FewestToDecide(std::size_t tests);
 
 }  // namespace lockstep::results::compare
-
-#endif  // LOCKSTEP_RESULTS_COMPARE_LAUNCHES_NEEDED_H_

@@ -1,6 +1,5 @@
 // Runs from the names that people give: files, directories, globs.
-#ifndef LOCKSTEP_RESULTS_COMPARE_LOAD_H_
-#define LOCKSTEP_RESULTS_COMPARE_LOAD_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -28,5 +27,3 @@ Result<std::vector<std::string>> RunFilesIn(const std::string& directory, Depth 
 Result<Loaded> LoadLaunches(const std::vector<std::string>& names, Depth depth);
 
 }  // namespace lockstep::results::compare
-
-#endif  // LOCKSTEP_RESULTS_COMPARE_LOAD_H_

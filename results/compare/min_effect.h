@@ -1,6 +1,5 @@
 // From which change on a case counts: a rule for all, and others for cases of certain names. Pure.
-#ifndef LOCKSTEP_RESULTS_COMPARE_MIN_EFFECT_H_
-#define LOCKSTEP_RESULTS_COMPARE_MIN_EFFECT_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -40,5 +39,3 @@ Result<double> ParseFraction(std::string_view option, std::string_view text, boo
 bool MatchesGlob(const std::string& pattern, const std::string& name);
 
 }  // namespace lockstep::results::compare
-
-#endif  // LOCKSTEP_RESULTS_COMPARE_MIN_EFFECT_H_

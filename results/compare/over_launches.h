@@ -1,6 +1,5 @@
 // The same cases in several launches: how well their medians are known. Pure.
-#ifndef LOCKSTEP_RESULTS_COMPARE_OVER_LAUNCHES_H_
-#define LOCKSTEP_RESULTS_COMPARE_OVER_LAUNCHES_H_
+#pragma once
 
 #include <cstddef>
 #include <span>
@@ -34,5 +33,3 @@ struct LaunchSummary {
 LaunchSummary SummarizeLaunches(std::span<const Launch> launches, std::size_t expected);
 
 }  // namespace lockstep::results::compare
-
-#endif  // LOCKSTEP_RESULTS_COMPARE_OVER_LAUNCHES_H_

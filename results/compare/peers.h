@@ -1,6 +1,5 @@
 // Machines that measure the same cases, beside each other. Pure.
-#ifndef LOCKSTEP_RESULTS_COMPARE_PEERS_H_
-#define LOCKSTEP_RESULTS_COMPARE_PEERS_H_
+#pragma once
 
 #include <span>
 #include <vector>
@@ -17,5 +16,3 @@ namespace lockstep::results::compare {
 std::vector<Peer> ComparePeers(std::span<const Series> series, double peer_min);
 
 }  // namespace lockstep::results::compare
-
-#endif  // LOCKSTEP_RESULTS_COMPARE_PEERS_H_

@@ -1,6 +1,5 @@
 // Comparisons and summaries of launches as text, for people and for programs.
-#ifndef LOCKSTEP_RESULTS_COMPARE_PRINT_H_
-#define LOCKSTEP_RESULTS_COMPARE_PRINT_H_
+#pragma once
 
 #include <string>
 
@@ -27,5 +26,3 @@ std::string VerdictText(const CaseComparison& one);
 std::string EffectText(const Effect95& effect);
 
 }  // namespace lockstep::results::compare
-
-#endif  // LOCKSTEP_RESULTS_COMPARE_PRINT_H_

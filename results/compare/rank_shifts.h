@@ -1,6 +1,5 @@
 // Which rank takes longer than it did, beside its peers. Pure.
-#ifndef LOCKSTEP_RESULTS_COMPARE_RANK_SHIFTS_H_
-#define LOCKSTEP_RESULTS_COMPARE_RANK_SHIFTS_H_
+#pragma once
 
 #include <span>
 #include <string>
@@ -24,5 +23,3 @@ std::vector<RankShift> RankShiftsOf(std::span<const CaseFigures* const> base,
                                     double allowance);
 
 }  // namespace lockstep::results::compare
-
-#endif  // LOCKSTEP_RESULTS_COMPARE_RANK_SHIFTS_H_

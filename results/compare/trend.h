@@ -1,7 +1,6 @@
 // The history of every case over nights: when it changed, what changed with it, which nights were
 // outliers, and which machine is slow beside its peers. Values in, findings out. Pure.
-#ifndef LOCKSTEP_RESULTS_COMPARE_TREND_H_
-#define LOCKSTEP_RESULTS_COMPARE_TREND_H_
+#pragma once
 
 #include <cstddef>
 #include <span>
@@ -88,5 +87,3 @@ Trend FindTrend(std::span<const Launch> launches, const TrendOptions& options,
                 std::vector<std::string> notes = {});
 
 }  // namespace lockstep::results::compare
-
-#endif  // LOCKSTEP_RESULTS_COMPARE_TREND_H_

@@ -1,6 +1,5 @@
 // A trend as text, for people and for programs.
-#ifndef LOCKSTEP_RESULTS_COMPARE_TREND_PRINT_H_
-#define LOCKSTEP_RESULTS_COMPARE_TREND_PRINT_H_
+#pragma once
 
 #include <string>
 
@@ -19,5 +18,3 @@ std::string FormatTrendJson(const Trend& trend);
 std::string FormatTrendJUnit(const Trend& trend);
 
 }  // namespace lockstep::results::compare
-
-#endif  // LOCKSTEP_RESULTS_COMPARE_TREND_PRINT_H_

@@ -1,6 +1,5 @@
 // Names of cases in the first column of a table, as short as its width asks for.
-#ifndef LOCKSTEP_RESULTS_REPORT_CASE_NAMES_H_
-#define LOCKSTEP_RESULTS_REPORT_CASE_NAMES_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -36,5 +35,3 @@ class CaseRows {
 };
 
 }  // namespace lockstep::results::report
-
-#endif  // LOCKSTEP_RESULTS_REPORT_CASE_NAMES_H_

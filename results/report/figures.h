@@ -1,6 +1,5 @@
 // Single figures as text, the same in every report; "-" for what is not a number.
-#ifndef LOCKSTEP_RESULTS_REPORT_FIGURES_H_
-#define LOCKSTEP_RESULTS_REPORT_FIGURES_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -45,5 +44,3 @@ std::string ValueOf(const std::vector<std::pair<std::string, std::string>>& valu
 std::string RanksText(const std::vector<int>& ranks);
 
 }  // namespace lockstep::results::report
-
-#endif  // LOCKSTEP_RESULTS_REPORT_FIGURES_H_

@@ -1,6 +1,5 @@
 // What a run found out about its ranks, for people.
-#ifndef LOCKSTEP_RESULTS_REPORT_FINDINGS_H_
-#define LOCKSTEP_RESULTS_REPORT_FINDINGS_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -31,5 +30,3 @@ std::string MeasuredText(const store::Summary& summary);
 std::string OutcomeText(const store::CaseRecord& record);
 
 }  // namespace lockstep::results::report
-
-#endif  // LOCKSTEP_RESULTS_REPORT_FINDINGS_H_

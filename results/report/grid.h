@@ -1,6 +1,5 @@
 // Text in columns as wide as their widest cell.
-#ifndef LOCKSTEP_RESULTS_REPORT_GRID_H_
-#define LOCKSTEP_RESULTS_REPORT_GRID_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -40,5 +39,3 @@ class Grid {
 std::size_t DisplayWidth(const std::string& text);
 
 }  // namespace lockstep::results::report
-
-#endif  // LOCKSTEP_RESULTS_REPORT_GRID_H_

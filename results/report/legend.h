@@ -1,6 +1,5 @@
 // What the columns of the console table mean, and what the limit is made of.
-#ifndef LOCKSTEP_RESULTS_REPORT_LEGEND_H_
-#define LOCKSTEP_RESULTS_REPORT_LEGEND_H_
+#pragma once
 
 #include <string>
 
@@ -14,5 +13,3 @@ namespace lockstep::results::report {
 std::string FormatLegend(const store::Run& run, Columns columns);
 
 }  // namespace lockstep::results::report
-
-#endif  // LOCKSTEP_RESULTS_REPORT_LEGEND_H_

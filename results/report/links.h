@@ -1,6 +1,5 @@
 // Links between ranks, for people.
-#ifndef LOCKSTEP_RESULTS_REPORT_LINKS_H_
-#define LOCKSTEP_RESULTS_REPORT_LINKS_H_
+#pragma once
 
 #include <string>
 
@@ -13,5 +12,3 @@ namespace lockstep::results::report {
 std::string FormatLinks(const store::Run& run);
 
 }  // namespace lockstep::results::report
-
-#endif  // LOCKSTEP_RESULTS_REPORT_LINKS_H_

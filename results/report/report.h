@@ -1,6 +1,5 @@
 // A run as text. Everything shown comes from the Run; a figure that it does not have is "-".
-#ifndef LOCKSTEP_RESULTS_REPORT_REPORT_H_
-#define LOCKSTEP_RESULTS_REPORT_REPORT_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -57,5 +56,3 @@ std::string FormatArrivals(const store::Run& run);
 std::string FormatLine(const store::Run& run);
 
 }  // namespace lockstep::results::report
-
-#endif  // LOCKSTEP_RESULTS_REPORT_REPORT_H_

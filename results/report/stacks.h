@@ -1,6 +1,5 @@
 // What the operating system said of ranks that did not finish: each distinct stack once.
-#ifndef LOCKSTEP_RESULTS_REPORT_STACKS_H_
-#define LOCKSTEP_RESULTS_REPORT_STACKS_H_
+#pragma once
 
 #include <string>
 
@@ -17,5 +16,3 @@ std::string FormatUnfinished(const verdict::Judgement& judgement);
 inline constexpr std::size_t kStackWidth = 96;
 
 }  // namespace lockstep::results::report
-
-#endif  // LOCKSTEP_RESULTS_REPORT_STACKS_H_

@@ -1,6 +1,5 @@
 // Cases whose iterations have parts: training steps, loads; and what their options do.
-#ifndef LOCKSTEP_RESULTS_REPORT_STEPS_H_
-#define LOCKSTEP_RESULTS_REPORT_STEPS_H_
+#pragma once
 
 #include <string>
 
@@ -25,5 +24,3 @@ Grid EffectGrid(const store::Run& run, NameStyle names);
 std::string FormatEffects(const store::Run& run, NameStyle names, Columns columns);
 
 }  // namespace lockstep::results::report
-
-#endif  // LOCKSTEP_RESULTS_REPORT_STEPS_H_

@@ -1,6 +1,5 @@
 // The trials of a stress run as a table.
-#ifndef LOCKSTEP_RESULTS_REPORT_TRIALS_H_
-#define LOCKSTEP_RESULTS_REPORT_TRIALS_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -29,5 +28,3 @@ verdict::Verdict VerdictOf(const std::vector<store::CaseRecord>& cases, std::siz
 std::string SummaryLineOf(const std::vector<store::CaseRecord>& cases, std::size_t planned);
 
 }  // namespace lockstep::results::report
-
-#endif  // LOCKSTEP_RESULTS_REPORT_TRIALS_H_

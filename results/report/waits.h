@@ -1,6 +1,5 @@
 // The tables of a program that was watched: who waited, for whom, and where in the program.
-#ifndef LOCKSTEP_RESULTS_REPORT_WAITS_H_
-#define LOCKSTEP_RESULTS_REPORT_WAITS_H_
+#pragma once
 
 #include <string>
 
@@ -13,5 +12,3 @@ namespace lockstep::results::report {
 std::string FormatWaits(const store::Run& run);
 
 }  // namespace lockstep::results::report
-
-#endif  // LOCKSTEP_RESULTS_REPORT_WAITS_H_

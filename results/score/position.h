@@ -1,6 +1,5 @@
 // Where a trial went wrong, by its journals alone: the judge's word is compared with it.
-#ifndef LOCKSTEP_RESULTS_SCORE_POSITION_H_
-#define LOCKSTEP_RESULTS_SCORE_POSITION_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -18,5 +17,3 @@ std::map<int, std::int64_t> BrokenPositions(
     const std::vector<const store::RankHistory*>& histories);
 
 }  // namespace lockstep::results::score
-
-#endif  // LOCKSTEP_RESULTS_SCORE_POSITION_H_

@@ -1,6 +1,5 @@
 // A scoreboard as text and as JSON.
-#ifndef LOCKSTEP_RESULTS_SCORE_PRINT_H_
-#define LOCKSTEP_RESULTS_SCORE_PRINT_H_
+#pragma once
 
 #include <string>
 
@@ -16,5 +15,3 @@ std::string FormatScoreTable(const Scoreboard& board);
 std::string FormatScoreJson(const Scoreboard& board);
 
 }  // namespace lockstep::results::score
-
-#endif  // LOCKSTEP_RESULTS_SCORE_PRINT_H_

@@ -1,6 +1,5 @@
 // From the trials of stress runs to how often the judge was right: pure.
-#ifndef LOCKSTEP_RESULTS_SCORE_TRIALS_H_
-#define LOCKSTEP_RESULTS_SCORE_TRIALS_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -94,5 +93,3 @@ Scoreboard ScoreOf(const std::vector<TrialScore>& trials, std::int64_t not_run);
 verdict::Verdict VerdictOf(const Scoreboard& board);
 
 }  // namespace lockstep::results::score
-
-#endif  // LOCKSTEP_RESULTS_SCORE_TRIALS_H_

@@ -1,6 +1,5 @@
 // A file appears under its name complete or not at all.
-#ifndef LOCKSTEP_RESULTS_STORE_ATOMIC_FILE_H_
-#define LOCKSTEP_RESULTS_STORE_ATOMIC_FILE_H_
+#pragma once
 
 #include <cstddef>
 #include <span>
@@ -23,5 +22,3 @@ Status WriteAtomically(const std::string& name,
 bool RenameToNew(const std::string& from, const std::string& to);
 
 }  // namespace lockstep::results::store
-
-#endif  // LOCKSTEP_RESULTS_STORE_ATOMIC_FILE_H_

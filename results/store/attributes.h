@@ -1,6 +1,5 @@
 // Attributes of one object: named scalars, texts of variable length in UTF-8.
-#ifndef LOCKSTEP_RESULTS_STORE_ATTRIBUTES_H_
-#define LOCKSTEP_RESULTS_STORE_ATTRIBUTES_H_
+#pragma once
 
 #include <hdf5.h>
 
@@ -47,5 +46,3 @@ class AttributeSource : public ValueSource {
 };
 
 }  // namespace lockstep::results::store
-
-#endif  // LOCKSTEP_RESULTS_STORE_ATTRIBUTES_H_

@@ -1,6 +1,5 @@
 // The clocks of a launch as a run holds them.
-#ifndef LOCKSTEP_RESULTS_STORE_CLOCK_RECORDS_H_
-#define LOCKSTEP_RESULTS_STORE_CLOCK_RECORDS_H_
+#pragma once
 
 #include "core/coordinator/host_clocks.h"
 #include "results/store/run.h"
@@ -11,5 +10,3 @@ namespace lockstep::results::store {
 void AddClocks(const coordinator::HostClocks& clocks, Run& run);
 
 }  // namespace lockstep::results::store
-
-#endif  // LOCKSTEP_RESULTS_STORE_CLOCK_RECORDS_H_

@@ -1,6 +1,5 @@
 // Whole datasets written and read at once, and the axes they are plotted on.
-#ifndef LOCKSTEP_RESULTS_STORE_DATASETS_H_
-#define LOCKSTEP_RESULTS_STORE_DATASETS_H_
+#pragma once
 
 #include <hdf5.h>
 
@@ -39,5 +38,3 @@ hdf5::Handle CreateGroup(hid_t file, const std::string& path, hdf5::HdfError& er
 hdf5::Handle OpenGroup(hid_t file, const std::string& path, hdf5::HdfError& error);
 
 }  // namespace lockstep::results::store
-
-#endif  // LOCKSTEP_RESULTS_STORE_DATASETS_H_

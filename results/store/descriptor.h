@@ -1,6 +1,5 @@
 // RAII for a file descriptor, and whole reads and writes.
-#ifndef LOCKSTEP_RESULTS_STORE_DESCRIPTOR_H_
-#define LOCKSTEP_RESULTS_STORE_DESCRIPTOR_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -33,5 +32,3 @@ ssize_t ReadFully(int fd, std::span<std::byte> bytes);
 bool WriteFully(int fd, std::span<const std::byte> bytes);
 
 }  // namespace lockstep::results::store
-
-#endif  // LOCKSTEP_RESULTS_STORE_DESCRIPTOR_H_

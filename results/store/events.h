@@ -1,6 +1,5 @@
 // Journal events as a table: the 64 bytes of an event, column by column.
-#ifndef LOCKSTEP_RESULTS_STORE_EVENTS_H_
-#define LOCKSTEP_RESULTS_STORE_EVENTS_H_
+#pragma once
 
 #include <hdf5.h>
 
@@ -19,5 +18,3 @@ std::vector<journal::JournalEvent> ReadEvents(hid_t file, const std::string& pat
                                               hdf5::HdfError& error);
 
 }  // namespace lockstep::results::store
-
-#endif  // LOCKSTEP_RESULTS_STORE_EVENTS_H_

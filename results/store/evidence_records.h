@@ -1,6 +1,5 @@
 // What was judged, into a run and out of it again.
-#ifndef LOCKSTEP_RESULTS_STORE_EVIDENCE_RECORDS_H_
-#define LOCKSTEP_RESULTS_STORE_EVIDENCE_RECORDS_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -26,5 +25,3 @@ void AddEvidence(const JudgedLifetime& judged, const std::vector<verdict::RankEv
 std::vector<verdict::RankEvidence> EvidenceOf(const Run& run, int lifetime);
 
 }  // namespace lockstep::results::store
-
-#endif  // LOCKSTEP_RESULTS_STORE_EVIDENCE_RECORDS_H_

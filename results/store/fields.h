@@ -1,7 +1,6 @@
 // Between C++ records and named values in a file. A record is described once (schema.h), and that
 // description both writes and reads it.
-#ifndef LOCKSTEP_RESULTS_STORE_FIELDS_H_
-#define LOCKSTEP_RESULTS_STORE_FIELDS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -148,5 +147,3 @@ class Reading {
 };
 
 }  // namespace lockstep::results::store
-
-#endif  // LOCKSTEP_RESULTS_STORE_FIELDS_H_

@@ -1,6 +1,5 @@
 // From a stored run back to what was known of every rank.
-#ifndef LOCKSTEP_RESULTS_STORE_LIFETIMES_H_
-#define LOCKSTEP_RESULTS_STORE_LIFETIMES_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -32,5 +31,3 @@ const verdict::Judgement* StoredJudgement(const Run& run, const Lifetime& lifeti
 verdict::Setting SettingOf(const Run& run);
 
 }  // namespace lockstep::results::store
-
-#endif  // LOCKSTEP_RESULTS_STORE_LIFETIMES_H_

@@ -1,6 +1,5 @@
 // The links of a run: /links, which only runs have that measured them.
-#ifndef LOCKSTEP_RESULTS_STORE_LINKS_H_
-#define LOCKSTEP_RESULTS_STORE_LINKS_H_
+#pragma once
 
 #include <hdf5.h>
 
@@ -14,5 +13,3 @@ void WriteLinks(hid_t file, const Run& run, hdf5::HdfError& error);
 void ReadLinks(hid_t file, Run& run, hdf5::HdfError& error);
 
 }  // namespace lockstep::results::store
-
-#endif  // LOCKSTEP_RESULTS_STORE_LINKS_H_

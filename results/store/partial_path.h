@@ -1,7 +1,6 @@
 // The name of a file that holds a part of a launch, or what one side of it knows: beside that of
 // the whole run, which may be written by others.
-#ifndef LOCKSTEP_RESULTS_STORE_PARTIAL_PATH_H_
-#define LOCKSTEP_RESULTS_STORE_PARTIAL_PATH_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -15,5 +14,3 @@ inline std::string PartialPath(std::string path, int rank) {
 }
 
 }  // namespace lockstep::results::store
-
-#endif  // LOCKSTEP_RESULTS_STORE_PARTIAL_PATH_H_

@@ -1,6 +1,5 @@
 // A run in memory, exactly what its file holds: reporters see nothing else.
-#ifndef LOCKSTEP_RESULTS_STORE_RUN_H_
-#define LOCKSTEP_RESULTS_STORE_RUN_H_
+#pragma once
 
 #include <cstdint>
 #include <limits>
@@ -340,5 +339,3 @@ inline std::string LockstepOf(const Run& run) {
 }
 
 }  // namespace lockstep::results::store
-
-#endif  // LOCKSTEP_RESULTS_STORE_RUN_H_

@@ -1,8 +1,7 @@
 // Where the file of a run goes while the run lasts: no result is lost to a full disk, and none of
 // another run is overwritten. Of the same run (by its id) a process replaces what it wrote itself;
 // what another one wrote, whose samples it may not have, it names apart.
-#ifndef LOCKSTEP_RESULTS_STORE_RUN_FILE_H_
-#define LOCKSTEP_RESULTS_STORE_RUN_FILE_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -51,5 +50,3 @@ std::string IdentityOf(const Run& run);
 void Identify(const std::string& identity, Run& run);
 
 }  // namespace lockstep::results::store
-
-#endif  // LOCKSTEP_RESULTS_STORE_RUN_FILE_H_

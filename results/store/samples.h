@@ -1,7 +1,6 @@
 // The samples of a case and their parts: plain columns of iterations x ranks, with scales on both
 // axes.
-#ifndef LOCKSTEP_RESULTS_STORE_SAMPLES_H_
-#define LOCKSTEP_RESULTS_STORE_SAMPLES_H_
+#pragma once
 
 #include <hdf5.h>
 
@@ -20,5 +19,3 @@ Samples ReadSamples(hid_t file, const std::string& path, hdf5::HdfError& error);
 void ReadPartValues(hid_t file, const std::string& path, CaseRecord& record, hdf5::HdfError& error);
 
 }  // namespace lockstep::results::store
-
-#endif  // LOCKSTEP_RESULTS_STORE_SAMPLES_H_

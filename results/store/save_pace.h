@@ -1,6 +1,5 @@
 // How often a run is saved while it lasts: what can be lost is small, and so is what it costs.
-#ifndef LOCKSTEP_RESULTS_STORE_SAVE_PACE_H_
-#define LOCKSTEP_RESULTS_STORE_SAVE_PACE_H_
+#pragma once
 
 #include <algorithm>
 #include <ctime>
@@ -32,5 +31,3 @@ class SavePace {
 };
 
 }  // namespace lockstep::results::store
-
-#endif  // LOCKSTEP_RESULTS_STORE_SAVE_PACE_H_

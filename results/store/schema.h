@@ -1,6 +1,5 @@
 // The schema: each record of a run described once, to write and to read it. For people: schema.md.
-#ifndef LOCKSTEP_RESULTS_STORE_SCHEMA_H_
-#define LOCKSTEP_RESULTS_STORE_SCHEMA_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -330,5 +329,3 @@ void Describe(auto& fields, const OfCase<Record>& row) {
 }
 
 }  // namespace lockstep::results::store
-
-#endif  // LOCKSTEP_RESULTS_STORE_SCHEMA_H_

@@ -1,8 +1,7 @@
 // The first 512 bytes of a run file (HDF5's user block): a line of text with the schema, the length
 // of the file and a checksum of the rest. With it a truncated, damaged or foreign file is told
 // before HDF5, which trusts its input, looks at it.
-#ifndef LOCKSTEP_RESULTS_STORE_SEAL_H_
-#define LOCKSTEP_RESULTS_STORE_SEAL_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -26,5 +25,3 @@ std::array<char, kSealBytes> SealOf(const std::vector<std::span<const std::byte>
 Status VerifySeal(const std::string& path);
 
 }  // namespace lockstep::results::store
-
-#endif  // LOCKSTEP_RESULTS_STORE_SEAL_H_

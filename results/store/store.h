@@ -1,6 +1,5 @@
 // One HDF5 file a run: results/schema.md documents every object in it.
-#ifndef LOCKSTEP_RESULTS_STORE_STORE_H_
-#define LOCKSTEP_RESULTS_STORE_STORE_H_
+#pragma once
 
 #include <string>
 
@@ -34,5 +33,3 @@ Status WriteRun(const Run& run, const std::string& path, WriteRules rules = {});
 Result<Run> ReadRun(const std::string& path);
 
 }  // namespace lockstep::results::store
-
-#endif  // LOCKSTEP_RESULTS_STORE_STORE_H_

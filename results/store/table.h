@@ -1,7 +1,6 @@
 // A table: a one-dimensional compound dataset whose texts have fixed lengths, so that any reader
 // (h5py, pandas, h5dump) takes it whole.
-#ifndef LOCKSTEP_RESULTS_STORE_TABLE_H_
-#define LOCKSTEP_RESULTS_STORE_TABLE_H_
+#pragma once
 
 #include <hdf5.h>
 
@@ -101,5 +100,3 @@ std::vector<Row> ReadTable(hid_t file, const std::string& path, hdf5::HdfError& 
 }
 
 }  // namespace lockstep::results::store
-
-#endif  // LOCKSTEP_RESULTS_STORE_TABLE_H_

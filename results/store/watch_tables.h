@@ -1,7 +1,6 @@
 // The group /watch: what `lockstep watch --report` keeps. Only its runs have it. Rows of two of its
 // tables name rows of a third, which is checked when they are read.
-#ifndef LOCKSTEP_RESULTS_STORE_WATCH_TABLES_H_
-#define LOCKSTEP_RESULTS_STORE_WATCH_TABLES_H_
+#pragma once
 
 #include <fmt/core.h>
 #include <hdf5.h>
@@ -90,5 +89,3 @@ inline void ReadWatched(hid_t file, Run& run, hdf5::HdfError& error) {
 }
 
 }  // namespace lockstep::results::store
-
-#endif  // LOCKSTEP_RESULTS_STORE_WATCH_TABLES_H_

@@ -8,7 +8,7 @@ import check_layering
 import complexity
 import rules
 
-GUARDED = "#ifndef LOCKSTEP_CORE_BASE_X_H_\n#define LOCKSTEP_CORE_BASE_X_H_\n%s#endif\n"
+GUARDED = "#pragma once\n%s"
 
 
 def function_of(lines):
@@ -120,7 +120,7 @@ class RulesTest(unittest.TestCase):
 
     def test_guard(self):
         self.assert_clean("core/base/x.h", GUARDED % "")
-        self.assert_finds("core/base/y.h", GUARDED % "", "LOCKSTEP_CORE_BASE_Y_H_")
+        self.assert_finds("core/base/y.h", "int x;\n", "#pragma once is missing")
 
     def test_namespace(self):
         opened = "namespace %s {\n}\n"

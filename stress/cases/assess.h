@@ -1,6 +1,5 @@
 // From what became of a case to its verdict: pure.
-#ifndef LOCKSTEP_STRESS_CASES_ASSESS_H_
-#define LOCKSTEP_STRESS_CASES_ASSESS_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -67,5 +66,3 @@ CaseResult Assess(const StressCase& stress_case, const std::string& backend,
                   double deadline_seconds, CaseFacts facts);
 
 }  // namespace lockstep::stress::cases
-
-#endif  // LOCKSTEP_STRESS_CASES_ASSESS_H_

@@ -1,7 +1,6 @@
 // What became of a case, as bytes: the coordinator replicates them to those who may succeed it, so
 // that no verdict is lost with its host (Coordinator::Replicate).
-#ifndef LOCKSTEP_STRESS_CASES_CASE_CODEC_H_
-#define LOCKSTEP_STRESS_CASES_CASE_CODEC_H_
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -21,5 +20,3 @@ std::string EncodeCase(std::size_t index, const CaseResult& result);
 std::optional<ReplicatedCase> DecodeCase(std::string_view bytes);
 
 }  // namespace lockstep::stress::cases
-
-#endif  // LOCKSTEP_STRESS_CASES_CASE_CODEC_H_

@@ -1,6 +1,5 @@
 // Which scenarios there are, and which of them a run is about.
-#ifndef LOCKSTEP_STRESS_CASES_CATALOGUE_H_
-#define LOCKSTEP_STRESS_CASES_CATALOGUE_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -64,5 +63,3 @@ bool StaysInLog(std::size_t done, std::size_t cases);
 std::string FormatUnmet(const std::vector<std::string>& unmet);
 
 }  // namespace lockstep::stress::cases
-
-#endif  // LOCKSTEP_STRESS_CASES_CATALOGUE_H_

@@ -1,6 +1,5 @@
 // Causes that follow from what the program is, beside what the journals show.
-#ifndef LOCKSTEP_STRESS_CASES_NAME_CAUSES_H_
-#define LOCKSTEP_STRESS_CASES_NAME_CAUSES_H_
+#pragma once
 
 #include <vector>
 
@@ -19,5 +18,3 @@ void NameCauses(const scenario::Scenario& scenario,
                 const std::vector<verdict::RankEvidence>& evidence, verdict::Judgement& judgement);
 
 }  // namespace lockstep::stress::cases
-
-#endif  // LOCKSTEP_STRESS_CASES_NAME_CAUSES_H_

@@ -1,6 +1,5 @@
 // The faults of a case, from the scenario and its seed.
-#ifndef LOCKSTEP_STRESS_CASES_PLAN_FAULTS_H_
-#define LOCKSTEP_STRESS_CASES_PLAN_FAULTS_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -15,5 +14,3 @@ std::vector<faults::PlannedFault> PlanFaults(const scenario::Scenario& scenario,
                                              std::uint64_t seed);
 
 }  // namespace lockstep::stress::cases
-
-#endif  // LOCKSTEP_STRESS_CASES_PLAN_FAULTS_H_

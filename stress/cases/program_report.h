@@ -1,6 +1,5 @@
 // How the program of a case ended on a rank, by the rank's own account.
-#ifndef LOCKSTEP_STRESS_CASES_PROGRAM_REPORT_H_
-#define LOCKSTEP_STRESS_CASES_PROGRAM_REPORT_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -27,5 +26,3 @@ std::string EncodeReport(const ProgramReport& report);
 Result<ProgramReport> DecodeReport(const std::string& payload);
 
 }  // namespace lockstep::stress::cases
-
-#endif  // LOCKSTEP_STRESS_CASES_PROGRAM_REPORT_H_

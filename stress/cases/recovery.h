@@ -1,7 +1,6 @@
 // What became of a recovery, and how the ranks of a communicator that was made in one are judged:
 // pure.
-#ifndef LOCKSTEP_STRESS_CASES_RECOVERY_H_
-#define LOCKSTEP_STRESS_CASES_RECOVERY_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -83,5 +82,3 @@ verdict::Judgement WithRecoveries(verdict::Judgement last, const std::vector<Rec
 std::string OutcomeOf(const std::vector<Recovery>& recoveries);
 
 }  // namespace lockstep::stress::cases
-
-#endif  // LOCKSTEP_STRESS_CASES_RECOVERY_H_

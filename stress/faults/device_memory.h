@@ -1,7 +1,6 @@
 // The memory of a device, taken by somebody else: another process, or a cache that does not give
 // anything back.
-#ifndef LOCKSTEP_STRESS_FAULTS_DEVICE_MEMORY_H_
-#define LOCKSTEP_STRESS_FAULTS_DEVICE_MEMORY_H_
+#pragma once
 
 #include <memory>
 #include <vector>
@@ -16,5 +15,3 @@ namespace lockstep::stress::faults {
 Result<std::vector<std::unique_ptr<device::Buffer>>> FillDevice(device::Device& device);
 
 }  // namespace lockstep::stress::faults
-
-#endif  // LOCKSTEP_STRESS_FAULTS_DEVICE_MEMORY_H_

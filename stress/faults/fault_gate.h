@@ -1,6 +1,5 @@
 // Where the faults of one rank take effect: the program passes its points through here.
-#ifndef LOCKSTEP_STRESS_FAULTS_FAULT_GATE_H_
-#define LOCKSTEP_STRESS_FAULTS_FAULT_GATE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -53,5 +52,3 @@ class FaultGate {
 };
 
 }  // namespace lockstep::stress::faults
-
-#endif  // LOCKSTEP_STRESS_FAULTS_FAULT_GATE_H_

@@ -1,6 +1,5 @@
 // What befalls whom, and when: decided before a case starts (stress/cases/plan_faults.h).
-#ifndef LOCKSTEP_STRESS_FAULTS_FAULT_PLAN_H_
-#define LOCKSTEP_STRESS_FAULTS_FAULT_PLAN_H_
+#pragma once
 
 #include <map>
 #include <optional>
@@ -23,5 +22,3 @@ struct PlannedFault {
 std::string Describe(const PlannedFault& fault);
 
 }  // namespace lockstep::stress::faults
-
-#endif  // LOCKSTEP_STRESS_FAULTS_FAULT_PLAN_H_

@@ -1,8 +1,7 @@
 // Every kind of fault once: what a scenario may say of it, where and when it acts, what it does.
 // The parser of scenarios, `stress --list-faults`, the page of faults and the injection by signals
 // and agents read this. One more fault of the program is a row with its body, program_faults.cc.
-#ifndef LOCKSTEP_STRESS_FAULTS_FAULT_REGISTRY_H_
-#define LOCKSTEP_STRESS_FAULTS_FAULT_REGISTRY_H_
+#pragma once
 
 #include <cstdint>
 #include <limits>
@@ -166,5 +165,3 @@ inline bool IsOfLink(FaultKind kind) { return InfoOf(kind).scope != FaultScope::
 inline bool IsByAgent(FaultKind kind) { return InfoOf(kind).order.has_value(); }
 
 }  // namespace lockstep::stress::faults
-
-#endif  // LOCKSTEP_STRESS_FAULTS_FAULT_REGISTRY_H_

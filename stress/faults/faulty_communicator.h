@@ -1,8 +1,7 @@
 // Decorators that inject faults into collectives. Program -> FaultyCalls -> RecordedCommunicator ->
 // FaultyLibrary -> backend: what the program calls wrongly is journaled as it was called, and what
 // the library does wrongly happens below the journal, which cannot know of it.
-#ifndef LOCKSTEP_STRESS_FAULTS_FAULTY_COMMUNICATOR_H_
-#define LOCKSTEP_STRESS_FAULTS_FAULTY_COMMUNICATOR_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -57,5 +56,3 @@ class FaultyLibrary final : public comm::ForwardingCommunicator {
 };
 
 }  // namespace lockstep::stress::faults
-
-#endif  // LOCKSTEP_STRESS_FAULTS_FAULTY_COMMUNICATOR_H_

@@ -1,6 +1,5 @@
 // The faults that an agent applies to its worker (core/agent/agent_faults.h).
-#ifndef LOCKSTEP_STRESS_FAULTS_OUTSIDE_H_
-#define LOCKSTEP_STRESS_FAULTS_OUTSIDE_H_
+#pragma once
 
 #include <vector>
 
@@ -17,5 +16,3 @@ control::AgentFault OrderFor(const PlannedFault& fault);
 std::vector<control::WorkerSetup> SetupsFor(const std::vector<PlannedFault>& faults, int ranks);
 
 }  // namespace lockstep::stress::faults
-
-#endif  // LOCKSTEP_STRESS_FAULTS_OUTSIDE_H_

@@ -1,6 +1,5 @@
 // The rows of the faults of the program, each with its body.
-#ifndef LOCKSTEP_STRESS_FAULTS_PROGRAM_FAULTS_H_
-#define LOCKSTEP_STRESS_FAULTS_PROGRAM_FAULTS_H_
+#pragma once
 
 #include <span>
 
@@ -12,5 +11,3 @@ namespace lockstep::stress::faults {
 std::span<const FaultInfo> ProgramFaults();
 
 }  // namespace lockstep::stress::faults
-
-#endif  // LOCKSTEP_STRESS_FAULTS_PROGRAM_FAULTS_H_

@@ -1,6 +1,5 @@
 // The rank that faults befall: a process, or a rank of a simulation.
-#ifndef LOCKSTEP_STRESS_FAULTS_RANK_BODY_H_
-#define LOCKSTEP_STRESS_FAULTS_RANK_BODY_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -51,5 +50,3 @@ class RankBody {
 };
 
 }  // namespace lockstep::stress::faults
-
-#endif  // LOCKSTEP_STRESS_FAULTS_RANK_BODY_H_

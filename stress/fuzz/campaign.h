@@ -1,6 +1,5 @@
 // Many trials, and the first that a verdict gets wrong.
-#ifndef LOCKSTEP_STRESS_FUZZ_CAMPAIGN_H_
-#define LOCKSTEP_STRESS_FUZZ_CAMPAIGN_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -45,5 +44,3 @@ std::string Describe(const FuzzResult& result);
 std::string DescribeFailure(const FuzzFailure& failure, const Judging& judge);
 
 }  // namespace lockstep::stress::fuzz
-
-#endif  // LOCKSTEP_STRESS_FUZZ_CAMPAIGN_H_

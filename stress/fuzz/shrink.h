@@ -1,6 +1,5 @@
 // Smaller trials that fail alike.
-#ifndef LOCKSTEP_STRESS_FUZZ_SHRINK_H_
-#define LOCKSTEP_STRESS_FUZZ_SHRINK_H_
+#pragma once
 
 #include <functional>
 
@@ -16,5 +15,3 @@ using StillFails = std::function<bool(const FuzzTrial&)>;
 FuzzTrial Shrink(const FuzzTrial& trial, const StillFails& still_fails, int most = 5000);
 
 }  // namespace lockstep::stress::fuzz
-
-#endif  // LOCKSTEP_STRESS_FUZZ_SHRINK_H_

@@ -1,6 +1,5 @@
 // Runs a trial on core/comm/sim, and what was known of it at any moment.
-#ifndef LOCKSTEP_STRESS_FUZZ_SIMULATE_H_
-#define LOCKSTEP_STRESS_FUZZ_SIMULATE_H_
+#pragma once
 
 #include <cstdint>
 #include <limits>
@@ -33,5 +32,3 @@ std::vector<verdict::RankEvidence> EvidenceAt(const FuzzTrial& trial, const Fuzz
 verdict::Setting SettingOf(const FuzzTrial& trial);
 
 }  // namespace lockstep::stress::fuzz
-
-#endif  // LOCKSTEP_STRESS_FUZZ_SIMULATE_H_

@@ -1,7 +1,6 @@
 // A random program of collectives and at most one fault: what a trial runs, and nothing of what
 // must come out of it. Everything follows from a seed and a rule set.
-#ifndef LOCKSTEP_STRESS_FUZZ_TRIAL_H_
-#define LOCKSTEP_STRESS_FUZZ_TRIAL_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -100,5 +99,3 @@ std::vector<PlannedCall> RealCalls(const FuzzTrial& trial, int rank);
 std::string ScenarioText(const FuzzTrial& trial);
 
 }  // namespace lockstep::stress::fuzz
-
-#endif  // LOCKSTEP_STRESS_FUZZ_TRIAL_H_

@@ -21,8 +21,7 @@
 // before the end completes nothing afterwards (when a rank is gone inside a collective it may have
 // done its part: then all must have been quiet for 10 ms); a finding is proved when it comes before
 // the deadline.
-#ifndef LOCKSTEP_STRESS_FUZZ_TRUTH_H_
-#define LOCKSTEP_STRESS_FUZZ_TRUTH_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -58,5 +57,3 @@ std::string WrongAboutCalls(const FuzzTrial& trial, const FuzzRun& run, std::int
 bool CallsDiffer(const FuzzTrial& trial);
 
 }  // namespace lockstep::stress::fuzz
-
-#endif  // LOCKSTEP_STRESS_FUZZ_TRUTH_H_

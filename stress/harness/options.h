@@ -1,6 +1,5 @@
 // The command line of the stress runner.
-#ifndef LOCKSTEP_STRESS_HARNESS_OPTIONS_H_
-#define LOCKSTEP_STRESS_HARNESS_OPTIONS_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -36,5 +35,3 @@ struct StressCommandLine {
 Result<StressCommandLine> ParseStressCommandLine(int argc, const char* const* argv);
 
 }  // namespace lockstep::stress::harness
-
-#endif  // LOCKSTEP_STRESS_HARNESS_OPTIONS_H_

@@ -1,6 +1,5 @@
 // What races of streams came to and what their cures cost, over all cases of a run.
-#ifndef LOCKSTEP_STRESS_HARNESS_RACE_TABLE_H_
-#define LOCKSTEP_STRESS_HARNESS_RACE_TABLE_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -40,5 +39,3 @@ bool TimesMeanSomething(const std::string& backend,
 std::string FormatRaceTable(const std::vector<RaceRow>& rows, bool times_mean_something);
 
 }  // namespace lockstep::stress::harness
-
-#endif  // LOCKSTEP_STRESS_HARNESS_RACE_TABLE_H_

@@ -1,6 +1,5 @@
 // A stress run as results/store keeps it.
-#ifndef LOCKSTEP_STRESS_HARNESS_RECORD_H_
-#define LOCKSTEP_STRESS_HARNESS_RECORD_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -27,5 +26,3 @@ void Conclude(const std::vector<control::AgentInfo>& agents, const control::Laun
 void ConcludeCases(std::size_t planned, results::store::Run& run);
 
 }  // namespace lockstep::stress::harness
-
-#endif  // LOCKSTEP_STRESS_HARNESS_RECORD_H_

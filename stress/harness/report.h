@@ -1,6 +1,5 @@
 // The verdicts of a stress run as text.
-#ifndef LOCKSTEP_STRESS_HARNESS_REPORT_H_
-#define LOCKSTEP_STRESS_HARNESS_REPORT_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -27,5 +26,3 @@ std::string FormatStressTable(const StressOutcome& outcome, const results::store
 std::string FormatStressJson(const StressOutcome& outcome);
 
 }  // namespace lockstep::stress::harness
-
-#endif  // LOCKSTEP_STRESS_HARNESS_REPORT_H_

@@ -1,6 +1,5 @@
 // What of the catalogue this launch can run.
-#ifndef LOCKSTEP_STRESS_HARNESS_SELECTION_H_
-#define LOCKSTEP_STRESS_HARNESS_SELECTION_H_
+#pragma once
 
 #include "core/base/status.h"
 #include "core/control/context.h"
@@ -19,5 +18,3 @@ Result<cases::Selection> SelectForSimulation(const StressOptions& options);
 bool HasLinkFaults(const cases::StressCase& stress_case);
 
 }  // namespace lockstep::stress::harness
-
-#endif  // LOCKSTEP_STRESS_HARNESS_SELECTION_H_

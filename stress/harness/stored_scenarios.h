@@ -1,6 +1,5 @@
 // The scenarios of a stored run, read again from its plan: with them its cases can be judged again.
-#ifndef LOCKSTEP_STRESS_HARNESS_STORED_SCENARIOS_H_
-#define LOCKSTEP_STRESS_HARNESS_STORED_SCENARIOS_H_
+#pragma once
 
 #include <optional>
 #include <vector>
@@ -14,5 +13,3 @@ namespace lockstep::stress::harness {
 std::vector<std::optional<scenario::Scenario>> ScenariosOf(const results::store::Run& run);
 
 }  // namespace lockstep::stress::harness
-
-#endif  // LOCKSTEP_STRESS_HARNESS_STORED_SCENARIOS_H_

@@ -1,6 +1,5 @@
 // Scenarios as a session runs them, from the selected cases to the report.
-#ifndef LOCKSTEP_STRESS_HARNESS_SUITE_H_
-#define LOCKSTEP_STRESS_HARNESS_SUITE_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -40,5 +39,3 @@ class StressSuite final : public session::Suite {
 };
 
 }  // namespace lockstep::stress::harness
-
-#endif  // LOCKSTEP_STRESS_HARNESS_SUITE_H_

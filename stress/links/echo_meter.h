@@ -1,7 +1,6 @@
 // How long a word takes from this agent to the coordinator and back, over the agents' own
 // connection: where that is long, what this host sees late says nothing of a link.
-#ifndef LOCKSTEP_STRESS_LINKS_ECHO_METER_H_
-#define LOCKSTEP_STRESS_LINKS_ECHO_METER_H_
+#pragma once
 
 #include <cstdint>
 #include <mutex>
@@ -37,5 +36,3 @@ class EchoMeter {
 };
 
 }  // namespace lockstep::stress::links
-
-#endif  // LOCKSTEP_STRESS_LINKS_ECHO_METER_H_

@@ -1,6 +1,5 @@
 // One direction of a relayed connection: bytes that wait for the time at which they leave.
-#ifndef LOCKSTEP_STRESS_LINKS_FLOW_H_
-#define LOCKSTEP_STRESS_LINKS_FLOW_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -78,5 +77,3 @@ class Flow {
 };
 
 }  // namespace lockstep::stress::links
-
-#endif  // LOCKSTEP_STRESS_LINKS_FLOW_H_

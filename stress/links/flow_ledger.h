@@ -1,6 +1,5 @@
 // What a relay was told to do with the bytes of one direction of a connection.
-#ifndef LOCKSTEP_STRESS_LINKS_FLOW_LEDGER_H_
-#define LOCKSTEP_STRESS_LINKS_FLOW_LEDGER_H_
+#pragma once
 
 #include <cstdint>
 
@@ -14,5 +13,3 @@ struct FlowLedger {
 };
 
 }  // namespace lockstep::stress::links
-
-#endif  // LOCKSTEP_STRESS_LINKS_FLOW_LEDGER_H_

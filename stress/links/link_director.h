@@ -1,7 +1,6 @@
 // The coordinator's side of faults of links: tells relays whose a connection is, and what is to be
 // wrong with which link.
-#ifndef LOCKSTEP_STRESS_LINKS_LINK_DIRECTOR_H_
-#define LOCKSTEP_STRESS_LINKS_LINK_DIRECTOR_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -65,5 +64,3 @@ class LinkDirector {
 };
 
 }  // namespace lockstep::stress::links
-
-#endif  // LOCKSTEP_STRESS_LINKS_LINK_DIRECTOR_H_

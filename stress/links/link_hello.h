@@ -1,7 +1,6 @@
 // What the worker's connect() and the relay say to each other. Plain data: the shim knows only
 // libc.
-#ifndef LOCKSTEP_STRESS_LINKS_LINK_HELLO_H_
-#define LOCKSTEP_STRESS_LINKS_LINK_HELLO_H_
+#pragma once
 
 #include <stdint.h>
 
@@ -20,5 +19,3 @@ struct LinkAnswer {
 };
 
 }  // namespace lockstep::stress::links
-
-#endif  // LOCKSTEP_STRESS_LINKS_LINK_HELLO_H_

@@ -1,6 +1,5 @@
 // What a LinkDirector and the plugins say to each other: lines of text.
-#ifndef LOCKSTEP_STRESS_LINKS_LINK_ORDERS_H_
-#define LOCKSTEP_STRESS_LINKS_LINK_ORDERS_H_
+#pragma once
 
 namespace lockstep::stress::links {
 
@@ -23,5 +22,3 @@ inline constexpr char kDoneReport[] = "done";            // rule, what was done;
 inline constexpr char kImpossibleReport[] = "impossible";  // rule, why
 
 }  // namespace lockstep::stress::links
-
-#endif  // LOCKSTEP_STRESS_LINKS_LINK_ORDERS_H_

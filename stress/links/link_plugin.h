@@ -1,7 +1,6 @@
 // What works beside a worker whose links may be made bad: a relay (relay.h) and, for its host, a
 // wire (wire.h), steered by the coordinator's LinkDirector.
-#ifndef LOCKSTEP_STRESS_LINKS_LINK_PLUGIN_H_
-#define LOCKSTEP_STRESS_LINKS_LINK_PLUGIN_H_
+#pragma once
 
 #include "core/agent/agent_plugin.h"
 
@@ -12,5 +11,3 @@ namespace lockstep::stress::links {
 std::unique_ptr<agent::AgentPlugin> MakeLinkPlugin(int rank, bool any_interface);
 
 }  // namespace lockstep::stress::links
-
-#endif  // LOCKSTEP_STRESS_LINKS_LINK_PLUGIN_H_

@@ -1,6 +1,5 @@
 // What is wrong with a link, as one of its ends sees it, and the texts that carry that.
-#ifndef LOCKSTEP_STRESS_LINKS_LINK_RULE_H_
-#define LOCKSTEP_STRESS_LINKS_LINK_RULE_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -42,5 +41,3 @@ std::string Encode(const LinkRule& rule);
 std::optional<LinkRule> DecodeLinkRule(std::string_view text);
 
 }  // namespace lockstep::stress::links
-
-#endif  // LOCKSTEP_STRESS_LINKS_LINK_RULE_H_

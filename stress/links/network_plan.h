@@ -1,6 +1,5 @@
 // A fault of the network between hosts, as rules for the hosts whose packets it befalls: pure.
-#ifndef LOCKSTEP_STRESS_LINKS_NETWORK_PLAN_H_
-#define LOCKSTEP_STRESS_LINKS_NETWORK_PLAN_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -28,5 +27,3 @@ Result<std::vector<HostRule>> PlanNetworkFault(
     const std::vector<std::vector<std::string>>& addresses);
 
 }  // namespace lockstep::stress::links
-
-#endif  // LOCKSTEP_STRESS_LINKS_NETWORK_PLAN_H_

@@ -1,6 +1,5 @@
 // An agent's part in faults of the network: the wire of its host, if this agent is to have one.
-#ifndef LOCKSTEP_STRESS_LINKS_NETWORK_SIDE_H_
-#define LOCKSTEP_STRESS_LINKS_NETWORK_SIDE_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -36,5 +35,3 @@ class NetworkSide {
 };
 
 }  // namespace lockstep::stress::links
-
-#endif  // LOCKSTEP_STRESS_LINKS_NETWORK_SIDE_H_

@@ -2,8 +2,7 @@
 //
 // A thread in the worker's agent. Every connection is held until the owner said whose worker it
 // leads to; then its bytes pass in both directions, subject to the rules for that peer.
-#ifndef LOCKSTEP_STRESS_LINKS_RELAY_H_
-#define LOCKSTEP_STRESS_LINKS_RELAY_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -99,5 +98,3 @@ class Relay {
 };
 
 }  // namespace lockstep::stress::links
-
-#endif  // LOCKSTEP_STRESS_LINKS_RELAY_H_

@@ -1,6 +1,5 @@
 // Between which looks the counters of sockets moved: the bookkeeping, apart from the looking. Pure.
-#ifndef LOCKSTEP_STRESS_LINKS_SOCKET_BOOK_H_
-#define LOCKSTEP_STRESS_LINKS_SOCKET_BOOK_H_
+#pragma once
 
 #include <map>
 #include <string>
@@ -35,5 +34,3 @@ class SocketBook {
 };
 
 }  // namespace lockstep::stress::links
-
-#endif  // LOCKSTEP_STRESS_LINKS_SOCKET_BOOK_H_

@@ -1,7 +1,6 @@
 // Looks at the TCP sockets of a process again and again, so that it is known between which moments
 // bytes were written and came (socket_book.h): what is then between the two ends is on the way.
-#ifndef LOCKSTEP_STRESS_LINKS_SOCKET_LOG_H_
-#define LOCKSTEP_STRESS_LINKS_SOCKET_LOG_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -42,5 +41,3 @@ class SocketLog {
 };
 
 }  // namespace lockstep::stress::links
-
-#endif  // LOCKSTEP_STRESS_LINKS_SOCKET_LOG_H_

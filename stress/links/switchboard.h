@@ -1,6 +1,5 @@
 // The connections that a relay passes on, and what is wrong with each.
-#ifndef LOCKSTEP_STRESS_LINKS_SWITCHBOARD_H_
-#define LOCKSTEP_STRESS_LINKS_SWITCHBOARD_H_
+#pragma once
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -75,5 +74,3 @@ class Switchboard {
 };
 
 }  // namespace lockstep::stress::links
-
-#endif  // LOCKSTEP_STRESS_LINKS_SWITCHBOARD_H_

@@ -1,7 +1,6 @@
 // NCCL's interface of external networks, version 6, declared anew so that nothing of NCCL is needed
 // to build. NCCL 2.13 to 2.30 load it. Source: NVIDIA/nccl, ext-net/README.md, "API (v6)".
-#ifndef LOCKSTEP_STRESS_NCCL_NET_NET_ABI_H_
-#define LOCKSTEP_STRESS_NCCL_NET_NET_ABI_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -56,5 +55,3 @@ struct Net {
 };
 
 }  // namespace lockstep::stress::nccl_net
-
-#endif  // LOCKSTEP_STRESS_NCCL_NET_NET_ABI_H_

@@ -1,6 +1,5 @@
 // What the network is told to do wrong: LOCKSTEP_NET_FAULT of a rank's process.
-#ifndef LOCKSTEP_STRESS_NCCL_NET_NET_FAULT_H_
-#define LOCKSTEP_STRESS_NCCL_NET_NET_FAULT_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -23,5 +22,3 @@ struct NetFault {
 bool ParseNetFault(const std::string& text, NetFault& fault);
 
 }  // namespace lockstep::stress::nccl_net
-
-#endif  // LOCKSTEP_STRESS_NCCL_NET_NET_FAULT_H_

@@ -1,6 +1,5 @@
 // The few fields of an IPv4 packet that a wire decides by, and the answer of a firewall.
-#ifndef LOCKSTEP_STRESS_NETWORK_IP_PACKET_H_
-#define LOCKSTEP_STRESS_NETWORK_IP_PACKET_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -39,5 +38,3 @@ std::string ResetForReceiver(const IpPacket& packet);
 std::string ResetForSender(const IpPacket& packet);
 
 }  // namespace lockstep::stress::network
-
-#endif  // LOCKSTEP_STRESS_NETWORK_IP_PACKET_H_

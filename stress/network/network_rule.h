@@ -1,6 +1,5 @@
 // What is wrong with the network between two hosts, as the host knows it whose packets it befalls.
-#ifndef LOCKSTEP_STRESS_NETWORK_NETWORK_RULE_H_
-#define LOCKSTEP_STRESS_NETWORK_NETWORK_RULE_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -41,5 +40,3 @@ std::optional<NetworkRule> DecodeNetworkRule(std::string_view text);
 std::string DescribeRule(const NetworkRule& rule);
 
 }  // namespace lockstep::stress::network
-
-#endif  // LOCKSTEP_STRESS_NETWORK_NETWORK_RULE_H_

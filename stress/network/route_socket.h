@@ -1,6 +1,5 @@
 // The little of rtnetlink(7) that a wire needs: which way packets go, and another way for them.
-#ifndef LOCKSTEP_STRESS_NETWORK_ROUTE_SOCKET_H_
-#define LOCKSTEP_STRESS_NETWORK_ROUTE_SOCKET_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -22,5 +21,3 @@ Status AddRoute(std::uint32_t address, const Route& route);
 Result<std::string> AliasOf(int interface);
 
 }  // namespace lockstep::stress::network
-
-#endif  // LOCKSTEP_STRESS_NETWORK_ROUTE_SOCKET_H_

@@ -1,7 +1,6 @@
 // What leaves this host for others, through a wire that is as bad as it is told: a thread in an
 // agent.
-#ifndef LOCKSTEP_STRESS_NETWORK_WIRE_H_
-#define LOCKSTEP_STRESS_NETWORK_WIRE_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -50,5 +49,3 @@ class Wire {
 };
 
 }  // namespace lockstep::stress::network
-
-#endif  // LOCKSTEP_STRESS_NETWORK_WIRE_H_

@@ -4,8 +4,7 @@
 //
 // Nothing has to be restored: the device, and with it the routes over it, ends with its descriptor,
 // whatever ends the process.
-#ifndef LOCKSTEP_STRESS_NETWORK_WIRE_DEVICE_H_
-#define LOCKSTEP_STRESS_NETWORK_WIRE_DEVICE_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -55,5 +54,3 @@ class WireDevice {
 };
 
 }  // namespace lockstep::stress::network
-
-#endif  // LOCKSTEP_STRESS_NETWORK_WIRE_DEVICE_H_

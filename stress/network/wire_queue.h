@@ -1,6 +1,5 @@
 // What becomes of packets on a bad wire: pure, with the time passed in.
-#ifndef LOCKSTEP_STRESS_NETWORK_WIRE_QUEUE_H_
-#define LOCKSTEP_STRESS_NETWORK_WIRE_QUEUE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -74,5 +73,3 @@ class WireQueue {
 std::optional<std::uint32_t> ParseIpAddress(const std::string& text);
 
 }  // namespace lockstep::stress::network
-
-#endif  // LOCKSTEP_STRESS_NETWORK_WIRE_QUEUE_H_

@@ -1,6 +1,5 @@
 // Which generations a worker was told to give up: one thread hears of it, another one connects.
-#ifndef LOCKSTEP_STRESS_RUN_ABORTED_GENERATIONS_H_
-#define LOCKSTEP_STRESS_RUN_ABORTED_GENERATIONS_H_
+#pragma once
 
 #include <memory>
 #include <mutex>
@@ -30,5 +29,3 @@ class AbortedGenerations {
 };
 
 }  // namespace lockstep::stress::run
-
-#endif  // LOCKSTEP_STRESS_RUN_ABORTED_GENERATIONS_H_

@@ -1,7 +1,6 @@
 // The faults of a case that come from outside the program: when they are due, who injects them,
 // and what was heard of that.
-#ifndef LOCKSTEP_STRESS_RUN_CASE_FAULTS_H_
-#define LOCKSTEP_STRESS_RUN_CASE_FAULTS_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -60,5 +59,3 @@ class CaseFaults {
 };
 
 }  // namespace lockstep::stress::run
-
-#endif  // LOCKSTEP_STRESS_RUN_CASE_FAULTS_H_

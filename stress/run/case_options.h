@@ -1,6 +1,5 @@
 // By what a case is run and judged.
-#ifndef LOCKSTEP_STRESS_RUN_CASE_OPTIONS_H_
-#define LOCKSTEP_STRESS_RUN_CASE_OPTIONS_H_
+#pragma once
 
 #include <string>
 
@@ -13,5 +12,3 @@ struct CaseOptions {
 };
 
 }  // namespace lockstep::stress::run
-
-#endif  // LOCKSTEP_STRESS_RUN_CASE_OPTIONS_H_

@@ -1,7 +1,6 @@
 // Failure -> abort -> rebuild -> resume, as the coordinator orders it. Workers do nothing on their
 // own: a thread of each hears the order while its program is stuck.
-#ifndef LOCKSTEP_STRESS_RUN_CASE_RECOVERY_H_
-#define LOCKSTEP_STRESS_RUN_CASE_RECOVERY_H_
+#pragma once
 
 #include <functional>
 #include <optional>
@@ -85,5 +84,3 @@ class CaseRecovery {
 };
 
 }  // namespace lockstep::stress::run
-
-#endif  // LOCKSTEP_STRESS_RUN_CASE_RECOVERY_H_

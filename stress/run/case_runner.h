@@ -1,7 +1,6 @@
 // The coordinator's side of a case: starts workers, applies the faults that come from outside,
 // watches, and ends the case when it is over, proved to stand still, or silent for too long.
-#ifndef LOCKSTEP_STRESS_RUN_CASE_RUNNER_H_
-#define LOCKSTEP_STRESS_RUN_CASE_RUNNER_H_
+#pragma once
 
 #include <functional>
 #include <string>
@@ -64,5 +63,3 @@ class CaseRunner {
 };
 
 }  // namespace lockstep::stress::run
-
-#endif  // LOCKSTEP_STRESS_RUN_CASE_RUNNER_H_

@@ -1,6 +1,5 @@
 // What the coordinator knows of the case that runs: its phase, a struct a rank, a struct a fault.
-#ifndef LOCKSTEP_STRESS_RUN_CASE_STATE_H_
-#define LOCKSTEP_STRESS_RUN_CASE_STATE_H_
+#pragma once
 
 #include <cstdint>
 #include <limits>
@@ -116,5 +115,3 @@ std::string EncodedOrder(const CaseState& state, const CaseOptions& options,
                          const Membership& membership);
 
 }  // namespace lockstep::stress::run
-
-#endif  // LOCKSTEP_STRESS_RUN_CASE_STATE_H_

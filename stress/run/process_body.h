@@ -1,6 +1,5 @@
 // A rank that is a process: what its faults do to it.
-#ifndef LOCKSTEP_STRESS_RUN_PROCESS_BODY_H_
-#define LOCKSTEP_STRESS_RUN_PROCESS_BODY_H_
+#pragma once
 
 #include <cstdint>
 #include <mutex>
@@ -38,5 +37,3 @@ class ProcessBody final : public faults::RankBody {
 };
 
 }  // namespace lockstep::stress::run
-
-#endif  // LOCKSTEP_STRESS_RUN_PROCESS_BODY_H_

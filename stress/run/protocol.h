@@ -1,6 +1,5 @@
 // What the case runner and its workers say to each other.
-#ifndef LOCKSTEP_STRESS_RUN_PROTOCOL_H_
-#define LOCKSTEP_STRESS_RUN_PROTOCOL_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -50,5 +49,3 @@ std::string EncodeOrder(const CaseOrder& order);
 Result<CaseOrder> DecodeOrder(const std::string& payload);
 
 }  // namespace lockstep::stress::run
-
-#endif  // LOCKSTEP_STRESS_RUN_PROTOCOL_H_

@@ -1,7 +1,6 @@
 // The moment at which a mismatch is proved, although the ranks may go on for a while: calls that
 // differ do not always end in a standstill.
-#ifndef LOCKSTEP_STRESS_RUN_SIGHTING_H_
-#define LOCKSTEP_STRESS_RUN_SIGHTING_H_
+#pragma once
 
 #include <optional>
 #include <vector>
@@ -28,5 +27,3 @@ std::optional<Sighting> SightMismatch(const std::vector<verdict::RankEvidence>& 
 bool Confirms(const verdict::Judgement& judgement, const Sighting& sighting);
 
 }  // namespace lockstep::stress::run
-
-#endif  // LOCKSTEP_STRESS_RUN_SIGHTING_H_

@@ -1,6 +1,5 @@
 // A rank of a stress case: one case, then it leaves.
-#ifndef LOCKSTEP_STRESS_RUN_WORKER_H_
-#define LOCKSTEP_STRESS_RUN_WORKER_H_
+#pragma once
 
 #include <memory>
 
@@ -12,5 +11,3 @@ namespace lockstep::stress::run {
 int RunStressWorker(std::unique_ptr<worker::WorkerLink> own_link);
 
 }  // namespace lockstep::stress::run
-
-#endif  // LOCKSTEP_STRESS_RUN_WORKER_H_

@@ -1,6 +1,5 @@
 // Loading a sharded dataset without training: the `sharded_loading` workload.
-#ifndef LOCKSTEP_STRESS_SCENARIO_LOADING_H_
-#define LOCKSTEP_STRESS_SCENARIO_LOADING_H_
+#pragma once
 
 #include <cstdint>
 
@@ -29,5 +28,3 @@ struct LoadingProgram {
 };
 
 }  // namespace lockstep::stress::scenario
-
-#endif  // LOCKSTEP_STRESS_SCENARIO_LOADING_H_

@@ -1,6 +1,5 @@
 // What ranks do after one of them was lost: give the communicator up and make another one.
-#ifndef LOCKSTEP_STRESS_SCENARIO_RECOVERY_H_
-#define LOCKSTEP_STRESS_SCENARIO_RECOVERY_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -36,5 +35,3 @@ inline std::string_view NameOf(RecoveryOutcome outcome) {
 }
 
 }  // namespace lockstep::stress::scenario
-
-#endif  // LOCKSTEP_STRESS_SCENARIO_RECOVERY_H_

@@ -1,7 +1,6 @@
 // A scenario: a program that the ranks run, the faults that befall them, and what is expected. One
 // TOML file each; users write their own.
-#ifndef LOCKSTEP_STRESS_SCENARIO_SCENARIO_H_
-#define LOCKSTEP_STRESS_SCENARIO_SCENARIO_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -99,5 +98,3 @@ Result<Scenario> ParseScenario(std::string_view text, const std::string& origin,
 Result<Scenario> LoadScenario(const std::string& path, const ScenarioOptions& options = {});
 
 }  // namespace lockstep::stress::scenario
-
-#endif  // LOCKSTEP_STRESS_SCENARIO_SCENARIO_H_

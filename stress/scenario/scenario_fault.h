@@ -1,6 +1,5 @@
 // The [[fault]] tables of a scenario.
-#ifndef LOCKSTEP_STRESS_SCENARIO_SCENARIO_FAULT_H_
-#define LOCKSTEP_STRESS_SCENARIO_SCENARIO_FAULT_H_
+#pragma once
 
 #include <string>
 
@@ -14,5 +13,3 @@ FaultSpec ReadFault(const toml::table& table, const std::string& path, int ranks
                     TomlMistakes& mistakes);
 
 }  // namespace lockstep::stress::scenario
-
-#endif  // LOCKSTEP_STRESS_SCENARIO_SCENARIO_FAULT_H_

@@ -1,7 +1,6 @@
 // Faults of links in a scenario: link_down, link_delay, link_loss, link_rate, link_reset between
 // two ranks; the same, network_reorder and network_block between the hosts of two ranks.
-#ifndef LOCKSTEP_STRESS_SCENARIO_SCENARIO_LINK_H_
-#define LOCKSTEP_STRESS_SCENARIO_SCENARIO_LINK_H_
+#pragma once
 
 #include "core/base/toml_fields.h"
 #include "stress/faults/fault_registry.h"
@@ -16,5 +15,3 @@ void ReadLink(TomlFields& fields, const stress::faults::FaultInfo& info, FaultSp
               int ranks);
 
 }  // namespace lockstep::stress::scenario
-
-#endif  // LOCKSTEP_STRESS_SCENARIO_SCENARIO_LINK_H_

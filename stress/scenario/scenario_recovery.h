@@ -1,6 +1,5 @@
 // The [recovery] table of a scenario.
-#ifndef LOCKSTEP_STRESS_SCENARIO_SCENARIO_RECOVERY_H_
-#define LOCKSTEP_STRESS_SCENARIO_SCENARIO_RECOVERY_H_
+#pragma once
 
 #include "core/base/toml_fields.h"
 #include "stress/scenario/scenario.h"
@@ -13,5 +12,3 @@ namespace lockstep::stress::scenario {
 void ReadRecovery(TomlFields& root, Scenario& scenario);
 
 }  // namespace lockstep::stress::scenario
-
-#endif  // LOCKSTEP_STRESS_SCENARIO_SCENARIO_RECOVERY_H_

@@ -1,6 +1,5 @@
 // The [workload] table of a scenario.
-#ifndef LOCKSTEP_STRESS_SCENARIO_SCENARIO_WORKLOAD_H_
-#define LOCKSTEP_STRESS_SCENARIO_SCENARIO_WORKLOAD_H_
+#pragma once
 
 #include "core/base/toml_fields.h"
 #include "stress/scenario/scenario.h"
@@ -28,5 +27,3 @@ LoadingProgram ReadLoading(TomlFields& fields, int ranks, const ScenarioOptions&
 StreamRaceProgram ReadStreamRace(TomlFields& fields, int ranks, const ScenarioOptions& options);
 
 }  // namespace lockstep::stress::scenario
-
-#endif  // LOCKSTEP_STRESS_SCENARIO_SCENARIO_WORKLOAD_H_

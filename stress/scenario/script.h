@@ -1,7 +1,6 @@
 // A program given step by step for every rank: the `script` workload, and what the loop workloads
 // become.
-#ifndef LOCKSTEP_STRESS_SCENARIO_SCRIPT_H_
-#define LOCKSTEP_STRESS_SCENARIO_SCRIPT_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -89,5 +88,3 @@ std::vector<ScriptCommunicator> MadeCommunicators(const ScriptProgram& program);
 std::int64_t CollectivesOf(const ScriptProgram& program, int rank);
 
 }  // namespace lockstep::stress::scenario
-
-#endif  // LOCKSTEP_STRESS_SCENARIO_SCRIPT_H_

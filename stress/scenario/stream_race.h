@@ -1,6 +1,5 @@
 // A custom kernel and a collective on two streams: the `stream_race` workload.
-#ifndef LOCKSTEP_STRESS_SCENARIO_STREAM_RACE_H_
-#define LOCKSTEP_STRESS_SCENARIO_STREAM_RACE_H_
+#pragma once
 
 #include <cstdint>
 #include <span>
@@ -45,5 +44,3 @@ struct StreamRaceProgram {
 };
 
 }  // namespace lockstep::stress::scenario
-
-#endif  // LOCKSTEP_STRESS_SCENARIO_STREAM_RACE_H_

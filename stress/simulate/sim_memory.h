@@ -1,7 +1,6 @@
 // Whether the ranks of a simulation fit into this process. It is asked before anything starts: in
 // the midst of a simulation an allocation that fails ends the process.
-#ifndef LOCKSTEP_STRESS_SIMULATE_SIM_MEMORY_H_
-#define LOCKSTEP_STRESS_SIMULATE_SIM_MEMORY_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -27,5 +26,3 @@ Status CheckSimMemory(int ranks, int fifos, const MemoryRoom& room);
 Status SimOutOfMemory();
 
 }  // namespace lockstep::stress::simulate
-
-#endif  // LOCKSTEP_STRESS_SIMULATE_SIM_MEMORY_H_

@@ -1,6 +1,5 @@
 // One communicator of a simulated case, from its connection to where nothing can happen any more.
-#ifndef LOCKSTEP_STRESS_SIMULATE_SIM_STAGE_H_
-#define LOCKSTEP_STRESS_SIMULATE_SIM_STAGE_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -44,5 +43,3 @@ StageEnd RunStage(const SimStage& stage, comm::sim::SimRules rules, double deadl
                   std::vector<bool> fired);
 
 }  // namespace lockstep::stress::simulate
-
-#endif  // LOCKSTEP_STRESS_SIMULATE_SIM_STAGE_H_

@@ -1,6 +1,5 @@
 // A case with all ranks in this process, in virtual time: what the rules of a library make of it.
-#ifndef LOCKSTEP_STRESS_SIMULATE_SIMULATE_H_
-#define LOCKSTEP_STRESS_SIMULATE_SIMULATE_H_
+#pragma once
 
 #include "core/comm/sim/rules.h"
 #include "stress/cases/assess.h"
@@ -14,5 +13,3 @@ cases::CaseResult Simulate(const cases::StressCase& stress_case, comm::sim::SimR
                            double deadline_seconds);
 
 }  // namespace lockstep::stress::simulate
-
-#endif  // LOCKSTEP_STRESS_SIMULATE_SIMULATE_H_

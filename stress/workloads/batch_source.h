@@ -1,7 +1,6 @@
 // A rank's batches: from a real file through the loader, or, in virtual time, the same samples with
 // the time that decoding them would take.
-#ifndef LOCKSTEP_STRESS_WORKLOADS_BATCH_SOURCE_H_
-#define LOCKSTEP_STRESS_WORKLOADS_BATCH_SOURCE_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -32,5 +31,3 @@ Result<datasets::sampler::SampleIndices> IndicesOf(const scenario::LoadingProgra
                                                    std::uint64_t seed);
 
 }  // namespace lockstep::stress::workloads
-
-#endif  // LOCKSTEP_STRESS_WORKLOADS_BATCH_SOURCE_H_

@@ -1,7 +1,6 @@
 // A scenario's program on one rank: knows only ports, so that it runs in a process of its own and
 // in a simulation alike.
-#ifndef LOCKSTEP_STRESS_WORKLOADS_RANK_PROGRAM_H_
-#define LOCKSTEP_STRESS_WORKLOADS_RANK_PROGRAM_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -78,5 +77,3 @@ RankReport RunGraphReplay(const scenario::GraphReplayProgram& program, std::uint
                           const RankPorts& ports);
 
 }  // namespace lockstep::stress::workloads
-
-#endif  // LOCKSTEP_STRESS_WORKLOADS_RANK_PROGRAM_H_

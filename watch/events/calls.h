@@ -1,6 +1,5 @@
 // Every call that is watched, once: its name and what it means to the judge.
-#ifndef LOCKSTEP_WATCH_EVENTS_CALLS_H_
-#define LOCKSTEP_WATCH_EVENTS_CALLS_H_
+#pragma once
 
 #include <cstdint>
 
@@ -240,5 +239,3 @@ inline constexpr bool OfGroup(Call call) { return call >= Call::kGroupInit; }
 inline constexpr bool OfNccl(Call call) { return call >= Call::kNcclInit; }
 
 }  // namespace lockstep::watch::events
-
-#endif  // LOCKSTEP_WATCH_EVENTS_CALLS_H_

@@ -1,7 +1,6 @@
 // What a watched process writes down, 64 bytes at a time. Handles and constants of a vendor are
 // translated before they come here, so that the judge knows no MPI header.
-#ifndef LOCKSTEP_WATCH_EVENTS_EVENT_H_
-#define LOCKSTEP_WATCH_EVENTS_EVENT_H_
+#pragma once
 
 #include <cstdint>
 
@@ -95,5 +94,3 @@ inline std::uint64_t OrderOf(const Event& event) {
 }
 
 }  // namespace lockstep::watch::events
-
-#endif  // LOCKSTEP_WATCH_EVENTS_EVENT_H_

@@ -2,8 +2,7 @@
 // owns the memory and never waits. It prepares a chunk ahead: one that was read, or else a new one
 // (a full /dev/shm is an error there, not a signal). So a reader that keeps up costs no page
 // faults, and some chunks are all that is used. A whole ring behind, it stops for good.
-#ifndef LOCKSTEP_WATCH_EVENTS_SEGMENT_H_
-#define LOCKSTEP_WATCH_EVENTS_SEGMENT_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -72,5 +71,3 @@ inline std::size_t OffsetOf(const Header& header, std::uint64_t event) {
 }
 
 }  // namespace lockstep::watch::events
-
-#endif  // LOCKSTEP_WATCH_EVENTS_SEGMENT_H_

@@ -1,6 +1,5 @@
 // The counter behind the stamps of events: the same in all processes of a host.
-#ifndef LOCKSTEP_WATCH_EVENTS_TICKS_H_
-#define LOCKSTEP_WATCH_EVENTS_TICKS_H_
+#pragma once
 
 #include <cstdint>
 #include <ctime>
@@ -19,5 +18,3 @@ inline std::uint64_t NowTicks() {
 }
 
 }  // namespace lockstep::watch::events
-
-#endif  // LOCKSTEP_WATCH_EVENTS_TICKS_H_

@@ -1,6 +1,5 @@
 // Many trials, and the first whose verdict is wrong, made small.
-#ifndef LOCKSTEP_WATCH_FUZZ_CAMPAIGN_H_
-#define LOCKSTEP_WATCH_FUZZ_CAMPAIGN_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -35,5 +34,3 @@ Program Shrink(const Program& program, const Spoil& spoil = {});
 std::string DescribeFailure(std::uint64_t seed, const Spoil& spoil = {});
 
 }  // namespace lockstep::watch::fuzz
-
-#endif  // LOCKSTEP_WATCH_FUZZ_CAMPAIGN_H_

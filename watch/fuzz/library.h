@@ -1,8 +1,7 @@
 // An MPI library of one process, which runs a random program by a random schedule. It writes what
 // the watching library would write, and knows what nobody else can: what met what, and who can
 // never go on. It shares no line with the judge.
-#ifndef LOCKSTEP_WATCH_FUZZ_LIBRARY_H_
-#define LOCKSTEP_WATCH_FUZZ_LIBRARY_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -151,5 +150,3 @@ class Library {
 std::uint64_t NameOfComm(std::size_t comm);
 
 }  // namespace lockstep::watch::fuzz
-
-#endif  // LOCKSTEP_WATCH_FUZZ_LIBRARY_H_

@@ -1,7 +1,6 @@
 // A random MPI program of messages and collectives with at most one error: what its ranks call, and
 // nothing of what must be said of it. Everything follows from a seed.
-#ifndef LOCKSTEP_WATCH_FUZZ_PROGRAM_H_
-#define LOCKSTEP_WATCH_FUZZ_PROGRAM_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -101,5 +100,3 @@ std::vector<Action> ActionsOf(const Program& program, int rank);
 std::string Describe(const Program& program);
 
 }  // namespace lockstep::watch::fuzz
-
-#endif  // LOCKSTEP_WATCH_FUZZ_PROGRAM_H_

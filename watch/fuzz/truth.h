@@ -17,8 +17,7 @@
 //
 // Where a wildcard took a message and its rank was not told which, nobody can say who still waits:
 // `unknown` is right then.
-#ifndef LOCKSTEP_WATCH_FUZZ_TRUTH_H_
-#define LOCKSTEP_WATCH_FUZZ_TRUTH_H_
+#pragma once
 
 #include <functional>
 #include <string>
@@ -47,5 +46,3 @@ struct Assessment {
 Assessment Assess(const Program& program, const Spoil& spoil = {});
 
 }  // namespace lockstep::watch::fuzz
-
-#endif  // LOCKSTEP_WATCH_FUZZ_TRUTH_H_

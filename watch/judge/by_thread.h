@@ -1,7 +1,6 @@
 // What is known of each thread of a rank. Most ranks have one or two, so nothing is allocated for
 // what comes and goes with each call. In the order of their numbers.
-#ifndef LOCKSTEP_WATCH_JUDGE_BY_THREAD_H_
-#define LOCKSTEP_WATCH_JUDGE_BY_THREAD_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -43,5 +42,3 @@ class ByThread {
 };
 
 }  // namespace lockstep::watch::judge
-
-#endif  // LOCKSTEP_WATCH_JUDGE_BY_THREAD_H_

@@ -1,6 +1,5 @@
 // Which messages under way the posted receives of their ranks take, as far as that is certain.
-#ifndef LOCKSTEP_WATCH_JUDGE_CLAIMS_H_
-#define LOCKSTEP_WATCH_JUDGE_CLAIMS_H_
+#pragma once
 
 #include <cstdint>
 #include <set>
@@ -35,5 +34,3 @@ class Claims {
 };
 
 }  // namespace lockstep::watch::judge
-
-#endif  // LOCKSTEP_WATCH_JUDGE_CLAIMS_H_

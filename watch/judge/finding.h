@@ -1,6 +1,5 @@
 // What a judge tells.
-#ifndef LOCKSTEP_WATCH_JUDGE_FINDING_H_
-#define LOCKSTEP_WATCH_JUDGE_FINDING_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -60,5 +59,3 @@ struct Finding {
 };
 
 }  // namespace lockstep::watch::judge
-
-#endif  // LOCKSTEP_WATCH_JUDGE_FINDING_H_

@@ -1,7 +1,6 @@
 // What is known of a job so far: communicators, messages under way, requests, open calls. It grows
 // with what is open, not with what has happened: matched messages and complete collectives go.
-#ifndef LOCKSTEP_WATCH_JUDGE_HISTORY_H_
-#define LOCKSTEP_WATCH_JUDGE_HISTORY_H_
+#pragma once
 
 #include <cstdint>
 #include <deque>
@@ -141,5 +140,3 @@ struct History {
 };
 
 }  // namespace lockstep::watch::judge
-
-#endif  // LOCKSTEP_WATCH_JUDGE_HISTORY_H_

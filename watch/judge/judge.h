@@ -5,8 +5,7 @@
 //   judge.Take(rank, event);                 in each rank's own order; any order among ranks
 //   for (const Finding& finding : judge.Tell()) …
 //   judge.Standstill()                       who can never go on, as far as events say
-#ifndef LOCKSTEP_WATCH_JUDGE_JUDGE_H_
-#define LOCKSTEP_WATCH_JUDGE_JUDGE_H_
+#pragma once
 
 #include <cstdint>
 #include <deque>
@@ -131,5 +130,3 @@ class Judge {
 };
 
 }  // namespace lockstep::watch::judge
-
-#endif  // LOCKSTEP_WATCH_JUDGE_JUDGE_H_

@@ -1,8 +1,7 @@
 // Places of a communicator that not all members came to. Mostly the newest is begun and the oldest
 // completed, millions of times a second: so they stand in a ring, in their order, and what a place
 // had allocated stays with its successor.
-#ifndef LOCKSTEP_WATCH_JUDGE_POSITIONS_H_
-#define LOCKSTEP_WATCH_JUDGE_POSITIONS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -93,5 +92,3 @@ class Positions {
 };
 
 }  // namespace lockstep::watch::judge
-
-#endif  // LOCKSTEP_WATCH_JUDGE_POSITIONS_H_

@@ -1,6 +1,5 @@
 // Who waits for whom, and who can therefore never go on.
-#ifndef LOCKSTEP_WATCH_JUDGE_WAIT_GRAPH_H_
-#define LOCKSTEP_WATCH_JUDGE_WAIT_GRAPH_H_
+#pragma once
 
 #include <vector>
 
@@ -39,5 +38,3 @@ StuckRanks FindStuck(const History& history);
 std::vector<const Wait*> HeartOf(const StuckRanks& stuck);
 
 }  // namespace lockstep::watch::judge
-
-#endif  // LOCKSTEP_WATCH_JUDGE_WAIT_GRAPH_H_

@@ -1,7 +1,6 @@
 // The memory of this process's segment, handed out chunk by chunk. Nothing here allocates from the
 // heap or waits. One thread at a time.
-#ifndef LOCKSTEP_WATCH_PRELOAD_CHUNKS_H_
-#define LOCKSTEP_WATCH_PRELOAD_CHUNKS_H_
+#pragma once
 
 #include <cstdint>
 
@@ -40,5 +39,3 @@ class Chunks {
 };
 
 }  // namespace lockstep::watch::preload
-
-#endif  // LOCKSTEP_WATCH_PRELOAD_CHUNKS_H_

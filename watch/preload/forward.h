@@ -1,7 +1,6 @@
 // A call of a C++ library that may throw. It is made in C, whose clean-up needs no C++ runtime:
 // this library is also loaded into programs that have none.
-#ifndef LOCKSTEP_WATCH_PRELOAD_FORWARD_H_
-#define LOCKSTEP_WATCH_PRELOAD_FORWARD_H_
+#pragma once
 
 #ifdef __cplusplus
 extern "C" {
@@ -19,5 +18,3 @@ long LockstepForward(LockstepFunction function, void* const arguments[5], Lockst
 #ifdef __cplusplus
 }
 #endif
-
-#endif  // LOCKSTEP_WATCH_PRELOAD_FORWARD_H_

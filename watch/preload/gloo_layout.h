@@ -1,8 +1,7 @@
 // Where gloo keeps what is written down, in bytes from the start of its objects. These places have
 // been the same from 2022 to 2026, in Debian's library and in what PyPI's PyTorch brings.
 // gloo_layout_test holds them against the installed headers. The library itself needs none.
-#ifndef LOCKSTEP_WATCH_PRELOAD_GLOO_LAYOUT_H_
-#define LOCKSTEP_WATCH_PRELOAD_GLOO_LAYOUT_H_
+#pragma once
 
 namespace lockstep::watch::preload {
 
@@ -51,5 +50,3 @@ struct OptionsLayout {
     136, kNowhere, kNowhere, 128)
 
 }  // namespace lockstep::watch::preload
-
-#endif  // LOCKSTEP_WATCH_PRELOAD_GLOO_LAYOUT_H_

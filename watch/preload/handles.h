@@ -1,7 +1,6 @@
 // What a vendor's handle stands for. Fixed tables in static memory: no call of a program allocates.
 // A handle may stand for several requests at once (Open MPI returns one that is already over).
-#ifndef LOCKSTEP_WATCH_PRELOAD_HANDLES_H_
-#define LOCKSTEP_WATCH_PRELOAD_HANDLES_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -101,5 +100,3 @@ class HandleTable {
 };
 
 }  // namespace lockstep::watch::preload
-
-#endif  // LOCKSTEP_WATCH_PRELOAD_HANDLES_H_

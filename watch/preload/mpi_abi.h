@@ -1,8 +1,7 @@
 // MPI in binary form, as Open MPI and MPICH agree on it with their programs: handles, statuses,
 // constants. No vendor's header is needed, so one library watches programs of both.
 // mpi_abi_test.cc holds this against every mpi.h that is installed.
-#ifndef LOCKSTEP_WATCH_PRELOAD_MPI_ABI_H_
-#define LOCKSTEP_WATCH_PRELOAD_MPI_ABI_H_
+#pragma once
 
 #include <bit>
 #include <cstddef>
@@ -227,5 +226,3 @@ struct OwnStatus {
 };
 
 }  // namespace lockstep::watch::preload
-
-#endif  // LOCKSTEP_WATCH_PRELOAD_MPI_ABI_H_

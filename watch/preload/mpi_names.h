@@ -1,7 +1,6 @@
 // From a vendor's handles and constants to what events hold, and back to nothing: the judge sees
 // numbers that mean the same in every rank.
-#ifndef LOCKSTEP_WATCH_PRELOAD_MPI_NAMES_H_
-#define LOCKSTEP_WATCH_PRELOAD_MPI_NAMES_H_
+#pragma once
 
 #include <cstdint>
 
@@ -57,5 +56,3 @@ RequestFacts RequestOf(Handle request);
 std::uint32_t ForgetRequest(Handle request);  // its number, 0: not known
 
 }  // namespace lockstep::watch::preload
-
-#endif  // LOCKSTEP_WATCH_PRELOAD_MPI_NAMES_H_

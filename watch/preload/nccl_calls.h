@@ -1,7 +1,6 @@
 // NCCL's binary interface, as far as it is watched. Handles and streams are pointers, enumerators
 // are int. nccl_calls_test holds this against the installed header; the library needs none.
-#ifndef LOCKSTEP_WATCH_PRELOAD_NCCL_CALLS_H_
-#define LOCKSTEP_WATCH_PRELOAD_NCCL_CALLS_H_
+#pragma once
 
 #include <cstddef>
 
@@ -83,5 +82,3 @@ inline constexpr int NcclBytesOf(int type) {
   X(GroupEnd, ())
 
 }  // namespace lockstep::watch::preload
-
-#endif  // LOCKSTEP_WATCH_PRELOAD_NCCL_CALLS_H_

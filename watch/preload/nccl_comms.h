@@ -1,6 +1,5 @@
 // NCCL's communicators: what all members call them, and what was called on them.
-#ifndef LOCKSTEP_WATCH_PRELOAD_NCCL_COMMS_H_
-#define LOCKSTEP_WATCH_PRELOAD_NCCL_COMMS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -42,5 +41,3 @@ void CollectComms(void* parent);
 void CollectAllComms();
 
 }  // namespace lockstep::watch::preload
-
-#endif  // LOCKSTEP_WATCH_PRELOAD_NCCL_COMMS_H_

@@ -1,6 +1,5 @@
 // The library's own functions, found once each, by name.
-#ifndef LOCKSTEP_WATCH_PRELOAD_REAL_H_
-#define LOCKSTEP_WATCH_PRELOAD_REAL_H_
+#pragma once
 
 #include "watch/preload/recorder.h"
 
@@ -12,5 +11,3 @@ Function* Real(const char* name) {
 }
 
 }  // namespace lockstep::watch::preload
-
-#endif  // LOCKSTEP_WATCH_PRELOAD_REAL_H_

@@ -1,6 +1,5 @@
 // Writes this process's events into its segment. Nothing here throws, allocates or waits.
-#ifndef LOCKSTEP_WATCH_PRELOAD_RECORDER_H_
-#define LOCKSTEP_WATCH_PRELOAD_RECORDER_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -93,5 +92,3 @@ inline std::uint64_t HashBytes(std::uint64_t before, const void* data, std::size
 void* FindFunction(const char* name);
 
 }  // namespace lockstep::watch::preload
-
-#endif  // LOCKSTEP_WATCH_PRELOAD_RECORDER_H_

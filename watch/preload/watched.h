@@ -1,8 +1,7 @@
 // One macro makes MPI_X and PMPI_X: write down what is asked, forward, write down what came of it.
 // The names of a program's calls inside the library's own are not seen (a depth per thread), so a
 // collective that the library builds from messages stays one event.
-#ifndef LOCKSTEP_WATCH_PRELOAD_WATCHED_H_
-#define LOCKSTEP_WATCH_PRELOAD_WATCHED_H_
+#pragma once
 
 #include <cstdint>
 
@@ -107,5 +106,3 @@ class Watched {
     return result;                                                    \
   }                                                                   \
   extern "C" LOCKSTEP_WATCH_VISIBLE int PMPI_##NAME PARAMS __attribute__((alias("MPI_" #NAME)));
-
-#endif  // LOCKSTEP_WATCH_PRELOAD_WATCHED_H_

@@ -1,6 +1,5 @@
 // The rank of a process that no MPI_Init says.
-#ifndef LOCKSTEP_WATCH_PRELOAD_WORLD_H_
-#define LOCKSTEP_WATCH_PRELOAD_WORLD_H_
+#pragma once
 
 namespace lockstep::watch::preload {
 
@@ -12,5 +11,3 @@ bool LaunchedAs(int* rank, int* size);
 bool BeginWatching(int rank, int size, const char* else_by);
 
 }  // namespace lockstep::watch::preload
-
-#endif  // LOCKSTEP_WATCH_PRELOAD_WORLD_H_

@@ -1,6 +1,5 @@
 // What was watched as the tables that results/store keeps. Pure: `locate` makes lines of addresses.
-#ifndef LOCKSTEP_WATCH_REPORT_RECORD_H_
-#define LOCKSTEP_WATCH_REPORT_RECORD_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -31,5 +30,3 @@ results::store::Watched Record(const Waits& waits, const Scale& scale,
                                const std::vector<RankProcess>& processes, const Locate& locate);
 
 }  // namespace lockstep::watch::report
-
-#endif  // LOCKSTEP_WATCH_REPORT_RECORD_H_

@@ -13,8 +13,7 @@
 //   MPI_Wait and its like  the same of the requests that it completes
 //   MPI_Finalize         the entry of the last rank
 // A call that never returned is not counted, nor is a Test. Memory grows with what is open.
-#ifndef LOCKSTEP_WATCH_REPORT_WAITS_H_
-#define LOCKSTEP_WATCH_REPORT_WAITS_H_
+#pragma once
 
 #include <compare>
 #include <cstddef>
@@ -192,5 +191,3 @@ class Waits {
 };
 
 }  // namespace lockstep::watch::report
-
-#endif  // LOCKSTEP_WATCH_REPORT_WAITS_H_

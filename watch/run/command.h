@@ -1,6 +1,5 @@
 // The command that is watched: started with the preload library, waited for, told to end.
-#ifndef LOCKSTEP_WATCH_RUN_COMMAND_H_
-#define LOCKSTEP_WATCH_RUN_COMMAND_H_
+#pragma once
 
 #include <poll.h>
 #include <signal.h>
@@ -52,5 +51,3 @@ class Command {
 };
 
 }  // namespace lockstep::watch::run
-
-#endif  // LOCKSTEP_WATCH_RUN_COMMAND_H_

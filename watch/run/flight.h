@@ -1,7 +1,6 @@
 // PyTorch's Flight Recorder, where nobody sees the calls themselves: its dumps, asked for and
 // judged. Ranks of this host only.
-#ifndef LOCKSTEP_WATCH_RUN_FLIGHT_H_
-#define LOCKSTEP_WATCH_RUN_FLIGHT_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -51,5 +50,3 @@ class Flight {
 };
 
 }  // namespace lockstep::watch::run
-
-#endif  // LOCKSTEP_WATCH_RUN_FLIGHT_H_

@@ -1,6 +1,5 @@
 // The watcher of a rank other than 0: tells rank 0's what its processes write.
-#ifndef LOCKSTEP_WATCH_RUN_FOLLOWER_H_
-#define LOCKSTEP_WATCH_RUN_FOLLOWER_H_
+#pragma once
 
 #include "core/base/status.h"
 #include "core/control/signals.h"
@@ -14,5 +13,3 @@ namespace lockstep::watch::run {
 int Follow(const Launch& launch, Folder& folder, Command& command, control::Signals& signals);
 
 }  // namespace lockstep::watch::run
-
-#endif  // LOCKSTEP_WATCH_RUN_FOLLOWER_H_

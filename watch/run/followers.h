@@ -1,6 +1,5 @@
 // The watchers of other ranks, as rank 0's sees them: their processes, and rounds of looks.
-#ifndef LOCKSTEP_WATCH_RUN_FOLLOWERS_H_
-#define LOCKSTEP_WATCH_RUN_FOLLOWERS_H_
+#pragma once
 
 #include <poll.h>
 
@@ -97,5 +96,3 @@ class Followers {
 };
 
 }  // namespace lockstep::watch::run
-
-#endif  // LOCKSTEP_WATCH_RUN_FOLLOWERS_H_

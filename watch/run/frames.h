@@ -1,7 +1,6 @@
 // What watchers tell each other. A watcher sends the events of its processes as they come; rank
 // 0's judges them. Frames of one connection arrive in their order.
-#ifndef LOCKSTEP_WATCH_RUN_FRAMES_H_
-#define LOCKSTEP_WATCH_RUN_FRAMES_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -99,5 +98,3 @@ struct EndFrame {
 };
 
 }  // namespace lockstep::watch::run
-
-#endif  // LOCKSTEP_WATCH_RUN_FRAMES_H_

@@ -1,6 +1,5 @@
 // What is left when a watcher is killed: a process that takes its files away.
-#ifndef LOCKSTEP_WATCH_RUN_JANITOR_H_
-#define LOCKSTEP_WATCH_RUN_JANITOR_H_
+#pragma once
 
 #include "watch/run/local_process.h"
 
@@ -11,5 +10,3 @@ namespace lockstep::watch::run {
 void LeaveJanitor(const Folder& folder);
 
 }  // namespace lockstep::watch::run
-
-#endif  // LOCKSTEP_WATCH_RUN_JANITOR_H_

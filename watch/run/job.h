@@ -1,6 +1,5 @@
 // The ranks of one job: their processes, the judge, and the two looks that prove a standstill.
-#ifndef LOCKSTEP_WATCH_RUN_JOB_H_
-#define LOCKSTEP_WATCH_RUN_JOB_H_
+#pragma once
 
 #include <poll.h>
 
@@ -129,5 +128,3 @@ class Job {
 };
 
 }  // namespace lockstep::watch::run
-
-#endif  // LOCKSTEP_WATCH_RUN_JOB_H_

@@ -1,6 +1,5 @@
 // What stands between a launcher and a watcher of one rank: a watcher that is lost costs no rank.
-#ifndef LOCKSTEP_WATCH_RUN_KEEPER_H_
-#define LOCKSTEP_WATCH_RUN_KEEPER_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -41,5 +40,3 @@ class Keeper {
 };
 
 }  // namespace lockstep::watch::run
-
-#endif  // LOCKSTEP_WATCH_RUN_KEEPER_H_

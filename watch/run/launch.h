@@ -1,7 +1,6 @@
 // Whether this watcher is around a launcher, or one of many that a launcher started; then how they
 // meet.
-#ifndef LOCKSTEP_WATCH_RUN_LAUNCH_H_
-#define LOCKSTEP_WATCH_RUN_LAUNCH_H_
+#pragma once
 
 #include <string>
 
@@ -28,5 +27,3 @@ struct Launch {
 Result<Launch> FindLaunch();
 
 }  // namespace lockstep::watch::run
-
-#endif  // LOCKSTEP_WATCH_RUN_LAUNCH_H_

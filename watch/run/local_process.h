@@ -1,6 +1,5 @@
 // The processes of this host that write into a watcher's folder.
-#ifndef LOCKSTEP_WATCH_RUN_LOCAL_PROCESS_H_
-#define LOCKSTEP_WATCH_RUN_LOCAL_PROCESS_H_
+#pragma once
 
 #include <cstdint>
 #include <filesystem>
@@ -63,5 +62,3 @@ class Folder {
 };
 
 }  // namespace lockstep::watch::run
-
-#endif  // LOCKSTEP_WATCH_RUN_LOCAL_PROCESS_H_

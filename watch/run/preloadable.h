@@ -1,6 +1,5 @@
 // Programs that no library can be preloaded into.
-#ifndef LOCKSTEP_WATCH_RUN_PRELOADABLE_H_
-#define LOCKSTEP_WATCH_RUN_PRELOADABLE_H_
+#pragma once
 
 #include <string>
 
@@ -11,5 +10,3 @@ namespace lockstep::watch::run {
 std::string WhyNotPreloaded(const std::string& word);
 
 }  // namespace lockstep::watch::run
-
-#endif  // LOCKSTEP_WATCH_RUN_PRELOADABLE_H_

@@ -1,6 +1,5 @@
 // One process of a watched job: of this host, or of another watcher's.
-#ifndef LOCKSTEP_WATCH_RUN_PROCESS_H_
-#define LOCKSTEP_WATCH_RUN_PROCESS_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -83,5 +82,3 @@ class Process {
 };
 
 }  // namespace lockstep::watch::run
-
-#endif  // LOCKSTEP_WATCH_RUN_PROCESS_H_

@@ -1,6 +1,5 @@
 // Where a Python program is: py-spy, where it is installed, looks at a process from outside.
-#ifndef LOCKSTEP_WATCH_RUN_PYTHON_STACKS_H_
-#define LOCKSTEP_WATCH_RUN_PYTHON_STACKS_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -24,5 +23,3 @@ PythonStack LookAtPython(pid_t pid);
 std::string PythonThreads(pid_t pid);
 
 }  // namespace lockstep::watch::run
-
-#endif  // LOCKSTEP_WATCH_RUN_PYTHON_STACKS_H_

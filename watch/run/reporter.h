@@ -1,6 +1,5 @@
 // The result file of a watched launch: what is noted while it runs, and where that goes.
-#ifndef LOCKSTEP_WATCH_RUN_REPORTER_H_
-#define LOCKSTEP_WATCH_RUN_REPORTER_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -47,5 +46,3 @@ class Reporter {
 };
 
 }  // namespace lockstep::watch::run
-
-#endif  // LOCKSTEP_WATCH_RUN_REPORTER_H_

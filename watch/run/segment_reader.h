@@ -1,6 +1,5 @@
 // The reader's end of a watched process's segment.
-#ifndef LOCKSTEP_WATCH_RUN_SEGMENT_READER_H_
-#define LOCKSTEP_WATCH_RUN_SEGMENT_READER_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -44,5 +43,3 @@ class SegmentReader {
 };
 
 }  // namespace lockstep::watch::run
-
-#endif  // LOCKSTEP_WATCH_RUN_SEGMENT_READER_H_

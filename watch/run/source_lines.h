@@ -1,6 +1,5 @@
 // Return addresses -> "solver.c:31", from the debug information of the file that holds them.
-#ifndef LOCKSTEP_WATCH_RUN_SOURCE_LINES_H_
-#define LOCKSTEP_WATCH_RUN_SOURCE_LINES_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -27,5 +26,3 @@ class SourceLines {
 std::string LineOf(SourceLines& lines, const std::string& maps, pid_t pid, std::uint64_t site);
 
 }  // namespace lockstep::watch::run
-
-#endif  // LOCKSTEP_WATCH_RUN_SOURCE_LINES_H_

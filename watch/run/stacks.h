@@ -1,6 +1,5 @@
 // The native and Python stacks of a process of this host.
-#ifndef LOCKSTEP_WATCH_RUN_STACKS_H_
-#define LOCKSTEP_WATCH_RUN_STACKS_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -17,5 +16,3 @@ std::string StacksOf(pid_t pid);
 std::string JoinStacks(std::string_view native, std::string_view python);
 
 }  // namespace lockstep::watch::run
-
-#endif  // LOCKSTEP_WATCH_RUN_STACKS_H_

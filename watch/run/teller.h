@@ -1,6 +1,5 @@
 // What is told of watched jobs: on stderr as soon as it is known, and in files.
-#ifndef LOCKSTEP_WATCH_RUN_TELLER_H_
-#define LOCKSTEP_WATCH_RUN_TELLER_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -59,5 +58,3 @@ class Teller {
 };
 
 }  // namespace lockstep::watch::run
-
-#endif  // LOCKSTEP_WATCH_RUN_TELLER_H_

@@ -1,7 +1,6 @@
 // Runs a launcher on this host, or one rank of a launch, watches the programs that it starts, and
 // tells what goes wrong.
-#ifndef LOCKSTEP_WATCH_RUN_WATCH_H_
-#define LOCKSTEP_WATCH_RUN_WATCH_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -26,5 +25,3 @@ struct WatchOptions {
 Result<int> Watch(const WatchOptions& options);
 
 }  // namespace lockstep::watch::run
-
-#endif  // LOCKSTEP_WATCH_RUN_WATCH_H_

@@ -1,7 +1,6 @@
 // How `lockstep status` finds a watcher: a file in the watcher's folder says which process it is
 // and what it runs. A watcher that was killed leaves its folder; pid and start time tell.
-#ifndef LOCKSTEP_WATCH_RUN_WATCHER_FILE_H_
-#define LOCKSTEP_WATCH_RUN_WATCHER_FILE_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -27,5 +26,3 @@ void Publish(const std::filesystem::path& folder, const std::vector<std::string>
 std::vector<WatcherFile> LiveWatchers();
 
 }  // namespace lockstep::watch::run
-
-#endif  // LOCKSTEP_WATCH_RUN_WATCHER_FILE_H_

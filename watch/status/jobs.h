@@ -1,7 +1,6 @@
 // What the watched jobs of this user on this host do now. Only reads: files of watchers, segments
 // and /proc. It takes about 20 ms where there is a job.
-#ifndef LOCKSTEP_WATCH_STATUS_JOBS_H_
-#define LOCKSTEP_WATCH_STATUS_JOBS_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -43,5 +42,3 @@ struct JobNow {
 std::vector<JobNow> LookAtJobs();
 
 }  // namespace lockstep::watch::status
-
-#endif  // LOCKSTEP_WATCH_STATUS_JOBS_H_

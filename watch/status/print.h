@@ -1,6 +1,5 @@
 // Jobs as a table, and as a JSON document.
-#ifndef LOCKSTEP_WATCH_STATUS_PRINT_H_
-#define LOCKSTEP_WATCH_STATUS_PRINT_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -16,5 +15,3 @@ std::string FormatTable(const std::vector<JobNow>& jobs);
 std::string FormatJson(const std::vector<JobNow>& jobs);
 
 }  // namespace lockstep::watch::status
-
-#endif  // LOCKSTEP_WATCH_STATUS_PRINT_H_

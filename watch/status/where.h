@@ -1,6 +1,5 @@
 // In which call each thread of a rank is, by its newest events. Pure.
-#ifndef LOCKSTEP_WATCH_STATUS_WHERE_H_
-#define LOCKSTEP_WATCH_STATUS_WHERE_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -31,5 +30,3 @@ std::string Describe(const ThreadNow& thread);
 std::string NameOfComm(const Event& call);
 
 }  // namespace lockstep::watch::status
-
-#endif  // LOCKSTEP_WATCH_STATUS_WHERE_H_

@@ -1,6 +1,5 @@
 // Test material: a measurement of a Scheduler over a list of events, and what came of it as text.
-#ifndef LOCKSTEP_BENCH_HARNESS_TESTING_SCHEDULE_H_
-#define LOCKSTEP_BENCH_HARNESS_TESTING_SCHEDULE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -49,5 +48,3 @@ coordinator::Script BothLeft();
 verdict::History Measures(std::uint32_t case_index, int rank);
 
 }  // namespace lockstep::bench::harness
-
-#endif  // LOCKSTEP_BENCH_HARNESS_TESTING_SCHEDULE_H_

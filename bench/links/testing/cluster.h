@@ -1,6 +1,5 @@
 // Ranks whose samples are written out, as workers leave them: what a survey is to judge.
-#ifndef LOCKSTEP_BENCH_LINKS_TESTING_CLUSTER_H_
-#define LOCKSTEP_BENCH_LINKS_TESTING_CLUSTER_H_
+#pragma once
 
 #include <cmath>
 #include <cstdint>
@@ -123,5 +122,3 @@ inline const Cost kUsualSent = [](int from, int to, int) { return 1e6 + 1000 * (
 inline const std::vector<std::string> kFour = {"node1", "node2", "node3", "node4"};
 
 }  // namespace lockstep::bench::links
-
-#endif  // LOCKSTEP_BENCH_LINKS_TESTING_CLUSTER_H_

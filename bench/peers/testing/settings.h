@@ -1,6 +1,5 @@
 // What a test tells a library that it preloads: variables of the environment.
-#ifndef LOCKSTEP_BENCH_PEERS_TESTING_SETTINGS_H_
-#define LOCKSTEP_BENCH_PEERS_TESTING_SETTINGS_H_
+#pragma once
 
 #include <cstdlib>
 #include <string>
@@ -18,5 +17,3 @@ inline std::string TextFrom(const char* name) {
 }
 
 }  // namespace lockstep::bench::peers
-
-#endif  // LOCKSTEP_BENCH_PEERS_TESTING_SETTINGS_H_

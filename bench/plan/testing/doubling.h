@@ -1,6 +1,5 @@
 // Test material: a plan of all-reduces of 8 bytes and more, each twice as large as the one before.
-#ifndef LOCKSTEP_BENCH_PLAN_TESTING_DOUBLING_H_
-#define LOCKSTEP_BENCH_PLAN_TESTING_DOUBLING_H_
+#pragma once
 
 #include <fmt/core.h>
 
@@ -21,5 +20,3 @@ inline Plan Doubling(const BenchSpec& spec, int ranks, int cases) {
 }
 
 }  // namespace lockstep::bench::plan
-
-#endif  // LOCKSTEP_BENCH_PLAN_TESTING_DOUBLING_H_

@@ -1,6 +1,5 @@
 // A transport of gloo whose waits can be ended from another thread.
-#ifndef LOCKSTEP_CORE_COMM_GLOO_GLOO_ABORT_H_
-#define LOCKSTEP_CORE_COMM_GLOO_GLOO_ABORT_H_
+#pragma once
 
 #include <gloo/transport/context.h>
 
@@ -38,5 +37,3 @@ class AbortableTransport final : public ::gloo::transport::Context {
 };
 
 }  // namespace lockstep::comm::gloo
-
-#endif  // LOCKSTEP_CORE_COMM_GLOO_GLOO_ABORT_H_

@@ -1,6 +1,5 @@
 // gloo, the library behind PyTorch's DistributedDataParallel on CPUs, as a communicator.
-#ifndef LOCKSTEP_CORE_COMM_GLOO_GLOO_COMMUNICATOR_H_
-#define LOCKSTEP_CORE_COMM_GLOO_GLOO_COMMUNICATOR_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -34,5 +33,3 @@ Result<std::unique_ptr<Communicator>> ConnectGloo(int rank, int size, Meeting& m
                                                   const GlooOptions& options, Deadline deadline);
 
 }  // namespace lockstep::comm::gloo
-
-#endif  // LOCKSTEP_CORE_COMM_GLOO_GLOO_COMMUNICATOR_H_

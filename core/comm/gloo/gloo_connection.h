@@ -1,6 +1,5 @@
 // A full mesh of TCP connections among ranks, made through a Meeting.
-#ifndef LOCKSTEP_CORE_COMM_GLOO_GLOO_CONNECTION_H_
-#define LOCKSTEP_CORE_COMM_GLOO_GLOO_CONNECTION_H_
+#pragma once
 
 #include <gloo/context.h>
 #include <gloo/transport/device.h>
@@ -28,5 +27,3 @@ Result<std::shared_ptr<::gloo::Context>> ConnectMesh(
 void AbortMesh(::gloo::Context& context);
 
 }  // namespace lockstep::comm::gloo
-
-#endif  // LOCKSTEP_CORE_COMM_GLOO_GLOO_CONNECTION_H_

@@ -1,6 +1,5 @@
 // The element-wise reductions that gloo's collectives are given.
-#ifndef LOCKSTEP_CORE_COMM_GLOO_REDUCE_FUNCTION_H_
-#define LOCKSTEP_CORE_COMM_GLOO_REDUCE_FUNCTION_H_
+#pragma once
 
 #include <cstddef>
 
@@ -15,5 +14,3 @@ using ReduceFunction = void (*)(void* out, const void* a, const void* b, std::si
 ReduceFunction ReduceFunctionFor(collective::DataType type, collective::Reduction reduction);
 
 }  // namespace lockstep::comm::gloo
-
-#endif  // LOCKSTEP_CORE_COMM_GLOO_REDUCE_FUNCTION_H_

@@ -1,6 +1,5 @@
 // One call of MPI: a whole operation, or a part of one that fits the library's int counts.
-#ifndef LOCKSTEP_CORE_COMM_MPI_MPI_CALL_H_
-#define LOCKSTEP_CORE_COMM_MPI_MPI_CALL_H_
+#pragma once
 
 #include <mpi.h>
 
@@ -27,5 +26,3 @@ Status BlockingError(const MpiCall& call, int code);
 Status PostCall(const MpiCall& call, MPI_Comm comm, MPI_Request& request);
 
 }  // namespace lockstep::comm::mpi
-
-#endif  // LOCKSTEP_CORE_COMM_MPI_MPI_CALL_H_

@@ -1,6 +1,5 @@
 // The MPI that launched us as a communicator. Nothing here is particular to one MPI.
-#ifndef LOCKSTEP_CORE_COMM_MPI_MPI_COMMUNICATOR_H_
-#define LOCKSTEP_CORE_COMM_MPI_MPI_COMMUNICATOR_H_
+#pragma once
 
 #include <cstdint>
 #include <limits>
@@ -40,5 +39,3 @@ std::string MpiVersion();
 Result<std::unique_ptr<Communicator>> ConnectMpi(const MpiOptions& options = {});
 
 }  // namespace lockstep::comm::mpi
-
-#endif  // LOCKSTEP_CORE_COMM_MPI_MPI_COMMUNICATOR_H_

@@ -1,6 +1,5 @@
 // The life of MPI in this process, and what its names are for our types and reductions.
-#ifndef LOCKSTEP_CORE_COMM_MPI_MPI_SESSION_H_
-#define LOCKSTEP_CORE_COMM_MPI_MPI_SESSION_H_
+#pragma once
 
 #include <mpi.h>
 
@@ -60,5 +59,3 @@ class MpiSession {
 };
 
 }  // namespace lockstep::comm::mpi
-
-#endif  // LOCKSTEP_CORE_COMM_MPI_MPI_SESSION_H_

@@ -3,8 +3,7 @@
 // interface stable: enumerators never change their numbers, structures only grow at the end and
 // carry their size. abi_test compares all of it with nccl.h where there is one.
 // Source: NVIDIA/nccl src/nccl.h.in, src/init.cc parseCommConfig.
-#ifndef LOCKSTEP_CORE_COMM_NCCL_ABI_H_
-#define LOCKSTEP_CORE_COMM_NCCL_ABI_H_
+#pragma once
 
 #include <atomic>
 #include <climits>
@@ -125,5 +124,3 @@ struct StandInStream {
 };
 
 }  // namespace lockstep::comm::nccl
-
-#endif  // LOCKSTEP_CORE_COMM_NCCL_ABI_H_

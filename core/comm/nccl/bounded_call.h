@@ -1,6 +1,5 @@
 // A call that may never return, and who notices.
-#ifndef LOCKSTEP_CORE_COMM_NCCL_BOUNDED_CALL_H_
-#define LOCKSTEP_CORE_COMM_NCCL_BOUNDED_CALL_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -48,5 +47,3 @@ class WatchedCalls {
 };
 
 }  // namespace lockstep::comm::nccl
-
-#endif  // LOCKSTEP_CORE_COMM_NCCL_BOUNDED_CALL_H_

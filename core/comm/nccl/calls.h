@@ -1,6 +1,5 @@
 // An operation as NCCL's call of it.
-#ifndef LOCKSTEP_CORE_COMM_NCCL_CALLS_H_
-#define LOCKSTEP_CORE_COMM_NCCL_CALLS_H_
+#pragma once
 
 #include "core/collective/collective.h"
 #include "core/comm/nccl/abi.h"
@@ -16,5 +15,3 @@ Code MakeCall(const Api& api, const collective::Operation& operation,
               const collective::Buffers& buffers, Comm comm, Stream stream);
 
 }  // namespace lockstep::comm::nccl
-
-#endif  // LOCKSTEP_CORE_COMM_NCCL_CALLS_H_

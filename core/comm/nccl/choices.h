@@ -1,6 +1,5 @@
 // How a user chooses an NCCL library and what it works on.
-#ifndef LOCKSTEP_CORE_COMM_NCCL_CHOICES_H_
-#define LOCKSTEP_CORE_COMM_NCCL_CHOICES_H_
+#pragma once
 
 #include <string>
 
@@ -25,5 +24,3 @@ Status ExportNcclChoices(const NcclChoices& choices);
 NcclChoices NcclChoicesFromEnvironment();
 
 }  // namespace lockstep::comm::nccl
-
-#endif  // LOCKSTEP_CORE_COMM_NCCL_CHOICES_H_

@@ -1,6 +1,5 @@
 // One ncclComm_t: made, watched and ended without ever waiting beyond a deadline.
-#ifndef LOCKSTEP_CORE_COMM_NCCL_CONNECTION_H_
-#define LOCKSTEP_CORE_COMM_NCCL_CONNECTION_H_
+#pragma once
 
 #include <atomic>
 #include <functional>
@@ -108,5 +107,3 @@ class Connection {
 };
 
 }  // namespace lockstep::comm::nccl
-
-#endif  // LOCKSTEP_CORE_COMM_NCCL_CONNECTION_H_

@@ -1,6 +1,5 @@
 // What NCCL itself writes about its trouble.
-#ifndef LOCKSTEP_CORE_COMM_NCCL_DEBUG_LOG_H_
-#define LOCKSTEP_CORE_COMM_NCCL_DEBUG_LOG_H_
+#pragma once
 
 #include <string>
 
@@ -17,5 +16,3 @@ const std::string& CaptureDebugLog();
 std::string DebugLogEnd();
 
 }  // namespace lockstep::comm::nccl
-
-#endif  // LOCKSTEP_CORE_COMM_NCCL_DEBUG_LOG_H_

@@ -1,6 +1,5 @@
 // An NCCL library that was opened at run time.
-#ifndef LOCKSTEP_CORE_COMM_NCCL_LIBRARY_H_
-#define LOCKSTEP_CORE_COMM_NCCL_LIBRARY_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -55,5 +54,3 @@ class Library {
 std::string VersionText(int code);
 
 }  // namespace lockstep::comm::nccl
-
-#endif  // LOCKSTEP_CORE_COMM_NCCL_LIBRARY_H_

@@ -1,6 +1,5 @@
 // NCCL as the backend of the programs: which library, which device, what they say of themselves.
-#ifndef LOCKSTEP_CORE_COMM_NCCL_NCCL_BACKEND_H_
-#define LOCKSTEP_CORE_COMM_NCCL_NCCL_BACKEND_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -40,5 +39,3 @@ const Capabilities& NcclBackendCapabilities();
 std::string NcclVersion();
 
 }  // namespace lockstep::comm::nccl
-
-#endif  // LOCKSTEP_CORE_COMM_NCCL_NCCL_BACKEND_H_

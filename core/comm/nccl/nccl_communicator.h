@@ -1,6 +1,5 @@
 // NCCL as a communicator, from a library that is chosen at run time.
-#ifndef LOCKSTEP_CORE_COMM_NCCL_NCCL_COMMUNICATOR_H_
-#define LOCKSTEP_CORE_COMM_NCCL_NCCL_COMMUNICATOR_H_
+#pragma once
 
 #include <functional>
 #include <memory>
@@ -64,5 +63,3 @@ struct NcclLibraryFacts {
 Result<NcclLibraryFacts> ExamineNccl(const std::string& library);
 
 }  // namespace lockstep::comm::nccl
-
-#endif  // LOCKSTEP_CORE_COMM_NCCL_NCCL_COMMUNICATOR_H_

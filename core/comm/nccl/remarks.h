@@ -1,6 +1,5 @@
 // What whoever reads figures of NCCL must know of the way they came about.
-#ifndef LOCKSTEP_CORE_COMM_NCCL_REMARKS_H_
-#define LOCKSTEP_CORE_COMM_NCCL_REMARKS_H_
+#pragma once
 
 #include <string>
 
@@ -14,5 +13,3 @@ namespace lockstep::comm::nccl {
 std::string RemarkOn(const NcclLibraryFacts& library, const NcclChoices& choices);
 
 }  // namespace lockstep::comm::nccl
-
-#endif  // LOCKSTEP_CORE_COMM_NCCL_REMARKS_H_

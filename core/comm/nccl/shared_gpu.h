@@ -1,6 +1,5 @@
 // Several ranks on one GPU, which NCCL refuses unless it is talked into it.
-#ifndef LOCKSTEP_CORE_COMM_NCCL_SHARED_GPU_H_
-#define LOCKSTEP_CORE_COMM_NCCL_SHARED_GPU_H_
+#pragma once
 
 #include <string>
 #include <utility>
@@ -23,5 +22,3 @@ bool SharesDirectly(int version, int ranks_per_gpu);
 void ShareGpu(int version, int local_rank, int ranks_per_gpu);
 
 }  // namespace lockstep::comm::nccl
-
-#endif  // LOCKSTEP_CORE_COMM_NCCL_SHARED_GPU_H_

@@ -1,6 +1,5 @@
 // The backend that does nothing, at once: what remains of a measurement is our own overhead.
-#ifndef LOCKSTEP_CORE_COMM_NULL_NULL_COMMUNICATOR_H_
-#define LOCKSTEP_CORE_COMM_NULL_NULL_COMMUNICATOR_H_
+#pragma once
 
 #include <memory>
 
@@ -16,5 +15,3 @@ const Capabilities& NullCapabilities();
 Result<std::unique_ptr<Communicator>> ConnectNull(int rank, int size, Meeting* meeting = nullptr);
 
 }  // namespace lockstep::comm::null
-
-#endif  // LOCKSTEP_CORE_COMM_NULL_NULL_COMMUNICATOR_H_

@@ -1,6 +1,5 @@
 // One rank's call of one collective, and what becomes of it.
-#ifndef LOCKSTEP_CORE_COMM_SIM_CALL_H_
-#define LOCKSTEP_CORE_COMM_SIM_CALL_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -57,5 +56,3 @@ struct SimCall {
 };
 
 }  // namespace lockstep::comm::sim
-
-#endif  // LOCKSTEP_CORE_COMM_SIM_CALL_H_

@@ -1,6 +1,5 @@
 // What becomes of one call of a collective.
-#ifndef LOCKSTEP_CORE_COMM_SIM_FATE_H_
-#define LOCKSTEP_CORE_COMM_SIM_FATE_H_
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -45,5 +44,3 @@ SimFate Overrun(std::size_t sent, std::size_t room);
 void CombineInto(const SimCall& call, std::byte* total, const std::byte* input, std::size_t bytes);
 
 }  // namespace lockstep::comm::sim
-
-#endif  // LOCKSTEP_CORE_COMM_SIM_FATE_H_

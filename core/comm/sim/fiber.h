@@ -1,6 +1,5 @@
 // A function with a stack of its own that runs until it yields.
-#ifndef LOCKSTEP_CORE_COMM_SIM_FIBER_H_
-#define LOCKSTEP_CORE_COMM_SIM_FIBER_H_
+#pragma once
 
 #include <ucontext.h>
 
@@ -81,5 +80,3 @@ class Fiber {
 };
 
 }  // namespace lockstep::comm::sim
-
-#endif  // LOCKSTEP_CORE_COMM_SIM_FIBER_H_

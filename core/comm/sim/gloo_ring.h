@@ -1,6 +1,5 @@
 // gloo's ring among ranks whose calls differ.
-#ifndef LOCKSTEP_CORE_COMM_SIM_GLOO_RING_H_
-#define LOCKSTEP_CORE_COMM_SIM_GLOO_RING_H_
+#pragma once
 
 #include <vector>
 
@@ -15,5 +14,3 @@ namespace lockstep::comm::sim {
 std::vector<SimFate> FatesOfGlooRing(const SimCalls& calls);
 
 }  // namespace lockstep::comm::sim
-
-#endif  // LOCKSTEP_CORE_COMM_SIM_GLOO_RING_H_

@@ -1,6 +1,5 @@
 // The ranks of one communicator as the library sees them: calls that meet, and who settles when.
-#ifndef LOCKSTEP_CORE_COMM_SIM_GROUP_H_
-#define LOCKSTEP_CORE_COMM_SIM_GROUP_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -86,5 +85,3 @@ class SimGroup {
 };
 
 }  // namespace lockstep::comm::sim
-
-#endif  // LOCKSTEP_CORE_COMM_SIM_GROUP_H_

@@ -1,7 +1,6 @@
 // What becomes of calls that meet: data where they agree, and what the rules say where they differ.
 // Pure functions of the calls.
-#ifndef LOCKSTEP_CORE_COMM_SIM_MISMATCH_H_
-#define LOCKSTEP_CORE_COMM_SIM_MISMATCH_H_
+#pragma once
 
 #include <cstddef>
 #include <memory>
@@ -28,5 +27,3 @@ SimFate FateOfMessage(SimRules rules, const SimCall& call,
                       const std::shared_ptr<const std::vector<std::byte>>& sent);
 
 }  // namespace lockstep::comm::sim
-
-#endif  // LOCKSTEP_CORE_COMM_SIM_MISMATCH_H_

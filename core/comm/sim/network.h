@@ -1,6 +1,5 @@
 // How long collectives take on a network of equal links.
-#ifndef LOCKSTEP_CORE_COMM_SIM_NETWORK_H_
-#define LOCKSTEP_CORE_COMM_SIM_NETWORK_H_
+#pragma once
 
 #include <cstdint>
 
@@ -32,5 +31,3 @@ double CollectiveNs(const SimNetwork& network, const collective::Operation& oper
 std::int64_t DrawNs(const SimNetwork& network, double ns, Random& random);
 
 }  // namespace lockstep::comm::sim
-
-#endif  // LOCKSTEP_CORE_COMM_SIM_NETWORK_H_

@@ -1,6 +1,5 @@
 // Open MPI's small all-reduce among ranks whose calls differ.
-#ifndef LOCKSTEP_CORE_COMM_SIM_RECURSIVE_DOUBLING_H_
-#define LOCKSTEP_CORE_COMM_SIM_RECURSIVE_DOUBLING_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -16,5 +15,3 @@ namespace lockstep::comm::sim {
 std::vector<SimFate> FatesOfRecursiveDoubling(const SimCalls& calls, std::int64_t eager_bytes);
 
 }  // namespace lockstep::comm::sim
-
-#endif  // LOCKSTEP_CORE_COMM_SIM_RECURSIVE_DOUBLING_H_

@@ -26,8 +26,7 @@
 // (coll_base_allreduce.c). No error of a peer's death reaches anyone. kGloo: observed with Debian's
 // gloo, 2 and 3 ranks; slots are kind and tag, and PyTorch's tag is the number of the call;
 // all-reduce is the pipelined ring (gloo/allreduce.cc); a send waits for the receive.
-#ifndef LOCKSTEP_CORE_COMM_SIM_RULES_H_
-#define LOCKSTEP_CORE_COMM_SIM_RULES_H_
+#pragma once
 
 #include <cstdint>
 #include <string_view>
@@ -84,5 +83,3 @@ void ForEachChild(SimRules rules, int rank, int root, int size, Visit visit) {
 }
 
 }  // namespace lockstep::comm::sim
-
-#endif  // LOCKSTEP_CORE_COMM_SIM_RULES_H_

@@ -1,6 +1,5 @@
 // Tasks of all ranks on one thread, in virtual time, in an order that follows from a seed.
-#ifndef LOCKSTEP_CORE_COMM_SIM_SCHEDULER_H_
-#define LOCKSTEP_CORE_COMM_SIM_SCHEDULER_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -123,5 +122,3 @@ class Scheduler {
 };
 
 }  // namespace lockstep::comm::sim
-
-#endif  // LOCKSTEP_CORE_COMM_SIM_SCHEDULER_H_

@@ -1,6 +1,5 @@
 // One rank's communicator in a simulated world.
-#ifndef LOCKSTEP_CORE_COMM_SIM_SIM_COMMUNICATOR_H_
-#define LOCKSTEP_CORE_COMM_SIM_SIM_COMMUNICATOR_H_
+#pragma once
 
 #include <memory>
 
@@ -14,5 +13,3 @@ std::unique_ptr<Communicator> NewSimCommunicator(SimState& state, std::shared_pt
                                                  int rank);
 
 }  // namespace lockstep::comm::sim
-
-#endif  // LOCKSTEP_CORE_COMM_SIM_SIM_COMMUNICATOR_H_

@@ -1,6 +1,5 @@
 // The device of a simulated rank: host memory, and streams and events in virtual time.
-#ifndef LOCKSTEP_CORE_COMM_SIM_SIM_DEVICE_H_
-#define LOCKSTEP_CORE_COMM_SIM_SIM_DEVICE_H_
+#pragma once
 
 #include <memory>
 
@@ -17,5 +16,3 @@ namespace lockstep::comm::sim {
 std::unique_ptr<device::Device> NewSimDevice(SimState& state, int rank);
 
 }  // namespace lockstep::comm::sim
-
-#endif  // LOCKSTEP_CORE_COMM_SIM_SIM_DEVICE_H_

@@ -1,6 +1,5 @@
 // Kernels of a rank in simulation: computing takes virtual time and no other.
-#ifndef LOCKSTEP_CORE_COMM_SIM_SIM_KERNELS_H_
-#define LOCKSTEP_CORE_COMM_SIM_SIM_KERNELS_H_
+#pragma once
 
 #include <cstdint>
 
@@ -31,5 +30,3 @@ class SimKernels final : public device::host::HostKernels {
 };
 
 }  // namespace lockstep::comm::sim
-
-#endif  // LOCKSTEP_CORE_COMM_SIM_SIM_KERNELS_H_

@@ -17,8 +17,7 @@
 // streams, then in its body, so that destructors run. A wait on the way (in a destructor during the
 // unwinding) returns an error at once. A destructor of the body's own that waits outside of
 // unwinding must be noexcept(false); those of sim's own objects never throw.
-#ifndef LOCKSTEP_CORE_COMM_SIM_SIM_WORLD_H_
-#define LOCKSTEP_CORE_COMM_SIM_SIM_WORLD_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -149,5 +148,3 @@ class SimWorld {
 };
 
 }  // namespace lockstep::comm::sim
-
-#endif  // LOCKSTEP_CORE_COMM_SIM_SIM_WORLD_H_

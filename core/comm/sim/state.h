@@ -1,6 +1,5 @@
 // What the parts of one simulated world share.
-#ifndef LOCKSTEP_CORE_COMM_SIM_STATE_H_
-#define LOCKSTEP_CORE_COMM_SIM_STATE_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -69,5 +68,3 @@ struct SimState {
 };
 
 }  // namespace lockstep::comm::sim
-
-#endif  // LOCKSTEP_CORE_COMM_SIM_STATE_H_

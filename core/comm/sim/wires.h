@@ -1,7 +1,6 @@
 // Messages between the ranks of one collective whose calls differ: who waits for whom, and what
 // comes, follows from the library's own algorithm, step by step.
-#ifndef LOCKSTEP_CORE_COMM_SIM_WIRES_H_
-#define LOCKSTEP_CORE_COMM_SIM_WIRES_H_
+#pragma once
 
 #include <cstddef>
 #include <deque>
@@ -61,5 +60,3 @@ std::vector<SimFate> FatesOf(const SimCalls& calls, More... more) {
 }
 
 }  // namespace lockstep::comm::sim
-
-#endif  // LOCKSTEP_CORE_COMM_SIM_WIRES_H_

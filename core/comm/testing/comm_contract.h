@@ -1,7 +1,6 @@
 // What every communicator must do, as a test suite that each backend instantiates:
 //   INSTANTIATE_TEST_SUITE_P(Gloo, CommContract, testing::Values(WorldUnderTest{…}));
-#ifndef LOCKSTEP_CORE_COMM_TESTING_COMM_CONTRACT_H_
-#define LOCKSTEP_CORE_COMM_TESTING_COMM_CONTRACT_H_
+#pragma once
 
 #include <atomic>
 #include <chrono>
@@ -365,5 +364,3 @@ TEST_P(CommContract, AwaitEndsAtItsDeadlineAndAbortFreesTheStreams) {
 }
 
 }  // namespace lockstep::comm
-
-#endif  // LOCKSTEP_CORE_COMM_TESTING_COMM_CONTRACT_H_

@@ -1,6 +1,5 @@
 // Inputs and expected results of the communicator contract.
-#ifndef LOCKSTEP_CORE_COMM_TESTING_CONTRACT_DATA_H_
-#define LOCKSTEP_CORE_COMM_TESTING_CONTRACT_DATA_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -45,5 +44,3 @@ std::vector<collective::Operation> ContractOperations(int world_size, std::int64
                                                       collective::Blocking blocking);
 
 }  // namespace lockstep::comm
-
-#endif  // LOCKSTEP_CORE_COMM_TESTING_CONTRACT_DATA_H_

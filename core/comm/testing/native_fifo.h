@@ -1,6 +1,5 @@
 // For tests: a stream with a handle, as CUDA's, on the host. Its handle is the address of a Stream.
-#ifndef LOCKSTEP_CORE_COMM_TESTING_NATIVE_FIFO_H_
-#define LOCKSTEP_CORE_COMM_TESTING_NATIVE_FIFO_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -126,5 +125,3 @@ class NativeFifo final : public device::Stream, public device::NativeStream {
 };
 
 }  // namespace lockstep::comm
-
-#endif  // LOCKSTEP_CORE_COMM_TESTING_NATIVE_FIFO_H_

@@ -1,6 +1,5 @@
 // Where the coordinator listens, and how followers on its host learn that.
-#ifndef LOCKSTEP_CORE_CONTROL_RENDEZVOUS_ENDPOINT_H_
-#define LOCKSTEP_CORE_CONTROL_RENDEZVOUS_ENDPOINT_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -46,5 +45,3 @@ Result<Endpoint> FindEndpoint(const LaunchContext& context, Signals& signals, De
 Result<Fd> ConnectTo(const Endpoint& endpoint, Deadline deadline, bool* refused = nullptr);
 
 }  // namespace lockstep::control::rendezvous
-
-#endif  // LOCKSTEP_CORE_CONTROL_RENDEZVOUS_ENDPOINT_H_

@@ -1,7 +1,6 @@
 // How agents on several hosts learn where the coordinator listens: a process that owns the
 // launcher's MPI identity gathers one short text of each rank, and gives all of them to its agent.
-#ifndef LOCKSTEP_CORE_CONTROL_RENDEZVOUS_EXCHANGE_H_
-#define LOCKSTEP_CORE_CONTROL_RENDEZVOUS_EXCHANGE_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -23,5 +22,3 @@ Result<std::vector<std::string>> AskForExchange(Channel& channel, const std::str
                                                 Deadline deadline);
 
 }  // namespace lockstep::control::rendezvous
-
-#endif  // LOCKSTEP_CORE_CONTROL_RENDEZVOUS_EXCHANGE_H_

@@ -1,6 +1,5 @@
 // How a follower is let in.
-#ifndef LOCKSTEP_CORE_CONTROL_RENDEZVOUS_JOIN_H_
-#define LOCKSTEP_CORE_CONTROL_RENDEZVOUS_JOIN_H_
+#pragma once
 
 #include "core/base/deadline.h"
 #include "core/base/status.h"
@@ -19,5 +18,3 @@ Result<Channel> Join(const Endpoint& endpoint, const AgentInfo& info, Signals* s
                      Deadline deadline, const Contact& own = {});
 
 }  // namespace lockstep::control::rendezvous
-
-#endif  // LOCKSTEP_CORE_CONTROL_RENDEZVOUS_JOIN_H_

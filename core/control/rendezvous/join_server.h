@@ -7,8 +7,7 @@
 // nothing the oldest when they become many: none of them makes others wait. Who was dropped
 // although it belongs here joins again. Address and secret go only over channels of our own user:
 // an abstract unix socket whose peer is asked for its user id, or the launcher's MPI.
-#ifndef LOCKSTEP_CORE_CONTROL_RENDEZVOUS_JOIN_SERVER_H_
-#define LOCKSTEP_CORE_CONTROL_RENDEZVOUS_JOIN_SERVER_H_
+#pragma once
 
 #include <poll.h>
 
@@ -89,5 +88,3 @@ class JoinServer {
 };
 
 }  // namespace lockstep::control::rendezvous
-
-#endif  // LOCKSTEP_CORE_CONTROL_RENDEZVOUS_JOIN_SERVER_H_

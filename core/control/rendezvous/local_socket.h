@@ -1,7 +1,6 @@
 // Unix sockets for the processes of our own user on this host. Their names are abstract (unix(7)):
 // they are gone with their sockets; written as "@name". The kernel tells who is at the other end.
-#ifndef LOCKSTEP_CORE_CONTROL_RENDEZVOUS_LOCAL_SOCKET_H_
-#define LOCKSTEP_CORE_CONTROL_RENDEZVOUS_LOCAL_SOCKET_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -23,5 +22,3 @@ Result<Fd> ConnectLocal(const std::string& address, Deadline deadline, bool* ref
 bool PeerIsOurUser(int fd);
 
 }  // namespace lockstep::control::rendezvous
-
-#endif  // LOCKSTEP_CORE_CONTROL_RENDEZVOUS_LOCAL_SOCKET_H_

@@ -1,7 +1,6 @@
 // Where the ranks of several hosts meet that PyTorch's variables describe: at MASTER_ADDR, the host
 // of rank 0.
-#ifndef LOCKSTEP_CORE_CONTROL_RENDEZVOUS_MASTER_H_
-#define LOCKSTEP_CORE_CONTROL_RENDEZVOUS_MASTER_H_
+#pragma once
 
 #include <memory>
 
@@ -34,5 +33,3 @@ Status AwaitMaster(const MasterPlace& place, const Endpoint& endpoint, Signals& 
                    Deadline deadline);
 
 }  // namespace lockstep::control::rendezvous
-
-#endif  // LOCKSTEP_CORE_CONTROL_RENDEZVOUS_MASTER_H_

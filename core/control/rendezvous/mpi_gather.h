@@ -1,6 +1,5 @@
 // All ranks' texts, gathered by the MPI that launched us.
-#ifndef LOCKSTEP_CORE_CONTROL_RENDEZVOUS_MPI_GATHER_H_
-#define LOCKSTEP_CORE_CONTROL_RENDEZVOUS_MPI_GATHER_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -17,5 +16,3 @@ Result<std::vector<std::string>> MpiGather(const std::string& part, bool keep_in
                                            bool on_threads);
 
 }  // namespace lockstep::control::rendezvous
-
-#endif  // LOCKSTEP_CORE_CONTROL_RENDEZVOUS_MPI_GATHER_H_

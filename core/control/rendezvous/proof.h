@@ -1,8 +1,7 @@
 // Both ends of a connection prove that they know the launch's secret, which is never sent:
 // challenge and response with HMAC-SHA-256 (RFC 2104) of OpenSSL. What is protected by it, and what
 // is not, is in docs/security.md.
-#ifndef LOCKSTEP_CORE_CONTROL_RENDEZVOUS_PROOF_H_
-#define LOCKSTEP_CORE_CONTROL_RENDEZVOUS_PROOF_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -32,5 +31,3 @@ std::string ProofOfFollower(std::string_view secret, const Nonces& nonces,
 bool IsSameProof(std::string_view a, std::string_view b);
 
 }  // namespace lockstep::control::rendezvous
-
-#endif  // LOCKSTEP_CORE_CONTROL_RENDEZVOUS_PROOF_H_

@@ -1,7 +1,6 @@
 // Test material: a coordinator that plays a list of what happens, and writes down what it was told
 // to do. Nothing runs, and time is virtual: it passes only while Next or AwaitExits wait.
-#ifndef LOCKSTEP_CORE_COORDINATOR_TESTING_FAKE_COORDINATOR_H_
-#define LOCKSTEP_CORE_COORDINATOR_TESTING_FAKE_COORDINATOR_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -138,5 +137,3 @@ class FakeCoordinator final : public Coordinator {
 };
 
 }  // namespace lockstep::coordinator
-
-#endif  // LOCKSTEP_CORE_COORDINATOR_TESTING_FAKE_COORDINATOR_H_

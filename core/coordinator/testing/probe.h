@@ -1,6 +1,5 @@
 // The parts of launch_probe, the program with which the launch tests are made.
-#ifndef LOCKSTEP_CORE_COORDINATOR_TESTING_PROBE_H_
-#define LOCKSTEP_CORE_COORDINATOR_TESTING_PROBE_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -64,5 +63,3 @@ struct ProbeScenario {
 const std::map<std::string, ProbeScenario>& Scenarios();
 
 }  // namespace lockstep::coordinator
-
-#endif  // LOCKSTEP_CORE_COORDINATOR_TESTING_PROBE_H_

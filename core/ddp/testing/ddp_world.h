@@ -1,6 +1,5 @@
 // Ranks of an engine as threads of one test, over gloo.
-#ifndef LOCKSTEP_CORE_DDP_TESTING_DDP_WORLD_H_
-#define LOCKSTEP_CORE_DDP_TESTING_DDP_WORLD_H_
+#pragma once
 
 #include <functional>
 #include <memory>
@@ -109,5 +108,3 @@ class NoSurroundings final : public TrainingSurroundings {
 };
 
 }  // namespace lockstep::ddp
-
-#endif  // LOCKSTEP_CORE_DDP_TESTING_DDP_WORLD_H_

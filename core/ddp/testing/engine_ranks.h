@@ -1,6 +1,5 @@
 // Engines over models of known gradients, for tests.
-#ifndef LOCKSTEP_CORE_DDP_TESTING_ENGINE_RANKS_H_
-#define LOCKSTEP_CORE_DDP_TESTING_ENGINE_RANKS_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -87,5 +86,3 @@ inline EngineOptions SmallBuckets() {
 inline double ToleranceFor(int ranks) { return (ranks & (ranks - 1)) == 0 ? 0 : 1e-6; }
 
 }  // namespace lockstep::ddp
-
-#endif  // LOCKSTEP_CORE_DDP_TESTING_ENGINE_RANKS_H_

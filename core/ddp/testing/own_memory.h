@@ -1,7 +1,6 @@
 // For tests: a device of the host's whose libraries reach its own memory only, as a GPU's, and a
 // library that says when it is given other memory.
-#ifndef LOCKSTEP_CORE_DDP_TESTING_OWN_MEMORY_H_
-#define LOCKSTEP_CORE_DDP_TESTING_OWN_MEMORY_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -105,5 +104,3 @@ class OwnMemoryOnly final : public comm::ForwardingCommunicator {
 };
 
 }  // namespace lockstep::ddp
-
-#endif  // LOCKSTEP_CORE_DDP_TESTING_OWN_MEMORY_H_

@@ -1,6 +1,5 @@
 // CUDA's errors as ours. Internal to this room.
-#ifndef LOCKSTEP_CORE_DEVICE_CUDA_CUDA_CALL_H_
-#define LOCKSTEP_CORE_DEVICE_CUDA_CUDA_CALL_H_
+#pragma once
 
 #include <cuda_runtime.h>
 
@@ -17,5 +16,3 @@ Status CudaStatus(std::string_view call, cudaError_t error);
 
 #define LOCKSTEP_RETURN_IF_CUDA_ERROR(call, ...) \
   LOCKSTEP_RETURN_IF_ERROR(CudaStatus(#call, call(__VA_ARGS__)))
-
-#endif  // LOCKSTEP_CORE_DEVICE_CUDA_CUDA_CALL_H_

@@ -1,6 +1,5 @@
 // A GPU as a device. No header of CUDA is needed to use it.
-#ifndef LOCKSTEP_CORE_DEVICE_CUDA_CUDA_DEVICE_H_
-#define LOCKSTEP_CORE_DEVICE_CUDA_CUDA_DEVICE_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -32,5 +31,3 @@ std::string CudaBus(int index);
 Result<std::unique_ptr<Kernels>> OpenCudaKernels();
 
 }  // namespace lockstep::device::cuda
-
-#endif  // LOCKSTEP_CORE_DEVICE_CUDA_CUDA_DEVICE_H_

@@ -1,6 +1,5 @@
 // Inputs whose exact result is known, written and compared on a GPU at the rate of its memory.
-#ifndef LOCKSTEP_CORE_DEVICE_CUDA_CUDA_PATTERN_H_
-#define LOCKSTEP_CORE_DEVICE_CUDA_CUDA_PATTERN_H_
+#pragma once
 
 #include <memory>
 
@@ -13,5 +12,3 @@ namespace lockstep::device::cuda {
 Result<std::unique_ptr<collective::PatternMemory>> OpenCudaPatternMemory();
 
 }  // namespace lockstep::device::cuda
-
-#endif  // LOCKSTEP_CORE_DEVICE_CUDA_CUDA_PATTERN_H_

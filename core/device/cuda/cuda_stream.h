@@ -1,6 +1,5 @@
 // Streams and events of a GPU. Internal to this room.
-#ifndef LOCKSTEP_CORE_DEVICE_CUDA_CUDA_STREAM_H_
-#define LOCKSTEP_CORE_DEVICE_CUDA_CUDA_STREAM_H_
+#pragma once
 
 #include <cuda_runtime.h>
 
@@ -77,5 +76,3 @@ class CudaStream final : public Stream, public NativeStream {
 };
 
 }  // namespace lockstep::device::cuda
-
-#endif  // LOCKSTEP_CORE_DEVICE_CUDA_CUDA_STREAM_H_

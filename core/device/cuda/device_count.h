@@ -1,5 +1,4 @@
-#ifndef LOCKSTEP_CORE_DEVICE_CUDA_DEVICE_COUNT_H_
-#define LOCKSTEP_CORE_DEVICE_CUDA_DEVICE_COUNT_H_
+#pragma once
 
 #include <string>
 
@@ -17,5 +16,3 @@ struct CudaDeviceCount {
 CudaDeviceCount QueryCudaDeviceCount();
 
 }  // namespace lockstep::device::cuda
-
-#endif  // LOCKSTEP_CORE_DEVICE_CUDA_DEVICE_COUNT_H_

@@ -1,6 +1,5 @@
 // The kernels of this room, as functions that enqueue them. Internal to this room.
-#ifndef LOCKSTEP_CORE_DEVICE_CUDA_LAUNCH_H_
-#define LOCKSTEP_CORE_DEVICE_CUDA_LAUNCH_H_
+#pragma once
 
 #include <cuda_runtime.h>
 
@@ -34,5 +33,3 @@ cudaError_t LaunchMatrixProduct(cudaStream_t stream, collective::DataType type, 
 std::int64_t MatrixProductSteps(std::int64_t rows);
 
 }  // namespace lockstep::device::cuda
-
-#endif  // LOCKSTEP_CORE_DEVICE_CUDA_LAUNCH_H_

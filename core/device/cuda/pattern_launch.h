@@ -1,6 +1,5 @@
 // The kernels of cuda_pattern. Internal to this room.
-#ifndef LOCKSTEP_CORE_DEVICE_CUDA_PATTERN_LAUNCH_H_
-#define LOCKSTEP_CORE_DEVICE_CUDA_PATTERN_LAUNCH_H_
+#pragma once
 
 #include <cuda_runtime.h>
 
@@ -27,5 +26,3 @@ cudaError_t LaunchCompare(cudaStream_t stream, const collective::PatternPiece& p
                           const void* data, PatternTally* tally);
 
 }  // namespace lockstep::device::cuda
-
-#endif  // LOCKSTEP_CORE_DEVICE_CUDA_PATTERN_LAUNCH_H_

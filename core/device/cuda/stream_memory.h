@@ -1,6 +1,5 @@
 // Words of the host's memory that a stream writes and waits for. Internal to this room.
-#ifndef LOCKSTEP_CORE_DEVICE_CUDA_STREAM_MEMORY_H_
-#define LOCKSTEP_CORE_DEVICE_CUDA_STREAM_MEMORY_H_
+#pragma once
 
 #include <cuda_runtime.h>
 
@@ -28,5 +27,3 @@ void LaunchIncrement64(cudaStream_t stream, std::uint64_t* address);
 void LaunchWaitAtLeast32(cudaStream_t stream, std::uint32_t* address, std::uint32_t value);
 
 }  // namespace lockstep::device::cuda
-
-#endif  // LOCKSTEP_CORE_DEVICE_CUDA_STREAM_MEMORY_H_

@@ -1,6 +1,5 @@
 // How much memory this process may still touch before the kernel would kill something.
-#ifndef LOCKSTEP_CORE_DEVICE_HOST_AVAILABLE_MEMORY_H_
-#define LOCKSTEP_CORE_DEVICE_HOST_AVAILABLE_MEMORY_H_
+#pragma once
 
 #include <cstdint>
 
@@ -11,5 +10,3 @@ namespace lockstep::device::host {
 std::int64_t AvailableMemoryBytes();
 
 }  // namespace lockstep::device::host
-
-#endif  // LOCKSTEP_CORE_DEVICE_HOST_AVAILABLE_MEMORY_H_

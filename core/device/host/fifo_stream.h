@@ -1,6 +1,5 @@
 // A stream whose work a thread of its own runs, first in, first out.
-#ifndef LOCKSTEP_CORE_DEVICE_HOST_FIFO_STREAM_H_
-#define LOCKSTEP_CORE_DEVICE_HOST_FIFO_STREAM_H_
+#pragma once
 
 #include <cstddef>
 #include <memory>
@@ -47,5 +46,3 @@ class FifoStream final : public Stream {
 };
 
 }  // namespace lockstep::device::host
-
-#endif  // LOCKSTEP_CORE_DEVICE_HOST_FIFO_STREAM_H_

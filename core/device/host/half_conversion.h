@@ -1,7 +1,6 @@
 // Ranges of 16-bit floating-point numbers to float and back, as core/collective/half.h does it for
 // one, at memory bandwidth where the processor has F16C. Ranges do not overlap.
-#ifndef LOCKSTEP_CORE_DEVICE_HOST_HALF_CONVERSION_H_
-#define LOCKSTEP_CORE_DEVICE_HOST_HALF_CONVERSION_H_
+#pragma once
 
 #include <cstdint>
 
@@ -13,5 +12,3 @@ void FloatsFromBf16(const std::uint16_t* from, float* to, std::int64_t count);
 void Bf16FromFloats(const float* from, std::uint16_t* to, std::int64_t count);
 
 }  // namespace lockstep::device::host
-
-#endif  // LOCKSTEP_CORE_DEVICE_HOST_HALF_CONVERSION_H_

@@ -1,6 +1,5 @@
 // The host as a device.
-#ifndef LOCKSTEP_CORE_DEVICE_HOST_HOST_DEVICE_H_
-#define LOCKSTEP_CORE_DEVICE_HOST_HOST_DEVICE_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -23,5 +22,3 @@ class HostDevice final : public Device {
 };
 
 }  // namespace lockstep::device::host
-
-#endif  // LOCKSTEP_CORE_DEVICE_HOST_HOST_DEVICE_H_

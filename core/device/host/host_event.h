@@ -1,6 +1,5 @@
 // An event of the host: a latch with the tick at which it was set.
-#ifndef LOCKSTEP_CORE_DEVICE_HOST_HOST_EVENT_H_
-#define LOCKSTEP_CORE_DEVICE_HOST_HOST_EVENT_H_
+#pragma once
 
 #include <atomic>
 #include <condition_variable>
@@ -54,5 +53,3 @@ class HostEvent final : public Event {
 };
 
 }  // namespace lockstep::device::host
-
-#endif  // LOCKSTEP_CORE_DEVICE_HOST_HOST_EVENT_H_

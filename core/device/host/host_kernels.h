@@ -1,6 +1,5 @@
 // Arithmetic on the host, at memory bandwidth.
-#ifndef LOCKSTEP_CORE_DEVICE_HOST_HOST_KERNELS_H_
-#define LOCKSTEP_CORE_DEVICE_HOST_HOST_KERNELS_H_
+#pragma once
 
 #include "core/device/kernels.h"
 
@@ -31,5 +30,3 @@ class HostKernels : public Kernels {
 };
 
 }  // namespace lockstep::device::host
-
-#endif  // LOCKSTEP_CORE_DEVICE_HOST_HOST_KERNELS_H_

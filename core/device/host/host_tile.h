@@ -1,6 +1,5 @@
 // Tensors that repeat a tile, in the host's memory.
-#ifndef LOCKSTEP_CORE_DEVICE_HOST_HOST_TILE_H_
-#define LOCKSTEP_CORE_DEVICE_HOST_HOST_TILE_H_
+#pragma once
 
 #include <cstdint>
 #include <span>
@@ -18,5 +17,3 @@ void PutTile(collective::DataType type, void* to, std::int64_t count, std::span<
              bool add);
 
 }  // namespace lockstep::device::host
-
-#endif  // LOCKSTEP_CORE_DEVICE_HOST_HOST_TILE_H_

@@ -1,6 +1,5 @@
 // Products of square matrices on the host, plainly.
-#ifndef LOCKSTEP_CORE_DEVICE_HOST_MATRIX_PRODUCT_H_
-#define LOCKSTEP_CORE_DEVICE_HOST_MATRIX_PRODUCT_H_
+#pragma once
 
 #include <cstdint>
 
@@ -17,5 +16,3 @@ void MultiplyMatrices(collective::DataType type, void* out, const void* a, const
 void MultiplyFor(double ns, collective::DataType type);
 
 }  // namespace lockstep::device::host
-
-#endif  // LOCKSTEP_CORE_DEVICE_HOST_MATRIX_PRODUCT_H_

@@ -1,7 +1,6 @@
 // What every device must do, as a test suite that each of them instantiates:
 //   INSTANTIATE_TEST_SUITE_P(Host, DeviceContract, testing::Values(DeviceUnderTest{...}));
-#ifndef LOCKSTEP_CORE_DEVICE_TESTING_DEVICE_CONTRACT_H_
-#define LOCKSTEP_CORE_DEVICE_TESTING_DEVICE_CONTRACT_H_
+#pragma once
 
 #include <atomic>
 #include <chrono>
@@ -199,5 +198,3 @@ TEST_P(DeviceContract, DestructionFinishesQueuedWork) {
 }
 
 }  // namespace lockstep::device
-
-#endif  // LOCKSTEP_CORE_DEVICE_TESTING_DEVICE_CONTRACT_H_

@@ -1,7 +1,6 @@
 // What the arithmetic of every device must do, as a test suite that each of them instantiates:
 //   INSTANTIATE_TEST_SUITE_P(Host, KernelsContract, testing::Values(KernelsUnderTest{...}));
-#ifndef LOCKSTEP_CORE_DEVICE_TESTING_KERNELS_CONTRACT_H_
-#define LOCKSTEP_CORE_DEVICE_TESTING_KERNELS_CONTRACT_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -154,5 +153,3 @@ TEST_P(KernelsContract, NoTimeIsNoWork) {
 }
 
 }  // namespace lockstep::device
-
-#endif  // LOCKSTEP_CORE_DEVICE_TESTING_KERNELS_CONTRACT_H_

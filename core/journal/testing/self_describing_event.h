@@ -1,6 +1,5 @@
 // Test material: events of which every word follows from the index, so that a torn one shows.
-#ifndef LOCKSTEP_CORE_JOURNAL_TESTING_SELF_DESCRIBING_EVENT_H_
-#define LOCKSTEP_CORE_JOURNAL_TESTING_SELF_DESCRIBING_EVENT_H_
+#pragma once
 
 #include <array>
 #include <bit>
@@ -37,5 +36,3 @@ inline bool IsWhole(const JournalEvent& event) {
 }
 
 }  // namespace lockstep::journal
-
-#endif  // LOCKSTEP_CORE_JOURNAL_TESTING_SELF_DESCRIBING_EVENT_H_

@@ -1,7 +1,6 @@
 // Why it came to a general finding. An explanation registers itself in its own file, so that one
 // more is a file of this folder and no line elsewhere.
-#ifndef LOCKSTEP_CORE_VERDICT_FINDERS_EXPLANATION_H_
-#define LOCKSTEP_CORE_VERDICT_FINDERS_EXPLANATION_H_
+#pragma once
 
 #include <optional>
 #include <vector>
@@ -37,5 +36,3 @@ class Explanation {
 };
 
 }  // namespace lockstep::verdict::finders
-
-#endif  // LOCKSTEP_CORE_VERDICT_FINDERS_EXPLANATION_H_

@@ -1,6 +1,5 @@
 // Ranks that are gone, stopped or failed: facts, not suspicions.
-#ifndef LOCKSTEP_CORE_VERDICT_FINDERS_LOST_RANK_H_
-#define LOCKSTEP_CORE_VERDICT_FINDERS_LOST_RANK_H_
+#pragma once
 
 #include <vector>
 
@@ -18,5 +17,3 @@ std::vector<Finding> FindDepartures(const Situation& situation, const Stuck& stu
 std::vector<Finding> FindErrors(const Situation& situation, const Stuck& stuck);
 
 }  // namespace lockstep::verdict::finders
-
-#endif  // LOCKSTEP_CORE_VERDICT_FINDERS_LOST_RANK_H_

@@ -1,6 +1,5 @@
 // Different operations in the same position of a communicator.
-#ifndef LOCKSTEP_CORE_VERDICT_FINDERS_MISMATCH_H_
-#define LOCKSTEP_CORE_VERDICT_FINDERS_MISMATCH_H_
+#pragma once
 
 #include <vector>
 
@@ -14,5 +13,3 @@ std::vector<Finding> DescribeMismatches(const Situation& situation,
                                         const std::vector<Mismatch>& mismatches);
 
 }  // namespace lockstep::verdict::finders
-
-#endif  // LOCKSTEP_CORE_VERDICT_FINDERS_MISMATCH_H_

@@ -1,6 +1,5 @@
 // Communicators that ranks use in different orders.
-#ifndef LOCKSTEP_CORE_VERDICT_FINDERS_ORDER_INVERSION_H_
-#define LOCKSTEP_CORE_VERDICT_FINDERS_ORDER_INVERSION_H_
+#pragma once
 
 #include <vector>
 
@@ -15,5 +14,3 @@ std::vector<Finding> FindInversion(const Situation& situation,
                                    const std::vector<Mismatch>& mismatches);
 
 }  // namespace lockstep::verdict::finders
-
-#endif  // LOCKSTEP_CORE_VERDICT_FINDERS_ORDER_INVERSION_H_

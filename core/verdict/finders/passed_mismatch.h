@@ -1,6 +1,5 @@
 // What a mismatch that let its ranks pass may have led to.
-#ifndef LOCKSTEP_CORE_VERDICT_FINDERS_PASSED_MISMATCH_H_
-#define LOCKSTEP_CORE_VERDICT_FINDERS_PASSED_MISMATCH_H_
+#pragma once
 
 #include "core/verdict/outcome.h"
 #include "core/verdict/situation.h"
@@ -12,5 +11,3 @@ namespace lockstep::verdict::finders {
 bool MayFollow(const Situation& situation, const Mismatch& mismatch, const Finding& end);
 
 }  // namespace lockstep::verdict::finders
-
-#endif  // LOCKSTEP_CORE_VERDICT_FINDERS_PASSED_MISMATCH_H_

@@ -1,6 +1,5 @@
 // Ranks of which nothing but silence is known.
-#ifndef LOCKSTEP_CORE_VERDICT_FINDERS_SILENCE_H_
-#define LOCKSTEP_CORE_VERDICT_FINDERS_SILENCE_H_
+#pragma once
 
 #include <vector>
 
@@ -14,5 +13,3 @@ namespace lockstep::verdict::finders {
 std::vector<Finding> FindSilence(const Situation& situation);
 
 }  // namespace lockstep::verdict::finders
-
-#endif  // LOCKSTEP_CORE_VERDICT_FINDERS_SILENCE_H_

@@ -1,6 +1,5 @@
 // Ranks that ended their program in order although others call what they never called.
-#ifndef LOCKSTEP_CORE_VERDICT_FINDERS_SKIPPED_CALL_H_
-#define LOCKSTEP_CORE_VERDICT_FINDERS_SKIPPED_CALL_H_
+#pragma once
 
 #include <vector>
 
@@ -17,5 +16,3 @@ std::vector<bool> FindMissed(const Situation& situation);
 std::vector<Finding> FindSurplus(const Situation& situation);
 
 }  // namespace lockstep::verdict::finders
-
-#endif  // LOCKSTEP_CORE_VERDICT_FINDERS_SKIPPED_CALL_H_

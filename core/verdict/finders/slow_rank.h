@@ -1,6 +1,5 @@
 // Ranks that make the others wait although everything goes on.
-#ifndef LOCKSTEP_CORE_VERDICT_FINDERS_SLOW_RANK_H_
-#define LOCKSTEP_CORE_VERDICT_FINDERS_SLOW_RANK_H_
+#pragma once
 
 #include <vector>
 
@@ -15,5 +14,3 @@ namespace lockstep::verdict::finders {
 std::vector<Finding> FindSlowRanks(const std::vector<RankEvidence>& evidence);
 
 }  // namespace lockstep::verdict::finders
-
-#endif  // LOCKSTEP_CORE_VERDICT_FINDERS_SLOW_RANK_H_

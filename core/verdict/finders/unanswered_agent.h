@@ -1,6 +1,5 @@
 // Agents that do not answer.
-#ifndef LOCKSTEP_CORE_VERDICT_FINDERS_UNANSWERED_AGENT_H_
-#define LOCKSTEP_CORE_VERDICT_FINDERS_UNANSWERED_AGENT_H_
+#pragma once
 
 #include <vector>
 
@@ -13,5 +12,3 @@ namespace lockstep::verdict::finders {
 std::vector<Finding> FindLost(const Situation& situation);
 
 }  // namespace lockstep::verdict::finders
-
-#endif  // LOCKSTEP_CORE_VERDICT_FINDERS_UNANSWERED_AGENT_H_

@@ -1,6 +1,5 @@
 // Ranks whose results a check found wrong.
-#ifndef LOCKSTEP_CORE_VERDICT_FINDERS_WRONG_DATA_H_
-#define LOCKSTEP_CORE_VERDICT_FINDERS_WRONG_DATA_H_
+#pragma once
 
 #include <vector>
 
@@ -13,5 +12,3 @@ namespace lockstep::verdict::finders {
 std::vector<Finding> FindWrongData(const Situation& situation);
 
 }  // namespace lockstep::verdict::finders
-
-#endif  // LOCKSTEP_CORE_VERDICT_FINDERS_WRONG_DATA_H_

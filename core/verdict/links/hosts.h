@@ -1,6 +1,5 @@
 // Links between hosts: whose clocks need not agree, and which may have more than one rank.
-#ifndef LOCKSTEP_CORE_VERDICT_LINKS_HOSTS_H_
-#define LOCKSTEP_CORE_VERDICT_LINKS_HOSTS_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -29,5 +28,3 @@ void NameHosts(const std::vector<RankEvidence>& evidence, const std::vector<Rank
                Judgement& judgement);
 
 }  // namespace lockstep::verdict::links
-
-#endif  // LOCKSTEP_CORE_VERDICT_LINKS_HOSTS_H_

@@ -1,6 +1,5 @@
 // Links on which bytes take much longer than on most.
-#ifndef LOCKSTEP_CORE_VERDICT_LINKS_SLOW_LINK_H_
-#define LOCKSTEP_CORE_VERDICT_LINKS_SLOW_LINK_H_
+#pragma once
 
 #include <vector>
 
@@ -19,5 +18,3 @@ std::vector<Finding> FindSlowLinks(const Ranks& evidence);
 std::vector<LinkTraffic> SlowLinks(const Ranks& evidence);
 
 }  // namespace lockstep::verdict::links
-
-#endif  // LOCKSTEP_CORE_VERDICT_LINKS_SLOW_LINK_H_

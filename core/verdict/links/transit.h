@@ -1,7 +1,6 @@
 // How long bytes were on the way between two sockets at least, as late and unsynchronised looks at
 // both ends bound it. Pure.
-#ifndef LOCKSTEP_CORE_VERDICT_LINKS_TRANSIT_H_
-#define LOCKSTEP_CORE_VERDICT_LINKS_TRANSIT_H_
+#pragma once
 
 #include <optional>
 #include <utility>
@@ -42,5 +41,3 @@ class WaitRecord {
 };
 
 }  // namespace lockstep::verdict::links
-
-#endif  // LOCKSTEP_CORE_VERDICT_LINKS_TRANSIT_H_

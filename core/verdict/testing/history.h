@@ -1,6 +1,5 @@
 // Test material: what is known of a rank, written down as it would have happened.
-#ifndef LOCKSTEP_CORE_VERDICT_TESTING_HISTORY_H_
-#define LOCKSTEP_CORE_VERDICT_TESTING_HISTORY_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -255,5 +254,3 @@ inline Judgement JudgeAll(const std::vector<RankEvidence>& evidence) {
 }
 
 }  // namespace lockstep::verdict
-
-#endif  // LOCKSTEP_CORE_VERDICT_TESTING_HISTORY_H_

@@ -1,6 +1,5 @@
 // Runs made up for tests: a benchmark with a few cases whose times are given.
-#ifndef LOCKSTEP_RESULTS_COMPARE_TESTING_EXAMPLE_LAUNCH_H_
-#define LOCKSTEP_RESULTS_COMPARE_TESTING_EXAMPLE_LAUNCH_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -28,5 +27,3 @@ store::Run RunOf(const ExampleLaunch& launch);
 std::string TimeOf(int days, int minutes);
 
 }  // namespace lockstep::results::compare
-
-#endif  // LOCKSTEP_RESULTS_COMPARE_TESTING_EXAMPLE_LAUNCH_H_

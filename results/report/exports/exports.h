@@ -1,7 +1,6 @@
 // A run in the formats of other programs. Everything comes from the Run; a figure that its samples
 // do not support is left out (null in JSON). Text that is no UTF-8 is replaced.
-#ifndef LOCKSTEP_RESULTS_REPORT_EXPORTS_EXPORTS_H_
-#define LOCKSTEP_RESULTS_REPORT_EXPORTS_EXPORTS_H_
+#pragma once
 
 #include <string>
 #include <utility>
@@ -33,5 +32,3 @@ std::string FormatGoogleBenchmark(const store::Run& run);
 std::vector<std::pair<const char*, double>> GoogleBenchmarkCounters(const store::Summary& summary);
 
 }  // namespace lockstep::results::report::exports
-
-#endif  // LOCKSTEP_RESULTS_REPORT_EXPORTS_EXPORTS_H_

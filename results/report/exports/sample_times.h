@@ -1,6 +1,5 @@
 // The samples of a case as durations.
-#ifndef LOCKSTEP_RESULTS_REPORT_EXPORTS_SAMPLE_TIMES_H_
-#define LOCKSTEP_RESULTS_REPORT_EXPORTS_SAMPLE_TIMES_H_
+#pragma once
 
 #include <vector>
 
@@ -15,5 +14,3 @@ std::vector<double> SlowestNs(const store::Samples& samples);
 double MeasuredNs(const store::Samples& samples);
 
 }  // namespace lockstep::results::report::exports
-
-#endif  // LOCKSTEP_RESULTS_REPORT_EXPORTS_SAMPLE_TIMES_H_

@@ -1,6 +1,5 @@
 // Text from machines and libraries, safe to write where UTF-8 is required.
-#ifndef LOCKSTEP_RESULTS_REPORT_EXPORTS_UTF8_H_
-#define LOCKSTEP_RESULTS_REPORT_EXPORTS_UTF8_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -11,5 +10,3 @@ namespace lockstep::results::report::exports {
 std::string Utf8(std::string_view text);
 
 }  // namespace lockstep::results::report::exports
-
-#endif  // LOCKSTEP_RESULTS_REPORT_EXPORTS_UTF8_H_

@@ -1,6 +1,5 @@
 // Text for XML.
-#ifndef LOCKSTEP_RESULTS_REPORT_EXPORTS_XML_H_
-#define LOCKSTEP_RESULTS_REPORT_EXPORTS_XML_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -11,5 +10,3 @@ namespace lockstep::results::report::exports {
 std::string Xml(std::string_view text);
 
 }  // namespace lockstep::results::report::exports
-
-#endif  // LOCKSTEP_RESULTS_REPORT_EXPORTS_XML_H_

@@ -1,6 +1,5 @@
 // Runs written out, for tests of reports.
-#ifndef LOCKSTEP_RESULTS_REPORT_TESTING_LITERAL_RUN_H_
-#define LOCKSTEP_RESULTS_REPORT_TESTING_LITERAL_RUN_H_
+#pragma once
 
 #include "results/store/run.h"
 
@@ -32,5 +31,3 @@ store::Run InterruptedRun();
 store::Run HangingRun();
 
 }  // namespace lockstep::results::report
-
-#endif  // LOCKSTEP_RESULTS_REPORT_TESTING_LITERAL_RUN_H_

@@ -1,6 +1,5 @@
 // Runs from a seed, and runs as bytes, for tests.
-#ifndef LOCKSTEP_RESULTS_STORE_TESTING_RANDOM_RUN_H_
-#define LOCKSTEP_RESULTS_STORE_TESTING_RANDOM_RUN_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -20,5 +19,3 @@ Run RunWithSamples(std::int64_t iterations, int ranks);
 std::string BytesOf(const Run& run);
 
 }  // namespace lockstep::results::store
-
-#endif  // LOCKSTEP_RESULTS_STORE_TESTING_RANDOM_RUN_H_

@@ -1,6 +1,5 @@
 // Test material: one case of a CaseRunner over a list of events, and what came of it as text.
-#ifndef LOCKSTEP_STRESS_RUN_TESTING_CONDUCT_H_
-#define LOCKSTEP_STRESS_RUN_TESTING_CONDUCT_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -47,5 +46,3 @@ coordinator::ScriptStep Terminate();
 coordinator::ScriptStep BothDone();
 
 }  // namespace lockstep::stress::run
-
-#endif  // LOCKSTEP_STRESS_RUN_TESTING_CONDUCT_H_

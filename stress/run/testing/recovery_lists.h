@@ -1,6 +1,5 @@
 // Test material: what happens in a recovery of three ranks, of which rank 1 was lost.
-#ifndef LOCKSTEP_STRESS_RUN_TESTING_RECOVERY_LISTS_H_
-#define LOCKSTEP_STRESS_RUN_TESTING_RECOVERY_LISTS_H_
+#pragma once
 
 #include <csignal>
 #include <string>
@@ -56,5 +55,3 @@ inline coordinator::Script Over(std::vector<verdict::RankEvidence> evidence,
 }
 
 }  // namespace lockstep::stress::run
-
-#endif  // LOCKSTEP_STRESS_RUN_TESTING_RECOVERY_LISTS_H_

@@ -1,7 +1,6 @@
 // Histories written down call by call. A site is a line of an imagined program, so that findings
 // read "rank 1 … at line 7".
-#ifndef LOCKSTEP_WATCH_JUDGE_TESTING_LITERAL_HISTORY_H_
-#define LOCKSTEP_WATCH_JUDGE_TESTING_LITERAL_HISTORY_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -166,5 +165,3 @@ class LiteralHistory {
 };
 
 }  // namespace lockstep::watch::judge
-
-#endif  // LOCKSTEP_WATCH_JUDGE_TESTING_LITERAL_HISTORY_H_

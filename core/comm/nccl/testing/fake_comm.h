@@ -1,6 +1,5 @@
 // A communicator of the stand-in library.
-#ifndef LOCKSTEP_CORE_COMM_NCCL_TESTING_FAKE_COMM_H_
-#define LOCKSTEP_CORE_COMM_NCCL_TESTING_FAKE_COMM_H_
+#pragma once
 
 #include <atomic>
 #include <condition_variable>
@@ -98,5 +97,3 @@ void FakeWarn(const std::string& text);
 const char* FakeLastError();
 
 }  // namespace lockstep::comm::nccl
-
-#endif  // LOCKSTEP_CORE_COMM_NCCL_TESTING_FAKE_COMM_H_

@@ -1,6 +1,5 @@
 // What the stand-in library is told to do wrong.
-#ifndef LOCKSTEP_CORE_COMM_NCCL_TESTING_FAKE_FAULTS_H_
-#define LOCKSTEP_CORE_COMM_NCCL_TESTING_FAKE_FAULTS_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -31,5 +30,3 @@ struct FakeFault {
 std::vector<FakeFault> FakeFaultsFromEnvironment();
 
 }  // namespace lockstep::comm::nccl
-
-#endif  // LOCKSTEP_CORE_COMM_NCCL_TESTING_FAKE_FAULTS_H_

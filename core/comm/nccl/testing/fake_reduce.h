@@ -1,6 +1,5 @@
 // Element-wise reduction by NCCL's codes of types and reductions.
-#ifndef LOCKSTEP_CORE_COMM_NCCL_TESTING_FAKE_REDUCE_H_
-#define LOCKSTEP_CORE_COMM_NCCL_TESTING_FAKE_REDUCE_H_
+#pragma once
 
 #include <cstddef>
 
@@ -11,5 +10,3 @@ std::size_t BytesOfType(int type);  // 0: unknown
 void ReduceInto(void* into, const void* from, std::size_t count, int type, int reduction);
 
 }  // namespace lockstep::comm::nccl
-
-#endif  // LOCKSTEP_CORE_COMM_NCCL_TESTING_FAKE_REDUCE_H_

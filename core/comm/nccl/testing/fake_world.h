@@ -1,6 +1,5 @@
 // How ranks of the stand-in library reach each other: shared memory, between threads and processes.
-#ifndef LOCKSTEP_CORE_COMM_NCCL_TESTING_FAKE_WORLD_H_
-#define LOCKSTEP_CORE_COMM_NCCL_TESTING_FAKE_WORLD_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -70,5 +69,3 @@ class FakeWorld {
 };
 
 }  // namespace lockstep::comm::nccl
-
-#endif  // LOCKSTEP_CORE_COMM_NCCL_TESTING_FAKE_WORLD_H_

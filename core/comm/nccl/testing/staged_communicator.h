@@ -1,7 +1,6 @@
 // A communicator for programs whose buffers the device can't reach: each operation works on memory
 // of the device, between two copies that run in the order of the stream.
-#ifndef LOCKSTEP_CORE_COMM_NCCL_TESTING_STAGED_COMMUNICATOR_H_
-#define LOCKSTEP_CORE_COMM_NCCL_TESTING_STAGED_COMMUNICATOR_H_
+#pragma once
 
 #include <cstddef>
 #include <cstring>
@@ -70,5 +69,3 @@ class StagedCommunicator final : public ForwardingCommunicator {
 };
 
 }  // namespace lockstep::comm::nccl
-
-#endif  // LOCKSTEP_CORE_COMM_NCCL_TESTING_STAGED_COMMUNICATOR_H_

@@ -1,6 +1,5 @@
 // What the launch tests do with MPI in a worker.
-#ifndef LOCKSTEP_CORE_CONTROL_RENDEZVOUS_TESTING_MPI_PROBE_H_
-#define LOCKSTEP_CORE_CONTROL_RENDEZVOUS_TESTING_MPI_PROBE_H_
+#pragma once
 
 #include <string>
 
@@ -15,5 +14,3 @@ std::string ProbeMpiLoop(long iterations, journal::JournalWriter& journal);
 std::string ProbeMpiFinalize();
 
 }  // namespace lockstep::control::rendezvous
-
-#endif  // LOCKSTEP_CORE_CONTROL_RENDEZVOUS_TESTING_MPI_PROBE_H_

@@ -1,6 +1,5 @@
 // Test material: links in virtual time, and what looks at their ends would show of them.
-#ifndef LOCKSTEP_CORE_VERDICT_LINKS_TESTING_LINK_HISTORY_H_
-#define LOCKSTEP_CORE_VERDICT_LINKS_TESTING_LINK_HISTORY_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -147,5 +146,3 @@ class LinkHistory {
 };
 
 }  // namespace lockstep::verdict::links
-
-#endif  // LOCKSTEP_CORE_VERDICT_LINKS_TESTING_LINK_HISTORY_H_

@@ -1,6 +1,5 @@
 // Test material: a mesh of ranks in virtual time, of which some links are slow.
-#ifndef LOCKSTEP_CORE_VERDICT_LINKS_TESTING_LINK_MESH_H_
-#define LOCKSTEP_CORE_VERDICT_LINKS_TESTING_LINK_MESH_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -71,5 +70,3 @@ inline std::vector<Finding> FindIn(const std::vector<RankEvidence>& evidence) {
 inline std::vector<Finding> Find(LinkHistory history) { return FindIn(history.Evidence()); }
 
 }  // namespace lockstep::verdict::links
-
-#endif  // LOCKSTEP_CORE_VERDICT_LINKS_TESTING_LINK_MESH_H_
