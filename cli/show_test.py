@@ -56,7 +56,8 @@ class ShowTest(unittest.TestCase):
         few, wide = show(path_of("passing.h5"))[1], show("--wide", path_of("passing.h5"))[1]
         heads = [next(line.split() for line in out.splitlines() if line.startswith("case "))
                  for out in (few, wide)]
-        self.assertEqual(heads[0], ["case", "bytes", "median", "+-", "busbw", "limit", "outcome"])
+        self.assertEqual(heads[0], ["case", "bytes", "median", "+-", "busbw", "limit", "measured",
+                                    "outcome"])
         self.assertTrue({"type", "p99", "algbw", "wrong"} < set(heads[1]), heads[1])
         self.assertEqual(show("--format=csv", path_of("passing.h5"))[1].count("\n"), 6)
 
