@@ -75,7 +75,8 @@ class AgreementTest(unittest.TestCase):
 
     def compare(self, run, row, case):
         for name, value in case["summary"].items():
-            self.assertTrue(equal(row[name], value), (run, name, row[name], value))
+            stored = row.get(name, numpy.nan)  # a column of later files is null in older ones
+            self.assertTrue(equal(stored, value), (run, name, stored, value))
         self.assertEqual(row["verdict"], case["judgement"]["verdict"])
         self.assertEqual(run.settings(row["case"]), case["settings"])
         found = [finding._asdict() for finding in run.findings] + run.rows("wrong")
