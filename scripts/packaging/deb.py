@@ -97,7 +97,9 @@ def _as_debian_wants(root, name):
     modules = os.path.join(root, _MODULES)
     os.makedirs(modules)
     shutil.move(os.path.join(root, _OF_PYTHON, "python/lockstep"), modules)
-    os.rmdir(os.path.join(root, _OF_PYTHON, "python"))
+    # … and where our own programs look, whichever Python runs them.
+    os.symlink("../../../lib/python3/dist-packages/lockstep",
+               os.path.join(root, _OF_PYTHON, "python/lockstep"))
     os.makedirs(os.path.join(share, "doc", name))
     shutil.copy(os.path.join(tree.SOURCES, "LICENSE"),
                 os.path.join(share, "doc", name, "copyright"))
