@@ -12,7 +12,7 @@ _VENDORS = [
      ("core/hdf5/", "datasets/shards/", "results/store/")),
     (r"gloo/.*", "system_gloo", ("core/comm/gloo/", "watch/preload/")),
     (r"benchmark/.*", "system_benchmark", ("bench/",)),
-    (r"(elfutils/.*|(dwarf|libelf|gelf)\.h)", "system_libdw", ("core/agent/", "watch/run/")),
+    (r"(elfutils/.*|(dwarf|libelf|gelf)\.h)", "system_libdw", ("core/agent/", "watch/run/stacks/")),
     (r"openssl/.*", "system_libcrypto", ("core/control/rendezvous/",)),
     (r"nccl\w*\.h", "nccl_headers", ("core/comm/nccl/", "watch/preload/")),
     (r"(cuda\w*|cooperative_groups|driver_types|nvml)\.h", "headers", ("core/device/cuda/",)),

@@ -157,7 +157,7 @@ void Follower::Answer(const AskFrame& question) {
   if (question.process < mine_.size()) {
     LocalProcess& process = *mine_[question.process].process;
     if (question.about == About::kPython) {
-      const PythonStack stack = process.Python();
+      const stacks::PythonStack stack = process.Python();
       answer.line = stack.line;
       answer.in_torch = stack.in_torch;
     } else {

@@ -73,9 +73,9 @@ class Followers::Remote : public Process {
     return answer->line;
   }
 
-  PythonStack Python() override {
+  stacks::PythonStack Python() override {
     const auto answer = all_.Ask(follower_, {0, number_, About::kPython, 0});
-    return answer ? PythonStack{answer->line, answer->in_torch} : PythonStack{};
+    return answer ? stacks::PythonStack{answer->line, answer->in_torch} : stacks::PythonStack{};
   }
 
   std::string Stacks() override {

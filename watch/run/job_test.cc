@@ -47,7 +47,7 @@ class PlayedProcess : public Process {
   std::uint64_t read() const override { return played_.taken; }
   ProcessFacts Look(bool) override { return played_.facts; }
   std::string Line(std::uint64_t) override { return "solver.c:7"; }
-  PythonStack Python() override { return {}; }
+  stacks::PythonStack Python() override { return {}; }
   std::string Stacks() override { return "stack: poll@libc.so.6"; }
   void Kill() override {}
 

@@ -14,7 +14,7 @@
 
 #include "core/base/process_stat.h"
 #include "core/control/machine.h"
-#include "watch/run/stacks.h"
+#include "watch/run/stacks/stacks.h"
 
 namespace lockstep::watch::run {
 namespace {
@@ -49,7 +49,7 @@ ProcessName NameOf(const events::Header& header) {
 
 }  // namespace
 
-LocalProcess::LocalProcess(std::unique_ptr<SegmentReader> reader, SourceLines& lines)
+LocalProcess::LocalProcess(std::unique_ptr<SegmentReader> reader, stacks::SourceLines& lines)
     : Process(NameOf(reader->header()), control::HostName()),
       reader_(std::move(reader)),
       lines_(lines),
@@ -74,12 +74,12 @@ ProcessFacts LocalProcess::Look(bool over) {
 
 std::string LocalProcess::Line(std::uint64_t site) {
   if (site == 0) return Python().line;
-  return LineOf(lines_, reader_->header().maps, reader_->pid(), site);
+  return stacks::LineOf(lines_, reader_->header().maps, reader_->pid(), site);
 }
 
-PythonStack LocalProcess::Python() { return LookAtPython(reader_->pid()); }
+stacks::PythonStack LocalProcess::Python() { return stacks::LookAtPython(reader_->pid()); }
 
-std::string LocalProcess::Stacks() { return StacksOf(reader_->pid()); }
+std::string LocalProcess::Stacks() { return stacks::StacksOf(reader_->pid()); }
 
 void LocalProcess::Kill() { kill(reader_->pid(), SIGKILL); }
 

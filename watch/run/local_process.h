@@ -12,19 +12,19 @@
 #include "core/base/fd.h"
 #include "watch/run/process.h"
 #include "watch/run/segment_reader.h"
-#include "watch/run/source_lines.h"
+#include "watch/run/stacks/source_lines.h"
 
 namespace lockstep::watch::run {
 
 class LocalProcess : public Process {
  public:
-  LocalProcess(std::unique_ptr<SegmentReader> reader, SourceLines& lines);
+  LocalProcess(std::unique_ptr<SegmentReader> reader, stacks::SourceLines& lines);
 
   std::uint64_t Drain(std::uint64_t most, const Take& take) override;
   std::uint64_t read() const override { return reader_->read(); }
   ProcessFacts Look(bool over) override;
   std::string Line(std::uint64_t site) override;
-  PythonStack Python() override;
+  stacks::PythonStack Python() override;
   std::string Stacks() override;
   void Kill() override;
   pid_t pid() const override { return reader_->pid(); }
@@ -32,7 +32,7 @@ class LocalProcess : public Process {
 
  private:
   std::unique_ptr<SegmentReader> reader_;
-  SourceLines& lines_;
+  stacks::SourceLines& lines_;
   Fd end_;
 };
 
@@ -56,7 +56,7 @@ class Folder {
   explicit Folder(std::filesystem::path path) : path_(std::move(path)) {}
 
   std::filesystem::path path_;
-  SourceLines lines_;
+  stacks::SourceLines lines_;
   std::set<std::string> known_;
   std::map<std::string, std::unique_ptr<SegmentReader>> waiting_;  // until MPI_Init is over
 };

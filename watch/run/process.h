@@ -9,7 +9,7 @@
 #include <string>
 
 #include "watch/events/event.h"
-#include "watch/run/python_stacks.h"
+#include "watch/run/stacks/python_stacks.h"
 
 namespace lockstep::watch::run {
 
@@ -66,7 +66,7 @@ class Process {
   virtual ProcessFacts Look(bool over) = 0;
   // "solver.c:31"; "?" where that is not known.
   virtual std::string Line(std::uint64_t site) = 0;
-  virtual PythonStack Python() = 0;
+  virtual stacks::PythonStack Python() = 0;
   virtual std::string Stacks() = 0;  // as StacksOf
   virtual void Kill() = 0;
   virtual pid_t pid() const { return 0; }  // 0: of another watcher's, not told

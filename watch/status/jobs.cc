@@ -24,7 +24,7 @@
 #include "core/base/process_stat.h"
 #include "watch/events/segment.h"
 #include "watch/events/ticks.h"
-#include "watch/run/source_lines.h"
+#include "watch/run/stacks/source_lines.h"
 #include "watch/run/watcher_file.h"
 
 namespace lockstep::watch::status {
@@ -143,7 +143,7 @@ class Looker {
   };
 
   std::string Line(const Header& header, std::uint64_t site) {
-    return site == 0 ? "" : run::LineOf(lines_, header.maps, header.pid, site);
+    return site == 0 ? "" : run::stacks::LineOf(lines_, header.maps, header.pid, site);
   }
 
   double SecondsSince(std::uint64_t ticks) const {
@@ -194,7 +194,7 @@ class Looker {
     std::ranges::stable_sort(job.ranks, {}, &RankNow::rank);
   }
 
-  run::SourceLines lines_;
+  run::stacks::SourceLines lines_;
   std::vector<Found> segments_;
   std::uint64_t began_ticks_;
   std::int64_t began_ns_;

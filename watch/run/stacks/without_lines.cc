@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
-#include "watch/run/source_lines.h"
+#include "watch/run/stacks/source_lines.h"
 
-namespace lockstep::watch::run {
+namespace lockstep::watch::run::stacks {
 
 struct SourceLines::Impl {};
 
@@ -13,4 +13,4 @@ std::string SourceLines::At(const std::string&, std::uint64_t return_address) {
   return fmt::format("{:#x}", return_address);
 }
 
-}  // namespace lockstep::watch::run
+}  // namespace lockstep::watch::run::stacks

@@ -1,7 +1,7 @@
 #include "core/base/file_text.h"
-#include "watch/run/source_lines.h"
+#include "watch/run/stacks/source_lines.h"
 
-namespace lockstep::watch::run {
+namespace lockstep::watch::run::stacks {
 
 std::string LineOf(SourceLines& lines, const std::string& maps, pid_t pid, std::uint64_t site) {
   std::string where = lines.At(maps, site);
@@ -10,4 +10,4 @@ std::string LineOf(SourceLines& lines, const std::string& maps, pid_t pid, std::
   return lines.At(TextOf("/proc/" + std::to_string(pid) + "/maps"), site);
 }
 
-}  // namespace lockstep::watch::run
+}  // namespace lockstep::watch::run::stacks

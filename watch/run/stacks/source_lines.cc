@@ -1,7 +1,7 @@
 // One elfutils session a file and place. A process that ended can still be asked about, because the
 // map of its memory was copied when it began. Debug information elsewhere (debuginfod) is not
 // looked for.
-#include "watch/run/source_lines.h"
+#include "watch/run/stacks/source_lines.h"
 
 #include <elfutils/libdwfl.h>
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 #include <sstream>
 #include <utility>
 
-namespace lockstep::watch::run {
+namespace lockstep::watch::run::stacks {
 namespace {
 
 struct DwflEnd {
@@ -103,4 +103,4 @@ std::string SourceLines::At(const std::string& maps, std::uint64_t return_addres
   return module ? Name(module, place->path, address) : fmt::format("{:#x}", address);
 }
 
-}  // namespace lockstep::watch::run
+}  // namespace lockstep::watch::run::stacks

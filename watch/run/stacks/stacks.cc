@@ -1,4 +1,4 @@
-#include "watch/run/stacks.h"
+#include "watch/run/stacks/stacks.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -7,9 +7,9 @@
 #include "core/agent/stack.h"
 #include "core/base/deadline.h"
 #include "core/base/file_text.h"
-#include "watch/run/python_stacks.h"
+#include "watch/run/stacks/python_stacks.h"
 
-namespace lockstep::watch::run {
+namespace lockstep::watch::run::stacks {
 namespace {
 
 constexpr double kStackSeconds = 5;
@@ -37,4 +37,4 @@ std::string StacksOf(pid_t pid) {
   return JoinStacks(agent::StackText(pid, Deadline::AfterSeconds(kStackSeconds)), python);
 }
 
-}  // namespace lockstep::watch::run
+}  // namespace lockstep::watch::run::stacks

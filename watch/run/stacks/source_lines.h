@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-namespace lockstep::watch::run {
+namespace lockstep::watch::run::stacks {
 
 class SourceLines {
  public:
@@ -25,4 +25,4 @@ class SourceLines {
 // As At, of a process that began with `maps` and may have loaded more since.
 std::string LineOf(SourceLines& lines, const std::string& maps, pid_t pid, std::uint64_t site);
 
-}  // namespace lockstep::watch::run
+}  // namespace lockstep::watch::run::stacks

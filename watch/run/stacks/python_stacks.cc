@@ -1,7 +1,7 @@
 // The innermost frame that belongs neither to Python's library nor to an installed package is the
 // user's. The innermost of all tells whether the main thread is inside PyTorch: in a collective, in
 // backward(), or in the forward pass of DistributedDataParallel.
-#include "watch/run/python_stacks.h"
+#include "watch/run/stacks/python_stacks.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -20,7 +20,7 @@
 
 extern char** environ;
 
-namespace lockstep::watch::run {
+namespace lockstep::watch::run::stacks {
 namespace {
 
 constexpr int kWaitMs = 10'000;
@@ -157,4 +157,4 @@ PythonStack LookAtPython(pid_t pid) { return ReadPythonStack(DumpOfPython(pid));
 
 std::string PythonThreads(pid_t pid) { return ReadPythonThreads(DumpOfPython(pid)); }
 
-}  // namespace lockstep::watch::run
+}  // namespace lockstep::watch::run::stacks

@@ -1,9 +1,9 @@
 // What is read of the text that py-spy prints.
-#include "watch/run/python_stacks.h"
+#include "watch/run/stacks/python_stacks.h"
 
 #include <gtest/gtest.h>
 
-namespace lockstep::watch::run {
+namespace lockstep::watch::run::stacks {
 namespace {
 
 constexpr const char* kInBarrier =
@@ -62,4 +62,4 @@ TEST(PythonThreads, TheMainThreadComesFirst) {
 }
 
 }  // namespace
-}  // namespace lockstep::watch::run
+}  // namespace lockstep::watch::run::stacks

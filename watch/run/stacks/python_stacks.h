@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace lockstep::watch::run {
+namespace lockstep::watch::run::stacks {
 
 struct PythonStack {
   std::string line;       // of the user's own code, "train.py:24"; empty: not known
@@ -22,4 +22,4 @@ std::string ReadPythonThreads(const std::string& dump);
 PythonStack LookAtPython(pid_t pid);
 std::string PythonThreads(pid_t pid);
 
-}  // namespace lockstep::watch::run
+}  // namespace lockstep::watch::run::stacks

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace lockstep::watch::run {
+namespace lockstep::watch::run::stacks {
 
 // "stack: poll@libc.so.6 < main@solver; thread MainThread: …; thread 2: …": the native main thread,
 // then Python's threads, then other native ones. The process is stopped meanwhile.
@@ -15,4 +15,4 @@ std::string StacksOf(pid_t pid);
 // Of both texts: Python's threads behind the native main thread.
 std::string JoinStacks(std::string_view native, std::string_view python);
 
-}  // namespace lockstep::watch::run
+}  // namespace lockstep::watch::run::stacks
