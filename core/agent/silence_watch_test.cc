@@ -60,7 +60,7 @@ TEST(SilenceWatch, ACallQueuedBehindOneThatHasBegunIsNoWorkOfTheRank) {
   EXPECT_EQ(written.Newest()->kind, EventKind::kEnqueue);
 }
 
-// Memory that is given is progress of work before the call, and none of a call that waits for peers.
+// Memory that is given is progress of work before the call; none of a call that waits for peers.
 TEST(SilenceWatch, WorkBeforeAQueuedCallIsProgress) {
   const TickScale scale{.ns_per_tick = 1};
   SilenceWatch watch(AgentOptions{}, scale);

@@ -108,7 +108,7 @@ void ReadOnce(const void* from, std::int64_t bytes) {
 }
 
 // Bytes a nanosecond that ReadOnce reaches in `bytes` of memory: small ranges stay in a cache, so
-// the rate depends on the size. Measured once for each power of two from 4 KiB to 64 MiB, when it is
+// the rate depends on the size. Measured once for each power of two from 4 KiB to 64 MiB, when
 // asked for: all of them would keep a processor busy for a tenth of a second.
 constexpr std::int64_t kSmallestRange = 4 << 10;
 constexpr std::int64_t kLargestRange = 64 << 20;

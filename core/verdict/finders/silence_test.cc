@@ -83,7 +83,7 @@ TEST(RankBusy, AStreamThatNeverReachesTheCollective) {
   EXPECT_THAT(judgement.findings[0].message, HasSubstr("its stream has not reached it"));
 }
 
-// The library was not called, so no link is to blame. What stands before the call in the streams is.
+// The library was not called: no link is to blame, but what stands before the call in its stream.
 TEST(RankBusy, StreamsOfAllRanksHaveNotReachedTheCollective) {
   const auto judged = [](double seconds) {
     return JudgeAll({After49(0).Queues(AllReduce()).Silent(seconds),
