@@ -169,6 +169,7 @@ FIGURES = {
     "nightly_deadline_s": (_PLAN, r'"timeout", (\d+)\)'),
     # Watching.
     "stopped_s": ("watch/run/job.cc", r"kStoppedNs = (\d+)'000'000'000;"),
+    "watch_look_ms": ("watch/run/watch.cc", r"kLookMs = (\d+);"),
     "traced_calls": ("watch/run/job.cc", r"kTraced = (\d+);"),
     # Style.
     "columns": (_TIDY, r"MAX_COLUMNS = (\d+)"),
