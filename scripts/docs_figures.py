@@ -15,7 +15,9 @@ PAGES = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "datasets/README.md", "
          *sorted(glob.glob("stress/*.md", root_dir=TREE)),
          *sorted(glob.glob("results/*/README.md", root_dir=TREE)),
          *sorted(glob.glob("scripts/*/README.md", root_dir=TREE))]
-OPTIONS = "docs/options.md"  # written by docs_test.py
+# Written by docs_test.py, of what programs say of themselves.
+OPTIONS = "docs/options.md"
+WORDS = "docs/option_words.md"
 SPAN = re.compile(r"<!--=(\w+)-->(.*?)<!--/-->", re.DOTALL)
 
 _HEADLINE = r"^> PASS: (\d+) of \d+ faults found[\s\S]*?(\d+) false alarms in (\d+) healthy"

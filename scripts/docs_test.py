@@ -14,14 +14,13 @@ import unittest
 TREE = os.path.dirname(os.path.realpath("WORKSPACE"))
 sys.path[:0] = [os.path.join(TREE, "scripts"), os.path.join(TREE, "scripts/packaging")]
 # pylint: disable=wrong-import-position
-from docs_figures import OPTIONS, PAGES, filled, read
+from docs_figures import OPTIONS, PAGES, WORDS, filled, read
 from launches import installed_name
 from documentation import options_of, options_page
 from option_words import clashes, words_page
 from qualification import plan_values
 
 FAULTS = "docs/faults.md"
-WORDS = "docs/option_words.md"
 # Letters of nccl-tests, and -h. No other program gives them another meaning.
 LETTERS = {"-h": "--help", "-b": "--minbytes", "-e": "--maxbytes", "-i": "--stepbytes",
            "-f": "--stepfactor", "-n": "--iters", "-w": "--warmup_iters", "-c": "--check",
