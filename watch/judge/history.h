@@ -87,6 +87,7 @@ struct OpenCall {
   std::uint64_t message = 0;
   std::uint64_t position = 0;
   std::uint64_t order = 0;
+  bool over = false;  // the library has returned, and the process goes on to say so
 };
 
 // A communicator and the own rank in it.

@@ -236,9 +236,13 @@ void Judge::Got(int rank, const Event& event) {
   open->second.order = 0;
 }
 
+// What a call got is known when the library has returned. A process that has no processor may stay
+// between these words and the last one of its call.
 void Judge::Done(int rank, const Event& event) {
-  if (event.request == 0) return Got(rank, event);
   Rank& mine = history_.ranks[Index(rank)];
+  const auto open = mine.open.find(event.thread);
+  if (open != mine.open.end()) open->second.over = true;
+  if (event.request == 0) return Got(rank, event);
   const bool known = (event.flags & (events::kNoMessage | events::kCancelled)) == 0;
   const auto found = mine.requests.find(event.request);
   if (found == mine.requests.end()) return;

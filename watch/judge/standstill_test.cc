@@ -31,6 +31,26 @@ TEST(Standstill, AMessageThatWasSentMayStillArrive) {
   EXPECT_THAT(history.Causes(), IsEmpty());
 }
 
+// Between these words a process may have no processor for long.
+TEST(Standstill, WhoGotItsMessageGoesOnAlthoughTheCallHasNotLeftYet) {
+  LiteralHistory self(1);
+  self.Call_(0, History_::Sends(Call::kSend, 1, 0));
+  self.Open(0, History_::Receives(Call::kRecv, 2, 0));
+  self.Over(0, Call::kRecv, 0, 0, 0);
+  EXPECT_THAT(self.Stuck(), IsEmpty());
+
+  LiteralHistory two(2);
+  two.Call_(1, History_::Sends(Call::kSend, 1, 0));
+  two.Open(1, History_::Receives(Call::kRecv, 2, 0));
+  two.Posts(0, History_::Receives(Call::kIrecv, 3, 1), 1);
+  two.OpenOn(0, Call::kWait, 4, {1});
+  two.Over(0, Call::kWait, 1, 1, 0);
+  EXPECT_THAT(two.Stuck(), IsEmpty());
+  two.Left(0, Call::kWait);
+  two.Open(0, History_::Receives(Call::kRecv, 5, 1));
+  EXPECT_THAT(two.Stuck(), ElementsAre(0, 1));
+}
+
 TEST(Standstill, AMessageServesOneReceiveOnly) {
   LiteralHistory history(2);
   history.Call_(0, History_::Sends(Call::kSend, 1, 1));

@@ -197,6 +197,7 @@ std::optional<Wait> Graph::WaitOfThreads(int rank) const {
   const Rank& mine = history_.ranks[Index(rank)];
   Wait wait{rank, mine.open.size() == 1, {}, false};
   for (const auto& [thread, open] : mine.open) {
+    if (open.over) return std::nullopt;
     const Class kind = FactsOf(open.event.call).call_class;
     std::vector<Need> needs;
     if (kind == Class::kCollective) needs = NeedsOfCollective(rank, open.event, open.position);
@@ -213,7 +214,7 @@ std::optional<Wait> Graph::WaitOfThreads(int rank) const {
 std::optional<Wait> Graph::WaitOf(int rank) const {
   if (history_.ranks[Index(rank)].in_group) return WaitOfThreads(rank);
   const OpenCall* const open = OnlyCall(rank);
-  if (open == nullptr) return std::nullopt;
+  if (open == nullptr || open->over) return std::nullopt;
   const Class kind = FactsOf(open->event.call).call_class;
   std::optional<Wait> wait = Wait{rank, true, {}, false};
   if (kind == Class::kWaitAll || kind == Class::kWaitAny) {
