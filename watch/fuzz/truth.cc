@@ -261,26 +261,35 @@ class Trial {
   }
 
  private:
+  // How many events of the rank are there. One that is `late` has no processor to say that it left
+  // the call which it left last.
+  std::size_t Written(int rank, int late) const {
+    const std::vector<Event>& events = library_.events(rank);
+    const bool left = !events.empty() && events.back().phase == events::Phase::kLeave;
+    return events.size() - (rank == late && left ? 1 : 0);
+  }
+
   // Each rank's events in their order, the ranks in any.
-  void ReadAll() {
+  void ReadAll(int late) {
     std::vector<int> left(read_.size());
     for (std::size_t rank = 0; rank < left.size(); ++rank) left[rank] = static_cast<int>(rank);
     while (!left.empty()) {
       const std::size_t index = random_.Below(left.size());
       const int rank = left[index];
       const std::vector<Event>& events = library_.events(rank);
+      const std::size_t written = Written(rank, late);
       std::size_t& read = read_[static_cast<std::size_t>(rank)];
-      for (std::uint64_t some = 1 + random_.Below(8); some > 0 && read < events.size(); --some) {
+      for (std::uint64_t some = 1 + random_.Below(8); some > 0 && read < written; --some) {
         judge_.Take(rank, events[read++]);
       }
-      if (read < events.size()) continue;
+      if (read < written) continue;
       left.erase(left.begin() + static_cast<std::ptrdiff_t>(index));
       if (library_.died(rank)) judge_.Ended(rank, judge::End::kDied);
     }
   }
 
-  Verdict Ask(judge::StuckRanks& stuck) {
-    ReadAll();
+  Verdict Ask(judge::StuckRanks& stuck, int late = -1) {
+    ReadAll(late);
     stuck = judge_.Standstill();
     Verdict verdict;
     verdict.soft = stuck.soft;
@@ -292,7 +301,8 @@ class Trial {
   // `lockstep watch` waits for a while whether a rank leaves its call.
   void LookOnTheWay() {
     judge::StuckRanks stuck;
-    Verdict verdict = Ask(stuck);
+    const int late = static_cast<int>(random_.Below(read_.size()));
+    Verdict verdict = Ask(stuck, library_.died(late) ? -1 : late);
     if (spoil_) spoil_(verdict);
     if (verdict.stuck.empty() || (verdict.soft && !library_.Waits(verdict.stuck))) return;
     for (std::uint64_t future = 0; future < 3; ++future) {
