@@ -8,7 +8,7 @@ and prints the table of the papers: a row a class, then the programs that were j
 
 DIR holds the .c files that the suite's generators write. Each program is bounded in time. A program
 counts as found when anything was said of it. `class` counts those whose class was said, too. One
-that does not compile is neither found nor missed.
+that does not compile, or that the launcher does not start, is neither found nor missed.
 
 Exit codes: 0 the table was printed, 2 usage, 4 MPI or lockstep is missing.
 """
@@ -45,9 +45,9 @@ CLASSES = {
 # What wrappers of calls can't see: it needs every access to memory.
 UNSEEN = ("LocalConcurrency", "GlobalConcurrency")
 # {MPI: (compiler, launcher)}
-MPIS = {"openmpi": ("mpicc", ["mpirun", "--oversubscribe", "--bind-to", "none", "--mca",
-                              "mpi_yield_when_idle", "1"]),
+MPIS = {"openmpi": ("mpicc", launches.mpirun(*launches.SHARING)),
         "mpich": ("mpicc.mpich", ["mpiexec.mpich"])}
+NOT_WATCHED = "no program of MPI, gloo or NCCL was seen"  # as watch says it
 QUIET_S = 3  # after a finding, how long a program may go on
 BOUND_S = 40
 
@@ -65,9 +65,9 @@ def classes_of(causes):
 
 
 def table(rows):
-    """rows: {"name", "expected", "causes", "compiled"} -> the lines of the table."""
-    broken = [row for row in rows if not row.get("compiled", True)]
-    rows = [row for row in rows if row.get("compiled", True)]
+    """rows: {"name", "expected", "causes", "not_run"} -> the lines of the table."""
+    broken = collections.Counter(row["not_run"] for row in rows if row.get("not_run"))
+    rows = [row for row in rows if not row.get("not_run")]
     classes = collections.OrderedDict()
     for row in sorted(rows, key=lambda row: row["expected"] or ""):
         entry = classes.setdefault(row["expected"] or "right programs", [0, 0, 0])
@@ -78,8 +78,7 @@ def table(rows):
     for name, (programs, found, right) in classes.items():
         lines.append("%-22s %8d %8d %8s" % (name, programs, found,
                                             "" if name == "right programs" else right))
-    if broken:
-        lines.append("%-22s %8d" % ("not compiled", len(broken)))
+    lines += ["%-22s %8d" % entry for entry in sorted(broken.items())]
     return lines + [""] + summary("all classes", rows) + summary(
         "without concurrency in memory", [row for row in rows if row["expected"] not in UNSEEN])
 
@@ -99,8 +98,8 @@ def wrong(rows):
     """Programs that were judged wrongly, a line each."""
     lines = []
     for row in sorted(rows, key=lambda row: row["name"]):
-        if not row.get("compiled", True):
-            lines.append("not compiled %s" % row["name"])
+        if row.get("not_run"):
+            lines.append("%s %s" % (row["not_run"], row["name"]))
             continue
         said = ", ".join(row["causes"]) or "nothing"
         if row["expected"] and not row["causes"]:
@@ -118,13 +117,13 @@ def watch(lockstep, mpi, source, folder):
     name = os.path.basename(source)[:-2]
     with open(source, encoding="utf-8") as file:
         ranks, expected = parse_header(file.read())
-    row = {"name": name, "expected": expected, "causes": [], "late": False, "compiled": True}
+    row = {"name": name, "expected": expected, "causes": [], "late": False, "not_run": ""}
     program = os.path.join(folder, name)
     compiler, launcher = MPIS[mpi]
     built = subprocess.run([compiler, "-g", "-w", "-o", program, source], check=False,
                            capture_output=True, text=True)
     if built.returncode:
-        row["compiled"] = False
+        row["not_run"] = "not compiled"
         return row
     findings = program + ".findings"
     command = [*lockstep, "watch", "--on-hang=kill", "--races", "--findings=" + findings, "--",
@@ -136,6 +135,9 @@ def watch(lockstep, mpi, source, folder):
     if os.path.exists(findings):
         with open(findings, encoding="utf-8") as file:
             row["causes"] = sorted({line.split("\t")[0] for line in file})
+    with open(program + ".out", encoding="utf-8", errors="replace") as file:
+        if not row["causes"] and NOT_WATCHED in file.read():
+            row["not_run"] = "not started"
     for leftover in (program, findings, program + ".out"):
         if os.path.exists(leftover):
             os.remove(leftover)

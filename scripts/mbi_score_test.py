@@ -36,14 +36,19 @@ class MbiScoreTest(unittest.TestCase):
             "other class b (TagMatching): deadlock", "missed c (TagMatching)",
             "false alarm e: deadlock", "missed f (LocalConcurrency)"])
 
-    def test_what_does_not_compile_is_neither_found_nor_missed(self):
-        broken = dict(row("b", "TagMatching"), compiled=False)
-        lines = mbi_score.table([row("a", "TagMatching", "tag_mismatch"), row("d", None), broken])
-        self.assertEqual([line.split() for line in lines[1:4]],
+    def test_what_does_not_run_is_neither_found_nor_missed(self):
+        broken = [dict(row("b", "TagMatching"), not_run="not compiled"),
+                  dict(row("c", None), not_run="not started")]
+        lines = mbi_score.table([row("a", "TagMatching", "tag_mismatch"), row("d", None), *broken])
+        self.assertEqual([line.split() for line in lines[1:5]],
                          [["right", "programs", "1", "0"], ["TagMatching", "1", "1", "1"],
-                          ["not", "compiled", "1"]])
-        self.assertIn("all classes: TP 1, FP 0, TN 1, FN 0;", lines[5])
-        self.assertEqual(mbi_score.wrong([broken]), ["not compiled b"])
+                          ["not", "compiled", "1"], ["not", "started", "1"]])
+        self.assertIn("all classes: TP 1, FP 0, TN 1, FN 0;", lines[6])
+        self.assertEqual(mbi_score.wrong(broken), ["not compiled b", "not started c"])
+
+    def test_watch_says_so_where_nothing_ran(self):
+        with open("watch/run/teller.cc", encoding="utf-8") as file:
+            self.assertIn(mbi_score.NOT_WATCHED, file.read())
 
     def test_every_cause_of_the_judge_has_a_class_or_is_none_of_the_suite(self):
         with open("watch/judge/finding.cc", encoding="utf-8") as file:
