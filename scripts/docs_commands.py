@@ -53,6 +53,9 @@ SUBSTITUTIONS = [
      "small_night.toml --output-folder=of_the_example", "hosts, and an hour"),
     (r"matrix my\.toml", "matrix small_matrix.toml", "a plan of the reader's"),
     (r"--output-folder=before", "--output-folder=results/before", "a new folder"),
+    (r"^RANK=0 (WORLD_SIZE=2) MASTER_ADDR=node1 (.*)",
+     r"RANK=1 \1 MASTER_ADDR=localhost \2 & RANK=0 \1 MASTER_ADDR=localhost \2 && wait $!",
+     "both ranks, on this host"),
 ]
 
 # (pattern of the command as printed, why it is not run).
