@@ -40,7 +40,7 @@ class FakeSide final : public PairSide {
   double ns_;
 };
 
-Cost Measure(double with_ns, double most) {
+Cost CostOf(double with_ns, double most) {
   Machine machine;
   FakeSide without(machine, 10'000);
   FakeSide with(machine, with_ns);
@@ -52,20 +52,20 @@ Cost Measure(double with_ns, double most) {
 }
 
 TEST(PairedCost, IsSilentWhereThereIsNone) {
-  EXPECT_EQ(Measure(10'000, 0.02).verdict, CostVerdict::kWithin);
-  EXPECT_EQ(Measure(10'000, 0).verdict, CostVerdict::kWithin);
+  EXPECT_EQ(CostOf(10'000, 0.02).verdict, CostVerdict::kWithin);
+  EXPECT_EQ(CostOf(10'000, 0).verdict, CostVerdict::kWithin);
 }
 
 TEST(PairedCost, IsFoundDespiteOfDrift) {
-  const Cost cost = Measure(10'500, 0.02);
+  const Cost cost = CostOf(10'500, 0.02);
   EXPECT_EQ(cost.verdict, CostVerdict::kBeyond);
   EXPECT_NEAR(cost.ratio.median, 1.05, 0.01);
-  EXPECT_EQ(Measure(10'500, 0).verdict, CostVerdict::kBeyond);
+  EXPECT_EQ(CostOf(10'500, 0).verdict, CostVerdict::kBeyond);
 }
 
 TEST(PairedCost, OfLessThanTheLimitIsWithinItAndMeasurable) {
-  EXPECT_EQ(Measure(10'100, 0.02).verdict, CostVerdict::kWithin);
-  EXPECT_EQ(Measure(10'100, 0).verdict, CostVerdict::kBeyond);
+  EXPECT_EQ(CostOf(10'100, 0.02).verdict, CostVerdict::kWithin);
+  EXPECT_EQ(CostOf(10'100, 0).verdict, CostVerdict::kBeyond);
 }
 
 TEST(PairedCost, IsUnclearWhereTheIntervalSaysNothing) {
