@@ -104,8 +104,8 @@ class WrongPrograms(unittest.TestCase):
                     r"rank 1 exited with code 3 after ncclAllReduce 5%s(%s)?\n" % (AT, waits))
         self.proved("gives_up", "missing_call",
                     "rank 1 gave up its communicator without ncclAllReduce" + waits)
-        self.proved("nobody_sends", "missing_call", "rank 1 (gave up its communicator|ended) without "
-                    "ncclSend; rank 0 waits for it in ncclRecv 1" + AT)
+        self.proved("nobody_sends", "missing_call", "rank 1 (gave up its communicator|ended) "
+                    "without ncclSend; rank 0 waits for it in ncclRecv 1" + AT)
 
     def test_a_rank_that_is_stopped(self):
         self.proved("stopped", "stopped_rank",
