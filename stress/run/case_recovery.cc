@@ -188,8 +188,8 @@ bool CaseRecovery::AbortAll(const std::vector<int>& survivors, cases::Recovery& 
     return state.gone || cases::StillStarts(OfRank(evidence, rank)) ||
            (state.aborted == generation && (!OfRank(waits, rank) || state.report));
   };
-  const bool all = take_events_([&] { return std::ranges::all_of(survivors, back); },
-                                Deadline::AfterSeconds(seconds));
+  const bool all =
+      take_events_(seconds, [&] { return std::ranges::all_of(survivors, back); });
   if (!all && state_.over()) return false;
   if (!all) {
     std::vector<int> hung;
@@ -232,8 +232,8 @@ bool CaseRecovery::AwaitReady(std::vector<int>& survivors, cases::Recovery& reco
   const auto ready = [&](int rank) {
     return state_.ranks[rank].gone || state_.ranks[rank].report.has_value();
   };
-  const bool all = take_events_([&] { return std::ranges::all_of(survivors, ready); },
-                                Deadline::AfterSeconds(options_.deadline_seconds));
+  const bool all = take_events_(options_.deadline_seconds,
+                                [&] { return std::ranges::all_of(survivors, ready); });
   if (!all && state_.over()) return false;
   mine_.silence.reset();
   std::vector<int> remaining;
@@ -340,8 +340,8 @@ bool CaseRecovery::AwaitConnected(cases::Recovery& recovery, Ticks began) {
     return AllMembers([](const RankState& rank) { return !rank.gone; });
   };
   const double seconds = state_.stress_case->scenario.recovery->connect_deadline_seconds;
-  take_events_([&] { return connected() || FindWrongPlace() || !all_there(); },
-               Deadline::AfterSeconds(seconds + kAnswerSeconds));
+  take_events_(seconds + kAnswerSeconds,
+               [&] { return connected() || FindWrongPlace() || !all_there(); });
   mine_.silence.reset();  // who waits for the others to connect is silent, perhaps longer than -T
   if (connected() && !FindWrongPlace()) {
     for (const RankState& rank : state_.ranks) {
@@ -357,6 +357,10 @@ bool CaseRecovery::AwaitConnected(cases::Recovery& recovery, Ticks began) {
   if (!recovery.finding && !all_there()) {
     mine_.look = true;  // another loss, to be recovered from in its turn
     state_.Take(Turn::kLostAgain);
+    return false;
+  }
+  if (!recovery.finding && coordinator_.SecondsAwake() < SecondsBetween(began, NowTicks())) {
+    state_.CutShort("an agent was late while ranks connected anew through it");
     return false;
   }
   // Who did not even try is who the others waited for.

@@ -16,8 +16,9 @@ namespace lockstep::stress::run {
 
 class CaseRecovery {
  public:
-  // Takes events until it is done, the deadline, or the case is over; whether it was done.
-  using TakeEvents = std::function<bool(const std::function<bool()>& done, Deadline deadline)>;
+  // Takes events until it is done, or for so long while agents are awake, or until the case is over;
+  // whether it was done.
+  using TakeEvents = std::function<bool(double seconds, const std::function<bool()>& done)>;
   // What is told outlives it.
   CaseRecovery(coordinator::Coordinator& coordinator, const CaseOptions& options, CaseState& state,
                TakeEvents take_events);

@@ -48,8 +48,8 @@ CaseRunner::CaseRunner(coordinator::Coordinator& coordinator, const CaseOptions&
       ns_per_tick_(CalibrateTicks().ns_per_tick),
       faults_(coordinator, state_, options.deadline_seconds),
       recovery_(coordinator, options, state_,
-                [this](const std::function<bool()>& done, Deadline deadline) {
-                  return TakeEventsUntil(done, deadline);
+                [this](double seconds, const std::function<bool()>& done) {
+                  return TakeEventsFor(seconds, done);
                 }) {}
 
 void CaseRunner::OnMessage(const coordinator::Event& event) {
@@ -167,9 +167,16 @@ Deadline CaseRunner::NextWake() const {
   return state_.settled_at ? wake.Earlier(*state_.settled_at) : wake;
 }
 
-bool CaseRunner::TakeEventsUntil(const std::function<bool()>& done, Deadline deadline) {
+bool CaseRunner::TakeEventsFor(double seconds, const std::function<bool()>& done) {
+  Deadline deadline = Deadline::AfterSeconds(seconds);
   while (!done()) {
-    if (deadline.Passed() || state_.over()) return false;
+    if (state_.over()) return false;
+    if (deadline.Passed()) {
+      static_cast<void>(coordinator_.Glance());  // tells who is late now
+      const double awake = coordinator_.SecondsAwake();
+      if (awake >= seconds) return false;
+      deadline = Deadline::AfterSeconds(seconds - awake);
+    }
     Handle(coordinator_.Next(NextWake().Earlier(deadline)));
     faults_.DoDue();
   }

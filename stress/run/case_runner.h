@@ -45,7 +45,8 @@ class CaseRunner {
   // Nobody runs any more, but for ranks that finished and linger.
   bool AllOver();
   Deadline NextWake() const;
-  bool TakeEventsUntil(const std::function<bool()>& done, Deadline deadline);
+  // Until it is done, or for so long while all agents are awake: ranks speak and meet through them.
+  bool TakeEventsFor(double seconds, const std::function<bool()>& done);
   cases::CaseFacts Gather();
   // Takes what ranks told before this moment; whether there was any.
   bool DrainEvents();
