@@ -204,14 +204,14 @@ class Nccl(unittest.TestCase):
         self.assertIn("PASS", launch.out)
 
     def test_a_replay_that_is_wrong_or_does_not_end_is_found(self):
-        graph = SMALL + ["--cuda-graph"]  # whose odd calls are replays, and the even ones barriers
-        launch = run(graph, "ncclAllReduce:corrupt:rank=1:nth=21")
+        graph = SMALL + ["--cuda-graph"]  # whose even calls are replays, and the odd ones barriers
+        launch = run(graph, "ncclAllReduce:corrupt:rank=1:nth=22")
         self.assertEqual(launch.code, 1, launch.err)
         self.assertIn("FAIL: rank 1 received wrong data", launch.out)
-        launch = run(graph + ["-T", "2"], "ncclAllReduce:stuck:rank=1:nth=21")
+        launch = run(graph + ["-T", "2"], "ncclAllReduce:stuck:rank=1:nth=22")
         self.assertEqual(launch.code, 1, launch.err)
         self.assertIn("graph replay: call 0 of iteration", launch.out)
-        launch = run(graph, "ncclAllReduce:async=6:rank=1:nth=21")
+        launch = run(graph, "ncclAllReduce:async=6:rank=1:nth=22")
         self.assertEqual(launch.code, 1, launch.err)
         self.assertIn("rank 1 reported an error in all_reduce", launch.out)
         self.assertEqual(launch.leftovers(), [])

@@ -26,6 +26,7 @@ class CollectiveStep final : public measure::Step {
   Status Rewrite(bool first, bool warmup) override;
   Result<comm::Interval> Run() override;
   void Compare(measure::Comparison& comparison) override;
+  measure::Meeting meeting() const override { return measure::Meeting::kRun; }
 
  private:
   // One operation and its place in the buffers.
@@ -51,6 +52,7 @@ class CollectiveStep final : public measure::Step {
   measure::Bench bench_;
   bool in_place_;
   bool checks_;
+  std::int64_t iterations_per_poison_ = 1;
   device::Stream* stream_;  // of the operations
   bool graph_;              // captured when the case is first visited, and then only replayed
   std::optional<comm::CapturedCalls> captured_;

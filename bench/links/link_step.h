@@ -37,7 +37,7 @@ class LinkStep final : public measure::Step {
   // connection between them (NaN: none); segments that this rank sent, and of these lost. All at
   // once: the time of the exchange.
   Status TakeParts(std::vector<double>& values) override;
-  bool meets_every_iteration() const override { return false; }
+  measure::Meeting meeting() const override { return measure::Meeting::kVisit; }
 
  private:
   Status Send(int peer, bool small);

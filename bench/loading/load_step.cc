@@ -109,7 +109,7 @@ Result<comm::Interval> LoadStep::Run() {
   LOCKSTEP_RETURN_IF_ERROR(Next());
   loaded_ = NowTicks();
   LOCKSTEP_RETURN_IF_ERROR(
-      bench_.communicator.Enqueue(measure::kBarrier, collective::Buffers{}, bench_.stream));
+      bench_.communicator.Enqueue(collective::kBarrierOperation, collective::Buffers{}, bench_.stream));
   interval_.exit = NowTicks();
   return interval_;
 }

@@ -19,8 +19,10 @@ CaseRunner::CaseRunner(const Bench& bench, std::uint32_t case_index, std::unique
       step_(std::move(step)),
       has_parts_(!bench.plan.cases[case_index].parts.empty()) {}
 
-Status CaseRunner::Barrier() {
-  return bench_.communicator.Enqueue(kBarrier, collective::Buffers{}, bench_.stream);
+Status CaseRunner::Meet(bool first) {
+  const Meeting meeting = step_->meeting();
+  if (meeting == Meeting::kRun || (meeting == Meeting::kVisit && !first)) return OkStatus();
+  return bench_.communicator.Enqueue(collective::kBarrierOperation, {}, bench_.stream);
 }
 
 void CaseRunner::ReportSample(std::uint32_t round, const comm::Interval& interval) {
@@ -57,7 +59,7 @@ Status CaseRunner::RunBatch(const Batch& batch, std::uint32_t round) {
   const std::int64_t warmup = batch.warmup;
   for (std::int64_t i = -warmup; i < static_cast<std::int64_t>(batch.iterations); ++i) {
     LOCKSTEP_RETURN_IF_ERROR(step_->Rewrite(/*first=*/i == -warmup, /*warmup=*/i < 0));
-    if (i == -warmup || step_->meets_every_iteration()) LOCKSTEP_RETURN_IF_ERROR(Barrier());
+    LOCKSTEP_RETURN_IF_ERROR(Meet(/*first=*/i == -warmup));
     LOCKSTEP_ASSIGN_OR_RETURN(const comm::Interval interval, step_->Run());
     if (has_parts_) {
       parts_.clear();

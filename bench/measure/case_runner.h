@@ -22,7 +22,7 @@ class CaseRunner {
   Status RunBatch(const Batch& batch, std::uint32_t round);
 
  private:
-  Status Barrier();
+  Status Meet(bool first);
   void ReportSample(std::uint32_t round, const comm::Interval& interval);
   void Compare(bool warmup);
   void Report(const std::string& record);

@@ -25,12 +25,9 @@ namespace lockstep::bench::measure {
 // Silence is judged by the agent; a deadline in a step would only hide the journal's evidence.
 inline Deadline Never() { return Deadline::AfterSeconds(86'400); }
 
-inline constexpr collective::Operation kBarrier{collective::Collective::kBarrier,
-                                                collective::DataType::kU8,
-                                                collective::Reduction::kSum,
-                                                collective::Blocking::kBlocking,
-                                                0,
-                                                0};
+// When all ranks meet in a barrier: before a visit's first iteration, before every one, or within
+// Run, which then begins with it.
+enum class Meeting { kVisit, kIteration, kRun };
 
 // What a rank measures with; outlives every Step.
 struct Bench {
@@ -89,14 +86,13 @@ class Step {
   // A visit begins. The first one also does what precedes the iterations that count (DDP's
   // constructor and its first iterations).
   virtual Status Prepare() = 0;
-  // Before the barrier of every iteration. `first`: of the visit.
+  // Before every iteration and its barrier. `first`: of the visit.
   virtual Status Rewrite(bool first, bool warmup) = 0;
   // The timed iteration.
   virtual Result<comm::Interval> Run() = 0;
   // After it, untimed: what it got is compared with what is right.
   virtual void Compare(Comparison& comparison) = 0;
-  // Whether all ranks meet in a barrier before every iteration, or only before a visit's first.
-  virtual bool meets_every_iteration() const { return true; }
+  virtual Meeting meeting() const { return Meeting::kIteration; }
   // Appends the figures of the last Run, one for each of the case's parts.
   virtual Status TakeParts(std::vector<double>& values) {
     return static_cast<void>(values), OkStatus();

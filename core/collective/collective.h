@@ -42,6 +42,10 @@ struct Operation {
   bool operator==(const Operation&) const = default;
 };
 
+// Its count is 0, so it has no buffers.
+inline constexpr Operation kBarrierOperation{.collective = Collective::kBarrier,
+                                             .type = DataType::kU8};
+
 // Where an operation reads and writes. In place: send == recv (all_gather and reduce_scatter: as
 // NCCL defines it, the rank's own block of the larger buffer). Unused buffers are nullptr.
 struct Buffers {

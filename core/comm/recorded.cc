@@ -250,6 +250,12 @@ Status RecordedCommunicator::EnqueueInline(const collective::Operation& operatio
                                            device::Stream& stream, journal::JournalEvent& event) {
   event.kind = journal::EventKind::kStart;
   Append(event);
+  return RunInline(operation, buffers, stream, event);
+}
+
+Status RecordedCommunicator::RunInline(const collective::Operation& operation,
+                                       const collective::Buffers& buffers, device::Stream& stream,
+                                       journal::JournalEvent& event) {
   // From here to `exit` nothing but the inner communicator's call.
   const Ticks entry = NowTicks();
   Status status = Call(*inner_, *family_, operation, buffers, stream, event);
@@ -266,6 +272,33 @@ Status RecordedCommunicator::EnqueueInline(const collective::Operation& operatio
   Append(event);
   if (status.ok()) last_interval_ = {entry, exit};
   return status;
+}
+
+Status RecordedCommunicator::EnqueueAfterBarrier(const collective::Operation& operation,
+                                                 const collective::Buffers& buffers,
+                                                 device::Stream& stream) {
+  if (!stream.inline_execution() || operation.blocking != collective::Blocking::kBlocking ||
+      capturing_ != nullptr || family_->threaded || !stream.ok()) {
+    LOCKSTEP_RETURN_IF_ERROR(Enqueue(collective::kBarrierOperation, {}, stream));
+    return Enqueue(operation, buffers, stream);
+  }
+  journal::JournalEvent barrier = NextEvent(collective::kBarrierOperation);
+  Append(barrier);
+  barrier.kind = journal::EventKind::kStart;
+  Append(barrier);
+  journal::JournalEvent event = NextEvent(operation);
+  std::array<journal::JournalEvent, 3> next = {barrier, event, event};
+  next[0].kind = journal::EventKind::kEnd;
+  next[2].kind = event.kind = journal::EventKind::kStart;
+  family_->journal.Prepare(next);
+  Status status = inner_->Enqueue(collective::kBarrierOperation, {}, stream);
+  if (!status.ok()) [[unlikely]] {
+    barrier.kind = journal::EventKind::kError;
+    Append(barrier);
+    return status;
+  }
+  family_->journal.Publish(NowTicks());
+  return RunInline(operation, buffers, stream, event);
 }
 
 Status RecordedCommunicator::EnqueueBeside(const collective::Operation& operation,

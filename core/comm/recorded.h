@@ -65,6 +65,11 @@ class RecordedCommunicator : public Communicator {
   int size() const override;
   Status Enqueue(const collective::Operation& operation, const collective::Buffers& buffers,
                  device::Stream& stream) override;
+  // A barrier, and the operation behind it. Of a blocking operation on an inline stream nothing of
+  // ours lies between the two but a few stores: what ranks do there, each for itself, would count
+  // as a part of the operation, because it starts when the last of them has come.
+  Status EnqueueAfterBarrier(const collective::Operation& operation,
+                             const collective::Buffers& buffers, device::Stream& stream);
   Status Await(device::Stream& stream, Deadline deadline) override;
   // Of a group the non-blocking operations are recorded rightly: they end in the Await.
   Status StartGroup() override;
@@ -121,6 +126,9 @@ class RecordedCommunicator : public Communicator {
   journal::JournalEvent NextEvent(const collective::Operation& operation);
   Status EnqueueInline(const collective::Operation& operation, const collective::Buffers& buffers,
                        device::Stream& stream, journal::JournalEvent& event);
+  // From where its kStart is written on.
+  Status RunInline(const collective::Operation& operation, const collective::Buffers& buffers,
+                   device::Stream& stream, journal::JournalEvent& event);
   Status EnqueueBeside(const collective::Operation& operation, const collective::Buffers& buffers,
                        device::Stream& stream, journal::JournalEvent& event);
   Status EnqueueCaptured(const collective::Operation& operation, const collective::Buffers& buffers,

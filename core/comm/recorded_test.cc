@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <new>
 #include <span>
@@ -45,6 +46,7 @@ class ProbeCommunicator final : public Communicator {
  public:
   struct Script {
     std::vector<Ticks> called_at;
+    std::function<void()> during;  // a call
     int fail_at = -1;  // the how manieth call fails
     Status refuse;     // instead of enqueuing
     Status await;
@@ -84,6 +86,7 @@ class ProbeCommunicator final : public Communicator {
  private:
   Status Run() {
     script_.called_at.push_back(NowTicks());
+    if (script_.during) script_.during();
     const bool fails = static_cast<int>(script_.called_at.size()) - 1 == script_.fail_at;
     return fails ? SystemFailed("the cable is out") : OkStatus();
   }
@@ -215,6 +218,45 @@ TEST_F(RecordedTest, AnErrorTakesThePlaceOfTheEnd) {
   // What comes after on the failed stream never starts, and says so.
   EXPECT_FALSE(Enqueue(AllReduce(), *inline_).ok());
   EXPECT_EQ(Kinds().substr(kinds.size()), "qx");
+}
+
+// What the journal said while the barrier ran, and while the operation did.
+TEST_F(RecordedTest, BehindABarrierTheJournalFollowsBoth) {
+  for (device::Stream* stream : {inline_.get(), fifo_.get()}) {
+    std::vector<std::string> during;
+    const std::size_t before = Events().size();
+    script_.during = [&] { during.push_back(Kinds().substr(before)); };
+    ASSERT_TRUE(recorded_.EnqueueAfterBarrier(AllReduce(), {buffer_, buffer_}, *stream).ok());
+    ASSERT_TRUE(recorded_.Await(*stream, Soon()).ok());
+    script_.during = nullptr;
+    ASSERT_EQ(during.size(), 2u);
+    if (stream == inline_.get()) {
+      EXPECT_EQ(during, (std::vector<std::string>{"qs", "qseqs"}));
+      EXPECT_EQ(Kinds(), "qseqse");
+    }
+    const auto events = Events();
+    ASSERT_EQ(events.size(), before + 6);
+    EXPECT_EQ(events[before].collective, collective::Collective::kBarrier);
+    EXPECT_EQ(events.back().collective, collective::Collective::kAllReduce);
+    EXPECT_EQ(events.back().sequence, events[before].sequence + 1);
+  }
+}
+
+TEST_F(RecordedTest, BehindABarrierTheIntervalIsThatOfTheOperation) {
+  ASSERT_TRUE(recorded_.EnqueueAfterBarrier(AllReduce(), {buffer_, buffer_}, *inline_).ok());
+  const Interval interval = recorded_.last_interval();
+  EXPECT_LE(script_.called_at.at(0), Events()[2].ticks);  // the end of the barrier
+  EXPECT_LE(Events()[4].ticks, interval.entry);
+  EXPECT_LE(interval.entry, script_.called_at.at(1));
+  EXPECT_EQ(Events()[5].ticks, interval.exit);
+}
+
+TEST_F(RecordedTest, BehindABarrierThatFailsNothingIsCalled) {
+  script_.fail_at = 0;
+  EXPECT_EQ(recorded_.EnqueueAfterBarrier(AllReduce(), {buffer_, buffer_}, *inline_).message(),
+            "the cable is out");
+  EXPECT_EQ(script_.called_at.size(), 1u);
+  EXPECT_EQ(Kinds(), "qsx");
 }
 
 TEST_F(RecordedTest, ARefusedOperationIsNotLeftOpen) {

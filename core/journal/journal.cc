@@ -82,11 +82,11 @@ JournalWriter::JournalWriter(std::span<std::byte> memory, std::size_t capacity)
       slots_(reinterpret_cast<std::uint64_t*>(memory.data() + kHeaderBytes)),
       mask_(capacity - 1) {}
 
-Ticks JournalWriter::Append(const JournalEvent& event) {
-  if (event.kind == EventKind::kPhase) phase_ = event.phase;
-  if (event.kind == EventKind::kCase) case_index_ = event.case_index;
-  const std::uint64_t index = next_index_++;
-  std::uint64_t* slot = slots_ + (index & mask_) * kWords;
+std::uint64_t* JournalWriter::SlotOf(std::uint64_t index) const {
+  return slots_ + (index & mask_) * kWords;
+}
+
+void JournalWriter::Write(std::uint64_t* slot, const JournalEvent& event) {
   Store(slot + kIndexWord, 0);
   // Each release store also keeps the cleared index before its word: a reader that saw a new word
   // sees that the slot is being written.
@@ -96,11 +96,34 @@ Ticks JournalWriter::Append(const JournalEvent& event) {
   Store(slot + 5, static_cast<std::uint64_t>(event.value));
   Store(slot + 6, CaseAndRoot(case_index_, event.root));
   Store(slot + 7, SmallFields(event, phase_));
-  const Ticks ticks = event.ticks != 0 ? event.ticks : NowTicks();
+}
+
+void JournalWriter::Show(std::uint64_t* slot, std::uint64_t index, Ticks ticks) {
   Store(slot + kTicksWord, ticks);
   Store(slot + kIndexWord, index);
   Store(head_, index);
+}
+
+Ticks JournalWriter::Append(const JournalEvent& event) {
+  if (event.kind == EventKind::kPhase) phase_ = event.phase;
+  if (event.kind == EventKind::kCase) case_index_ = event.case_index;
+  prepared_ = 0;
+  const std::uint64_t index = next_index_++;
+  std::uint64_t* slot = SlotOf(index);
+  Write(slot, event);
+  const Ticks ticks = event.ticks != 0 ? event.ticks : NowTicks();
+  Show(slot, index, ticks);
   return ticks;
+}
+
+void JournalWriter::Prepare(std::span<const JournalEvent> events) {
+  LOCKSTEP_CHECK(events.size() <= mask_, "more events than a ring beside its newest one holds");
+  prepared_ = events.size();
+  for (std::size_t i = 0; i < events.size(); ++i) Write(SlotOf(next_index_ + i), events[i]);
+}
+
+void JournalWriter::Publish(Ticks ticks) {
+  for (; prepared_ > 0; --prepared_, ++next_index_) Show(SlotOf(next_index_), next_index_, ticks);
 }
 
 void JournalWriter::EnterPhase(Phase phase) {

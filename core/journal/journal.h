@@ -30,6 +30,11 @@ class JournalWriter {
   // Stamps `event` with the next index, the current case and phase and, if its ticks are 0, with
   // NowTicks() taken last of all; returns that stamp.
   Ticks Append(const JournalEvent& event);
+  // Writes the events that come next into their slots, where no reader sees them. Publish then
+  // stamps and shows all of them for a few stores each, into lines that are in the cache already.
+  // An Append in their place writes over them. None of them is a kPhase or a kCase.
+  void Prepare(std::span<const JournalEvent> events);
+  void Publish(Ticks ticks);
   // Convenience: kPhase and kCase (set the phase and the case of later events), kIdle, kExit.
   void EnterPhase(Phase phase);
   void BeginCase(std::uint32_t case_index);
@@ -38,10 +43,16 @@ class JournalWriter {
 
  private:
   JournalWriter(std::span<std::byte> memory, std::size_t capacity);
+  std::uint64_t* SlotOf(std::uint64_t index) const;
+  // All words of a slot but its index, which is cleared, and its ticks.
+  void Write(std::uint64_t* slot, const JournalEvent& event);
+  void Show(std::uint64_t* slot, std::uint64_t index, Ticks ticks);
+
   std::uint64_t* head_;   // index of the newest event
   std::uint64_t* slots_;  // 8 words each
   std::uint64_t mask_;
   std::uint64_t next_index_ = 1;
+  std::uint64_t prepared_ = 0;  // events from next_index_ on
   std::uint32_t case_index_ = 0;
   Phase phase_ = Phase::kStart;
 };

@@ -115,6 +115,43 @@ TEST(Journal, SlotUnderWritingIsLeftOut) {
   EXPECT_EQ(journal.missed, 3u);
 }
 
+TEST(Journal, WhatIsPreparedIsSeenWhenItIsPublished) {
+  Ring ring(8);
+  ring.writer().Append(SelfDescribingEvent(1));
+  const JournalEvent next[] = {SelfDescribingEvent(2), SelfDescribingEvent(3)};
+  ring.writer().Prepare(next);
+  EXPECT_EQ(ring.reader().Newest(8).events.size(), 1u);
+  ring.writer().Publish(42);
+  ring.writer().Append(SelfDescribingEvent(4));
+  const Journal journal = ring.reader().Newest(8);
+  ASSERT_EQ(journal.events.size(), 4u);
+  for (std::uint64_t i = 0; i < 4; ++i) EXPECT_EQ(journal.events[i].index, i + 1);
+  for (std::uint64_t i : {1u, 2u}) EXPECT_EQ(journal.events[i].ticks, 42u);
+  EXPECT_EQ(journal.events[2].sequence, SelfDescribingEvent(3).sequence);
+}
+
+TEST(Journal, WhatIsPreparedAndNotPublishedIsWrittenOver) {
+  Ring ring(8);
+  const JournalEvent next[] = {Of(EventKind::kEnd, 1), Of(EventKind::kEnqueue, 2)};
+  ring.writer().Prepare(next);
+  ring.writer().Append(Of(EventKind::kError, 1));
+  ring.writer().Publish(42);
+  const Journal journal = ring.reader().Newest(8);
+  ASSERT_EQ(journal.events.size(), 1u);
+  EXPECT_EQ(journal.events[0].kind, EventKind::kError);
+}
+
+TEST(Journal, PreparingTakesTheOldestEventsOfAFullRing) {
+  Ring ring(4);
+  for (std::uint64_t i = 1; i <= 4; ++i) ring.writer().Append(SelfDescribingEvent(i));
+  const JournalEvent next[] = {SelfDescribingEvent(5), SelfDescribingEvent(6)};
+  ring.writer().Prepare(next);
+  const Journal journal = ring.reader().Newest(4);
+  ASSERT_EQ(journal.events.size(), 2u);
+  EXPECT_EQ(journal.events.front().index, 3u);
+  EXPECT_EQ(journal.missed, 2u);
+}
+
 TEST(Journal, EventBeyondTheHeadIsFound) {
   Ring ring(4);
   for (std::uint64_t i = 1; i <= 6; ++i) ring.writer().Append(SelfDescribingEvent(i));

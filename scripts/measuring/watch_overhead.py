@@ -76,7 +76,8 @@ def _ended(pid):
 
 
 def run_with_stopped_watcher(words, ranks):
-    """The watcher is stopped when all ranks have made their files, until its command has ended."""
+    """The watcher is stopped when all ranks have made their files, until its command has ended. Its
+    other child, which tidies up after it, outlives the command."""
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True) as watcher:
         files = f"/dev/shm/lockstep-watch-{watcher.pid}-*/*.watch"
@@ -85,7 +86,7 @@ def run_with_stopped_watcher(words, ranks):
         with contextlib.suppress(ProcessLookupError):
             watcher.send_signal(signal.SIGSTOP)
         try:
-            launches.await_that(lambda: all(map(_ended, _children(watcher.pid))), 300)
+            launches.await_that(lambda: any(map(_ended, _children(watcher.pid))), 300)
         finally:
             watcher.send_signal(signal.SIGCONT)
         output, said = watcher.communicate(timeout=300)
