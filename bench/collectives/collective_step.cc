@@ -133,8 +133,8 @@ void CollectiveStep::RewriteSlot(Slot& slot, bool inputs) {
 
 // Timed iterations of a rotation leave the inputs alone: a line that was just written is fetched
 // from this rank's cache by its peers, which makes 128 KiB 10 % slower than OSU's loop, where
-// nobody ever writes the inputs. What rewriting costs the iteration behind it shows where results are
-// small, so of those only one in a few is rewritten.
+// nobody ever writes the inputs. What rewriting costs the iteration behind it shows where results
+// are small, so of those only one in a few is rewritten.
 Status CollectiveStep::Rewrite(bool first, bool warmup) {
   if (!checks_) return OkStatus();
   ++bench_.stamp;

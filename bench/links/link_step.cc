@@ -178,7 +178,8 @@ Status LinkStep::EnqueueAll() {
 }
 
 Result<comm::Interval> LinkStep::RunWithAll() {
-  LOCKSTEP_RETURN_IF_ERROR(bench_.communicator.Enqueue(collective::kBarrierOperation, {}, bench_.stream));
+  LOCKSTEP_RETURN_IF_ERROR(
+      bench_.communicator.Enqueue(collective::kBarrierOperation, {}, bench_.stream));
   interval_.entry = NowTicks();
   LOCKSTEP_RETURN_IF_ERROR(EnqueueAll());
   if (threads_.empty()) {

@@ -108,8 +108,8 @@ Result<comm::Interval> LoadStep::Run() {
   interval_.entry = NowTicks();
   LOCKSTEP_RETURN_IF_ERROR(Next());
   loaded_ = NowTicks();
-  LOCKSTEP_RETURN_IF_ERROR(
-      bench_.communicator.Enqueue(collective::kBarrierOperation, collective::Buffers{}, bench_.stream));
+  LOCKSTEP_RETURN_IF_ERROR(bench_.communicator.Enqueue(collective::kBarrierOperation,
+                                                       collective::Buffers{}, bench_.stream));
   interval_.exit = NowTicks();
   return interval_;
 }

@@ -1,12 +1,10 @@
-// What the journal says of operations that run, fail, are refused or never end. A probe in the
-// library's place sees what happens around each call. The global operator new is counted, because
-// the measured path must not allocate.
+// What the journal says of operations that run, fail, are refused or never end. The global operator
+// new is counted, because the measured path must not allocate.
 #include "core/comm/recorded.h"
 
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <functional>
 #include <memory>
 #include <new>
 #include <span>
@@ -16,8 +14,8 @@
 #include <vector>
 
 #include "core/comm/local_meeting.h"
-#include "core/comm/null/null_communicator.h"
 #include "core/comm/testing/native_fifo.h"
+#include "core/comm/testing/recorded_fixture.h"
 #include "core/device/host/host_device.h"
 #include "core/device/native_stream.h"
 #include "core/journal/device_marks.h"
@@ -39,61 +37,6 @@ void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 namespace lockstep::comm {
 namespace {
 
-constexpr std::size_t kCapacity = 1024;
-
-// Lets a test see what happens around each call, and fails on demand.
-class ProbeCommunicator final : public Communicator {
- public:
-  struct Script {
-    std::vector<Ticks> called_at;
-    std::function<void()> during;  // a call
-    int fail_at = -1;  // the how manieth call fails
-    Status refuse;     // instead of enqueuing
-    Status await;
-    Status refuse_split;
-    device::Event* launch_waits_for = nullptr;  // on streams with handles
-  };
-  explicit ProbeCommunicator(Script& script) : script_(script) {}
-
-  const Capabilities& capabilities() const override { return null::NullCapabilities(); }
-  int rank() const override { return 0; }
-  int size() const override { return 2; }
-  Status Enqueue(const collective::Operation&, const collective::Buffers&,
-                 device::Stream& stream) override {
-    LOCKSTEP_RETURN_IF_ERROR(script_.refuse);
-    if (auto* const native = dynamic_cast<device::NativeStream*>(&stream)) {
-      return native->LaunchOn([this](void* handle) {
-        auto& fifo = *static_cast<device::Stream*>(handle);
-        if (script_.launch_waits_for != nullptr) fifo.WaitFor(*script_.launch_waits_for);
-        fifo.Enqueue([this] { return Run(); });
-        return OkStatus();
-      });
-    }
-    stream.Enqueue([this] { return Run(); });
-    return stream.inline_execution() ? stream.status() : OkStatus();
-  }
-  Status Await(device::Stream& stream, Deadline deadline) override {
-    LOCKSTEP_RETURN_IF_ERROR(stream.Synchronize(deadline));
-    return script_.await;
-  }
-  void Abort() override {}
-  Result<std::unique_ptr<Communicator>> Split(int color, int, Deadline) override {
-    LOCKSTEP_RETURN_IF_ERROR(script_.refuse_split);
-    if (color < 0) return std::unique_ptr<Communicator>();
-    return std::unique_ptr<Communicator>(std::make_unique<ProbeCommunicator>(script_));
-  }
-
- private:
-  Status Run() {
-    script_.called_at.push_back(NowTicks());
-    if (script_.during) script_.during();
-    const bool fails = static_cast<int>(script_.called_at.size()) - 1 == script_.fail_at;
-    return fails ? SystemFailed("the cable is out") : OkStatus();
-  }
-
-  Script& script_;
-};
-
 // A device whose streams write words of the host's memory.
 class MarkingDevice final : public device::Device, public device::NativeDevice {
  public:
@@ -114,52 +57,6 @@ class MarkingDevice final : public device::Device, public device::NativeDevice {
     return device::WordWriter::kKernel;
   }
   bool refuses = false;
-};
-
-class RecordedTest : public testing::Test {
- protected:
-  struct alignas(64) Line {
-    std::byte bytes[64];
-  };
-
-  std::vector<journal::JournalEvent> Events() const {
-    return journal::JournalReader(std::as_bytes(std::span(memory_)), kCapacity)
-        .Newest(kCapacity)
-        .events;
-  }
-  std::string Kinds() const {
-    std::string kinds;
-    for (const journal::JournalEvent& event : Events()) {
-      const char letter = event.kind == journal::EventKind::kEnqueue ? 'q'
-                          : event.kind == journal::EventKind::kStart ? 's'
-                          : event.kind == journal::EventKind::kEnd   ? 'e'
-                          : event.kind == journal::EventKind::kError ? 'x'
-                                                                     : '?';
-      kinds += letter;
-    }
-    return kinds;
-  }
-  static collective::Operation AllReduce(
-      collective::Blocking blocking = collective::Blocking::kBlocking) {
-    collective::Operation operation;
-    operation.count = 25;
-    operation.blocking = blocking;
-    return operation;
-  }
-  Status Enqueue(const collective::Operation& operation, device::Stream& stream) {
-    return recorded_.Enqueue(operation, {buffer_, buffer_}, stream);
-  }
-  static Deadline Soon() { return Deadline::AfterSeconds(20); }
-
-  std::vector<Line> memory_ =
-      std::vector<Line>(journal::JournalBytes(kCapacity) / sizeof(Line) + 1);
-  journal::JournalWriter journal_ =
-      journal::JournalWriter::Create(std::as_writable_bytes(std::span(memory_)), kCapacity);
-  ProbeCommunicator::Script script_;
-  RecordedCommunicator recorded_{std::make_unique<ProbeCommunicator>(script_), journal_, 7};
-  std::unique_ptr<device::Stream> inline_ = device::host::HostDevice().NewInlineStream();
-  std::unique_ptr<device::Stream> fifo_ = device::host::HostDevice().NewStream();
-  float buffer_[64] = {};
 };
 
 TEST_F(RecordedTest, AnEventSaysWhatWasCalled) {
@@ -218,45 +115,6 @@ TEST_F(RecordedTest, AnErrorTakesThePlaceOfTheEnd) {
   // What comes after on the failed stream never starts, and says so.
   EXPECT_FALSE(Enqueue(AllReduce(), *inline_).ok());
   EXPECT_EQ(Kinds().substr(kinds.size()), "qx");
-}
-
-// What the journal said while the barrier ran, and while the operation did.
-TEST_F(RecordedTest, BehindABarrierTheJournalFollowsBoth) {
-  for (device::Stream* stream : {inline_.get(), fifo_.get()}) {
-    std::vector<std::string> during;
-    const std::size_t before = Events().size();
-    script_.during = [&] { during.push_back(Kinds().substr(before)); };
-    ASSERT_TRUE(recorded_.EnqueueAfterBarrier(AllReduce(), {buffer_, buffer_}, *stream).ok());
-    ASSERT_TRUE(recorded_.Await(*stream, Soon()).ok());
-    script_.during = nullptr;
-    ASSERT_EQ(during.size(), 2u);
-    if (stream == inline_.get()) {
-      EXPECT_EQ(during, (std::vector<std::string>{"qs", "qseqs"}));
-      EXPECT_EQ(Kinds(), "qseqse");
-    }
-    const auto events = Events();
-    ASSERT_EQ(events.size(), before + 6);
-    EXPECT_EQ(events[before].collective, collective::Collective::kBarrier);
-    EXPECT_EQ(events.back().collective, collective::Collective::kAllReduce);
-    EXPECT_EQ(events.back().sequence, events[before].sequence + 1);
-  }
-}
-
-TEST_F(RecordedTest, BehindABarrierTheIntervalIsThatOfTheOperation) {
-  ASSERT_TRUE(recorded_.EnqueueAfterBarrier(AllReduce(), {buffer_, buffer_}, *inline_).ok());
-  const Interval interval = recorded_.last_interval();
-  EXPECT_LE(script_.called_at.at(0), Events()[2].ticks);  // the end of the barrier
-  EXPECT_LE(Events()[4].ticks, interval.entry);
-  EXPECT_LE(interval.entry, script_.called_at.at(1));
-  EXPECT_EQ(Events()[5].ticks, interval.exit);
-}
-
-TEST_F(RecordedTest, BehindABarrierThatFailsNothingIsCalled) {
-  script_.fail_at = 0;
-  EXPECT_EQ(recorded_.EnqueueAfterBarrier(AllReduce(), {buffer_, buffer_}, *inline_).message(),
-            "the cable is out");
-  EXPECT_EQ(script_.called_at.size(), 1u);
-  EXPECT_EQ(Kinds(), "qsx");
 }
 
 TEST_F(RecordedTest, ARefusedOperationIsNotLeftOpen) {

@@ -188,8 +188,7 @@ bool CaseRecovery::AbortAll(const std::vector<int>& survivors, cases::Recovery& 
     return state.gone || cases::StillStarts(OfRank(evidence, rank)) ||
            (state.aborted == generation && (!OfRank(waits, rank) || state.report));
   };
-  const bool all =
-      take_events_(seconds, [&] { return std::ranges::all_of(survivors, back); });
+  const bool all = take_events_(seconds, [&] { return std::ranges::all_of(survivors, back); });
   if (!all && state_.over()) return false;
   if (!all) {
     std::vector<int> hung;
@@ -332,6 +331,16 @@ std::optional<verdict::Finding> CaseRecovery::FindWrongPlace() const {
   return std::nullopt;
 }
 
+// Who did not even try is who the others waited for.
+std::vector<int> CaseRecovery::NotConnected() const {
+  std::vector<int> missing, absent;
+  for (const int rank : state_.generation.members) {
+    if (state_.ranks[rank].connected_at == 0) missing.push_back(rank);
+    if (!state_.ranks[rank].place) absent.push_back(rank);
+  }
+  return absent.empty() ? missing : absent;
+}
+
 bool CaseRecovery::AwaitConnected(cases::Recovery& recovery, Ticks began) {
   const auto connected = [&] {
     return AllMembers([](const RankState& rank) { return rank.connected_at > 0; });
@@ -359,18 +368,12 @@ bool CaseRecovery::AwaitConnected(cases::Recovery& recovery, Ticks began) {
     state_.Take(Turn::kLostAgain);
     return false;
   }
-  if (!recovery.finding && coordinator_.SecondsAwake() < SecondsBetween(began, NowTicks())) {
-    state_.CutShort("an agent was late while ranks connected anew through it");
-    return false;
-  }
-  // Who did not even try is who the others waited for.
-  std::vector<int> missing, absent;
-  for (const int rank : state_.generation.members) {
-    if (state_.ranks[rank].connected_at == 0) missing.push_back(rank);
-    if (!state_.ranks[rank].place) absent.push_back(rank);
-  }
   if (!recovery.finding) {
-    recovery.finding = cases::NotConnected(std::move(absent.empty() ? missing : absent), seconds);
+    if (coordinator_.SecondsAwake() < SecondsBetween(began, NowTicks())) {
+      state_.CutShort("an agent was late while ranks connected anew through it");
+      return false;
+    }
+    recovery.finding = cases::NotConnected(NotConnected(), seconds);
   }
   state_.Take(Turn::kEnded);
   return false;

@@ -16,7 +16,7 @@ namespace lockstep::stress::run {
 
 class CaseRecovery {
  public:
-  // Takes events until it is done, or for so long while agents are awake, or until the case is over;
+  // Takes events until it is done, or for so long while agents are awake, or the case is over;
   // whether it was done.
   using TakeEvents = std::function<bool(double seconds, const std::function<bool()>& done)>;
   // What is told outlives it.
@@ -72,6 +72,7 @@ class CaseRecovery {
   // What became of ranks that were lost after the failure was judged, and what is proved of them.
   void RetellOutcomes(const std::vector<int>& ranks, cases::Recovery& recovery);
   std::optional<verdict::Finding> FindWrongPlace() const;
+  std::vector<int> NotConnected() const;
   bool AllMembers(const std::function<bool(const RankState&)>& test) const;
   void EndRank(int rank);
   double SecondsBetween(Ticks from, Ticks to) const;

@@ -38,23 +38,6 @@ TEST(CaseRunnerRebuild, OneDoesNotEvenTryToConnect) {
             "rank_killed of 1, proved\n");
 }
 
-// They connect through agents, within a time of their own: whom an agent kept waiting is unknown.
-TEST(CaseRunnerRebuild, NobodyIsBlamedWhoConnectsThroughALateAgent) {
-  EXPECT_EQ(Conduct(kShrink,
-                    coordinator::Steps(KilledIn50(), GivenUp(), coordinator::When("send 2 rebuild"),
-                                       Connecting(0, 1, 0, 2), coordinator::After(3),
-                                       coordinator::Late())),
-            "send 0 abort 0\n"
-            "send 2 abort 0\n"
-            "end 1\n"
-            "send 0 rebuild: generation 1 as 0 of 2 from 3\n"
-            "send 2 rebuild: generation 1 as 1 of 2 from 3\n"
-            "recovery 1: rebuild_failed, lost 1, members 0,2, from 3; s: - 0.010 - -\n"
-            "unknown: hung,killed,hung after 0.101 s\n"
-            "rank_killed of 1, proved\n"
-            "because an agent was late while ranks connected anew through it\n");
-}
-
 TEST(CaseRunnerRebuild, OneTriesToConnectInVain) {
   EXPECT_EQ(
       Conduct(kShrink, coordinator::Steps(

@@ -202,26 +202,6 @@ TEST(CaseRunnerRecovery, WhoIsOnlySlowComesLater) {
             "rank_killed of 1, proved\n");
 }
 
-// The order, and the answer, go through agents. An Abort() may take 5 s.
-TEST(CaseRunnerRecovery, AnAbortThatALateAgentTellsOfIsNotHung) {
-  EXPECT_EQ(Conduct(kShrink,
-                    coordinator::Steps(
-                        coordinator::Ranks({verdict::At50(0), Killed(1), verdict::At50(2)}),
-                        coordinator::Signalled(1, SIGKILL), coordinator::When("send 2 abort 0"),
-                        Aborted(0, 0), Raised(0, kGaveUp, 4), coordinator::After(4),
-                        coordinator::Late(), coordinator::After(4), Aborted(2, 0),
-                        coordinator::Ranks({Fails(0), Killed(1), Fails(2)}), Raised(2, kGaveUp, 3),
-                        Rebuilt({0, 2}, 1, 8.02), Over({Done(0), Killed(1), Done(2)}, {0, 2}))),
-            "send 0 abort 0\n"
-            "send 2 abort 0\n"
-            "end 1\n"
-            "send 0 rebuild: generation 1 as 0 of 2 from 3\n"
-            "send 2 rebuild: generation 1 as 1 of 2 from 3\n"
-            "recovery 1: resumed, lost 1, members 0,2, from 3; s: - 8.000 0.020 0.000\n"
-            "fail: finished,killed,finished after 0.001 s\n"
-            "rank_killed of 1, proved\n");
-}
-
 TEST(CaseRunnerRecovery, WhoNeverComesIsLostToo) {
   EXPECT_EQ(
       Conduct(kShrink,

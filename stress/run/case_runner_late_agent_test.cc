@@ -1,0 +1,45 @@
+// Recoveries whose orders, answers or connections a late agent holds up. An Abort() may take 5 s,
+// connecting 15 s, each within a time of the worker's own: whom an agent kept waiting is unknown.
+#include "gtest/gtest.h"
+#include "stress/run/testing/recovery_lists.h"
+
+namespace lockstep::stress::run {
+namespace {
+
+TEST(CaseRunnerLateAgent, AnAbortThatALateAgentTellsOfIsNotHung) {
+  EXPECT_EQ(Conduct(kShrink,
+                    coordinator::Steps(
+                        coordinator::Ranks({verdict::At50(0), Killed(1), verdict::At50(2)}),
+                        coordinator::Signalled(1, SIGKILL), coordinator::When("send 2 abort 0"),
+                        Aborted(0, 0), Raised(0, kGaveUp, 4), coordinator::After(4),
+                        coordinator::Late(), coordinator::After(4), Aborted(2, 0),
+                        coordinator::Ranks({Fails(0), Killed(1), Fails(2)}), Raised(2, kGaveUp, 3),
+                        Rebuilt({0, 2}, 1, 8.02), Over({Done(0), Killed(1), Done(2)}, {0, 2}))),
+            "send 0 abort 0\n"
+            "send 2 abort 0\n"
+            "end 1\n"
+            "send 0 rebuild: generation 1 as 0 of 2 from 3\n"
+            "send 2 rebuild: generation 1 as 1 of 2 from 3\n"
+            "recovery 1: resumed, lost 1, members 0,2, from 3; s: - 8.000 0.020 0.000\n"
+            "fail: finished,killed,finished after 0.001 s\n"
+            "rank_killed of 1, proved\n");
+}
+
+TEST(CaseRunnerLateAgent, NobodyIsBlamedWhoConnectsThroughALateAgent) {
+  EXPECT_EQ(
+      Conduct(kShrink, coordinator::Steps(
+                           KilledIn50(), GivenUp(), coordinator::When("send 2 rebuild"),
+                           Connecting(0, 1, 0, 2), coordinator::After(3), coordinator::Late())),
+      "send 0 abort 0\n"
+      "send 2 abort 0\n"
+      "end 1\n"
+      "send 0 rebuild: generation 1 as 0 of 2 from 3\n"
+      "send 2 rebuild: generation 1 as 1 of 2 from 3\n"
+      "recovery 1: rebuild_failed, lost 1, members 0,2, from 3; s: - 0.010 - -\n"
+      "unknown: hung,killed,hung after 0.101 s\n"
+      "rank_killed of 1, proved\n"
+      "because an agent was late while ranks connected anew through it\n");
+}
+
+}  // namespace
+}  // namespace lockstep::stress::run
