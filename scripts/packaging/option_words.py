@@ -50,6 +50,7 @@ FORMATS = {
 }
 # What a program writes is --output or --output-folder; beside that, its help begins "Also write".
 _WRITES = {"--output", "--output-folder"}
+_READS = {"--flight-recorder"}  # names what is read, and so does the form
 
 
 def _uses(helps):
@@ -66,7 +67,7 @@ def _strange(program, option):
     a file that is written."""
     name = option.names[-1]
     lines = []
-    if name.removeprefix("--") in FORMATS:
+    if name.removeprefix("--") in FORMATS and name not in _READS:
         lines.append("%s %s is called as a form: --format=%s means another thing" %
                      (program, name, name.removeprefix("--")))
     if name == "--format":
