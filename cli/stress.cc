@@ -256,7 +256,8 @@ Result<ExitCode> Stress(const StressArguments& options, const std::string& comma
                                    ? results::store::DefaultRunPath(all.run, "results/runs")
                                    : stress.output);
   LOCKSTEP_RETURN_IF_ERROR(file.Check());
-  if (!stress.verdicts.empty()) LOCKSTEP_RETURN_IF_ERROR(results::store::CheckWritable(stress.verdicts));
+  if (!stress.verdicts.empty())
+    LOCKSTEP_RETURN_IF_ERROR(results::store::CheckWritable(stress.verdicts));
   const SignalsNoted noted;
   LOCKSTEP_RETURN_IF_ERROR(RunAll(options, stress, selection, all));
   stress::harness::ConcludeCases(selection.cases.size() - all.unmet.size(), all.run);

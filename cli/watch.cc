@@ -22,8 +22,9 @@ Work AddWatch(ArgumentParser& parser) {
       .ShowDefault();
   parser.Flag("--races", options->races, "Also tell of messages that race for MPI_ANY_SOURCE");
   parser
-      .Add("-T,--timeout=TIME", options->silence_s,
-           "Silence of a rank that is taken for a hang (of NCCL, where nothing is proved; 0: never)")
+      .Add(
+          "-T,--timeout=TIME", options->silence_s,
+          "Silence of a rank that is taken for a hang (of NCCL, where nothing is proved; 0: never)")
       .BetweenReals(0, 1e6)
       .ShowDefault();
   parser.Renamed("--silence", "--timeout");

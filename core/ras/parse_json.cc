@@ -1,6 +1,6 @@
 // Reads what is there of each rank, and groups ranks by their counts as the text form does. Members
 // that a later NCCL adds are passed over; those that are missing or of another type count as 0.
-// Where ranks are missing, NCCL 2.28.7 to 2.28.9 leave out a comma, so that their answer is no JSON.
+// Where ranks are missing, NCCL 2.28.7 to 2.28.9 leave out a comma. Their answer is no JSON then.
 #include "core/ras/parse_json.h"
 
 #include <fmt/core.h>

@@ -207,8 +207,9 @@ TEST(RasTest, WhoAnsweredIsNotMissed) {
   const std::string ranks = RankJson(0, 10, 0);
   const JobStatus look =
       Json(ranks, MissingJson(1, false) + ",\n" + MissingJson(2, true, "unknown", -1));
-  EXPECT_THAT(Said(Hear(look, look)),
-              ElementsAre("rank_lost: rank 2 does not answer NCCL's RAS: stopped, gone or cut off"));
+  EXPECT_THAT(
+      Said(Hear(look, look)),
+      ElementsAre("rank_lost: rank 2 does not answer NCCL's RAS: stopped, gone or cut off"));
 }
 
 TEST(RasTest, AnAnswerThatLacksACommaIsRead) {
@@ -223,9 +224,9 @@ TEST(RasTest, AnAnswerThatLacksACommaIsRead) {
 
 TEST(RasTest, CommunicatorsOfOneHashAreToldApart) {
   const auto answer = [](int first, int second) {
-    return Read(JsonAnswer(CommunicatorJson(RankJson(0, first, 0), "", "0x1:0x2") + ",\n" +
-                           CommunicatorJson(RankJson(0, second, 0) + "," + RankJson(1, 7, 0), "",
-                                            "0x3:0x4")));
+    return Read(JsonAnswer(
+        CommunicatorJson(RankJson(0, first, 0), "", "0x1:0x2") + ",\n" +
+        CommunicatorJson(RankJson(0, second, 0) + "," + RankJson(1, 7, 0), "", "0x3:0x4")));
   };
   EXPECT_THAT(Said(Hear(answer(1, 8), answer(2, 8))),
               ElementsAre("rank_busy: rank 1 (pid 101 on 10.0.0.1) launched 7 AllReduce, rank 0 8; "
@@ -242,9 +243,12 @@ constexpr const char* kBehind =
     "  Rank 7 -- GPU 0 (NVML 7) managed by process 4079 on node 10.0.0.1\n\n";
 
 TEST(RasTest, TextNamesThoseThatDiffer) {
-  for (const auto& [version, operation] :
-       {std::pair("2.24.3", "collective"), {"2.25.1", "collective"}, {"2.26.2", "AllReduce"},
-        {"2.27.7", "AllReduce"}, {"2.28.3", "AllReduce"}, {"2.30.7", "AllReduce"}}) {
+  for (const auto& [version, operation] : {std::pair("2.24.3", "collective"),
+                                           {"2.25.1", "collective"},
+                                           {"2.26.2", "AllReduce"},
+                                           {"2.27.7", "AllReduce"},
+                                           {"2.28.3", "AllReduce"},
+                                           {"2.30.7", "AllReduce"}}) {
     const JobStatus look = Text(fmt::format(fmt::runtime(kBehind), operation), "", version);
     EXPECT_EQ(look.version, version);
     const Testimony testimony = Hear(look, look);
@@ -269,7 +273,8 @@ TEST(RasTest, TextOfSeveralOperations) {
       "  2 ranks have not launched any operations\n\n"
       "  Communicator ranks have different AllReduce operation counts\n"
       "  Rank 0 has launched up to operation 8 -- GPU 0 managed by process 11 on node 10.0.0.1\n"
-      "  Rank 1 has not launched any operations -- GPU 1 managed by process 12 on node 10.0.0.1\n\n");
+      "  Rank 1 has not launched any operations -- GPU 1 managed by process 12 on node "
+      "10.0.0.1\n\n");
   EXPECT_THAT(Said(Hear(look, look)),
               ElementsAre("rank_busy: rank 1 (pid 12 on 10.0.0.1) launched 0 AllReduce, rank 0 8; "
                           "no launch between the looks",

@@ -48,8 +48,8 @@ class TextReader {
       Detail(line);
     }
   }
-  // NCCL 2.26 to 2.28 read their own table wrongly behind a communicator that lacks ranks: what they
-  // say of another one may be of none. JSON was never so.
+  // NCCL 2.26 to 2.28 misread their own table behind a communicator that lacks ranks: what they say
+  // of another one may be of none. JSON was never so.
   void DropWhatIsGarbled() {
     int major = 0, minor = 0;
     if (std::sscanf(status_.version.c_str(), "%d.%d", &major, &minor) != 2) return;

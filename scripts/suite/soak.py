@@ -108,7 +108,8 @@ def run_pass(options, journal, number, load):
 
 def summarize(options, journal):
     """(lines, exit code)."""
-    wanted = [(number, load) for number in range(1, options.passes + 1) for load in options.busy_loops]
+    wanted = [(number, load) for number in range(1, options.passes + 1)
+              for load in options.busy_loops]
     passes = [one for one in journal.passes if (one["pass"], one["load"]) in wanted]
     failures = collections.defaultdict(list)
     for one in passes:

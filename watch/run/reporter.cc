@@ -91,10 +91,10 @@ Status Reporter::Store(int job, std::optional<store::Watched> watched, int exit_
   run.verdict = passes ? verdict::Verdict::kPass : verdict::Verdict::kFail;
   run.judgement.verdict = run.verdict;
   if (run.judgement.findings.empty()) {
-    run.summary_line =
-        exit_code != 0 ? fmt::format("exit code {}, no finding", exit_code)
-        : run.watched  ? fmt::format("{} ranks, no finding", run.watched->ranks.size())
-                       : "no finding";
+    run.summary_line = exit_code != 0 ? fmt::format("exit code {}, no finding", exit_code)
+                       : run.watched
+                           ? fmt::format("{} ranks, no finding", run.watched->ranks.size())
+                           : "no finding";
   }
   if (at_end) fmt::print(stderr, "{}", results::report::FormatWaits(run));
   const std::string path = job == 1 ? path_ : Beside(path_, job);
