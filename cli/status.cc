@@ -2,7 +2,6 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -47,12 +46,6 @@ Result<ExitCode> RunStatus(const StatusArguments& options) {
 
 }  // namespace
 
-// --json is short for --format=json. It is no option, because elsewhere --json takes a file.
-void NameFormat(std::vector<std::string>& arguments) {
-  std::replace(arguments.begin(), arguments.end(), std::string("--json"),
-               std::string("--format=json"));
-}
-
 Work AddStatus(ArgumentParser& parser) {
   auto options = std::make_shared<StatusArguments>();
   parser
@@ -63,6 +56,7 @@ Work AddStatus(ArgumentParser& parser) {
   parser.Add("--format=WORD", options->format, "Form of what is printed (text or json)")
       .OneOf({"text", "json"})
       .ShowDefault();
+  parser.Renamed("--json", "--format=json");
   return [options] { return RunStatus(*options); };
 }
 

@@ -71,7 +71,7 @@ std::vector<std::string> WordsOf(const StressArguments& options,
         "--scenario=" + stress_case.scenario.origin, "--backend=" + stress.backend,
         fmt::format("--seed={}", stress_case.seed), fmt::format("-T{}", stress.deadline_seconds),
         fmt::format("--limit={}", stress.limit_seconds), std::string("--no-progress"),
-        "--output=" + folder.File("run.h5"), "--json=" + folder.File("run.json")}) {
+        "--output=" + folder.File("run.h5"), "--verdicts=" + folder.File("run.json")}) {
     words.push_back(word);
   }
   return words;
@@ -256,7 +256,8 @@ Result<ExitCode> Stress(const StressArguments& options, const std::string& comma
                                    ? results::store::DefaultRunPath(all.run, "results/runs")
                                    : stress.output);
   LOCKSTEP_RETURN_IF_ERROR(file.Check());
-  if (!stress.json.empty()) LOCKSTEP_RETURN_IF_ERROR(results::store::CheckWritable(stress.json));
+  if (!stress.verdicts.empty())
+    LOCKSTEP_RETURN_IF_ERROR(results::store::CheckWritable(stress.verdicts));
   const SignalsNoted noted;
   LOCKSTEP_RETURN_IF_ERROR(RunAll(options, stress, selection, all));
   stress::harness::ConcludeCases(selection.cases.size() - all.unmet.size(), all.run);
@@ -272,17 +273,17 @@ Result<ExitCode> Stress(const StressArguments& options, const std::string& comma
   fmt::print("{}", all.traces);
   if (file.saved()) fmt::print("\nresult file: {}\n", file.path());
   LOCKSTEP_RETURN_IF_ERROR(stored);
-  if (!stress.json.empty()) {
-    std::ofstream json(stress.json, std::ios::binary);
+  if (!stress.verdicts.empty()) {
+    std::ofstream json(stress.verdicts, std::ios::binary);
     json << Json({{"schema", 1}, {"lockstep", ThisVersionText()}, {"cases", all.cases}})
                 .dump(1, ' ', false, Json::error_handler_t::replace)
          << "\n";
     json.flush();
-    if (!json)
+    if (!json) {
       return EnvironmentError(
-          fmt::format("--json: '{}' could not be written; check the "
-                      "directory and its space",
-                      stress.json));
+          fmt::format("--verdicts: '{}' could not be written; check the directory and its space",
+                      stress.verdicts));
+    }
   }
   return verdict::ExitCodeOf(all.run.verdict);
 }

@@ -21,7 +21,7 @@ class StressTest(unittest.TestCase):
         self.json = os.path.join(self.folder, "all.json")
 
     def command(self, *arguments):
-        return [LOCKSTEP, "stress", "--ranks=2", f"--output={self.path}", f"--json={self.json}",
+        return [LOCKSTEP, "stress", "--ranks=2", f"--output={self.path}", f"--verdicts={self.json}",
                 *arguments]
 
     def run_it(self, *arguments, seconds=120):

@@ -35,7 +35,8 @@ struct Subcommand {
   const char* name;
   const char* help;           // one line
   AddOptions* add = nullptr;  // null also where its file is not linked
-  // Of all words behind the program's name, before they are parsed.
+  // Of all words behind the program's name, before they are parsed: `--` in another meaning. Words
+  // that --help does not list have no place here.
   void (*rewrite)(std::vector<std::string>& arguments) = nullptr;
   // Instead of `add`: the program in Python which gets all words behind the subcommand, --help too.
   const Script* script = nullptr;

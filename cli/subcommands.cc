@@ -8,9 +8,7 @@ AddOptions AddBuckets, AddCompare, AddDiagnose, AddDoctor, AddExport, AddMakeDat
     AddSampler, AddScore, AddShow, AddTrend;
 // Null in a program without these files.
 [[gnu::weak]] AddOptions AddRun, AddStatus, AddStress, AddTraceDdp, AddWatch;
-void SeparateSides(std::vector<std::string>& arguments);             // compare.cc
-[[gnu::weak]] void NameReport(std::vector<std::string>& arguments);  // watch.cc
-[[gnu::weak]] void NameFormat(std::vector<std::string>& arguments);  // status.cc
+void SeparateSides(std::vector<std::string>& arguments);  // compare.cc
 
 namespace {
 
@@ -41,7 +39,7 @@ constexpr Subcommand kSubcommands[] = {
     {"scoreboard", "Launches of stress, many times, and how often the judge was right", nullptr,
      nullptr, &kScoreboard},
     {"show", "Print run files; of a directory, a line a run", AddShow},
-    {"status", "What every rank of a watched job is in, now", AddStatus, NameFormat},
+    {"status", "What every rank of a watched job is in, now", AddStatus},
     {"stress", "stress with a launch for every case (--backend=mpi needs it), in one result",
      AddStress},
     {"testbed", "Several hosts on this machine: runs a command across them", nullptr, nullptr,
@@ -52,7 +50,7 @@ constexpr Subcommand kSubcommands[] = {
     {"trend", "The history of every case over nights: what changed when, and slow machines",
      AddTrend},
     {"watch", "Watch an unmodified MPI program: who hangs, who misuses MPI, where, and why",
-     AddWatch, NameReport},
+     AddWatch},
 };
 
 }  // namespace

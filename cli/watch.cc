@@ -1,23 +1,14 @@
 // `lockstep watch`: looks on while an unmodified MPI program runs, and names what went wrong.
 #include "watch/run/watch.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "cli/exec_script.h"
 #include "cli/subcommand.h"
 
 namespace lockstep::cli {
-
-// --report stands alone or with =FILE: a word behind it would be the launcher, or its `--`.
-void NameReport(std::vector<std::string>& arguments) {
-  const auto end = std::find(arguments.begin(), arguments.end(), "--");
-  std::replace(arguments.begin(), end, std::string("--report"),
-               std::string("--report=results/runs"));
-}
 
 Work AddWatch(ArgumentParser& parser) {
   auto options = std::make_shared<watch::run::WatchOptions>();
@@ -31,16 +22,27 @@ Work AddWatch(ArgumentParser& parser) {
       .ShowDefault();
   parser.Flag("--races", options->races, "Also tell of messages that race for MPI_ANY_SOURCE");
   parser
-      .Add("--silence=TIME", options->silence_s,
-           "Suspect a missing call of NCCL when nothing was called for so long (0: never)")
+      .Add(
+          "-T,--timeout=TIME", options->silence_s,
+          "Silence of a rank that is taken for a hang (of NCCL, where nothing is proved; 0: never)")
       .BetweenReals(0, 1e6)
       .ShowDefault();
+  parser.Renamed("--silence", "--timeout");
   parser.Add("--findings=FILE", options->findings,
-             "Write the findings to this file (one line each, fields between tabs)");
-  parser.Add("--report=FILE", options->report,
-             "At the end print who waited for whom, and write it to this file (.h5), or to a new "
-             "one in this folder (without =FILE: results/runs)");
+             "Also write the findings to this file (one line each, fields between tabs)");
+  parser
+      .Flag("--report", options->report,
+            "At the end print who waited for whom (the result holds it, too)")
+      .ValueMoved("--output=");
+  parser.Add("--output=FILE", options->output,
+             "File to write (the result; default: below results/runs, with --report or where "
+             "something was found)");
+  parser.Add("--output-folder=FOLDER", options->output_folder,
+             "Folder to write (a new result in it, instead of --output)");
   return [options]() -> Result<ExitCode> {
+    if (!options->output.empty() && !options->output_folder.empty()) {
+      return InvalidInput("--output names one file, --output-folder a new one; give one of both");
+    }
     LOCKSTEP_ASSIGN_OR_RETURN(
         const std::filesystem::path library,
         FindData("lib/liblockstep_watch.so", "watch/preload/liblockstep_watch.so"));

@@ -130,6 +130,20 @@ class DocsTest(unittest.TestCase):
                    if flag not in known and not flag.startswith("--benchmark_")}
         self.assertEqual(sorted(unknown), [])
 
+    def test_a_flag_behind_a_program_is_its_own(self):
+        known = {program: set(FLAG.findall(text)) for program, text in self.help.items()}
+        known["lockstep stress"] |= known["lockstep-stress"]
+        names = "|".join(sorted(map(re.escape, known), key=len, reverse=True))
+        # Up to the launcher behind `--`, the next command, a comment or the end of the code.
+        command = re.compile(rf"(?<![\w/.-])({names})(?![\w-]|\.\w)((?:(?! -- )[^\n`|#&;])*)")
+        # CHANGELOG.md tables spellings of earlier versions.
+        texts = {page: re.sub(r"^\|.*$", "", text, flags=re.MULTILINE) if page == "CHANGELOG.md"
+                 else text for page, text in self.pages.items() if page not in (OPTIONS, WORDS)}
+        others = {f"{page}: {found[1]} has no {flag}" for page, text in texts.items()
+                  for found in command.finditer(text) for flag in FLAG.findall(found[2])
+                  if flag not in known[found[1]] and not flag.startswith("--benchmark_")}
+        self.assertEqual(sorted(others), [])
+
     def test_the_page_of_options_is_what_the_programs_say(self):
         self.assertEqual(self.pages[OPTIONS], options_page(self.help),
                          "write it anew: bazel run //scripts:docs_test -- --write")

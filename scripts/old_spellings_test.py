@@ -24,8 +24,12 @@ RENAMED = [
         ("make-dataset", "--min-bytes=1", "--min-sample"),
         ("make-dataset", "--max-bytes=1", "--max-sample"),
         ("compare", "--drift=3%", "--launch-drift"),
-        ("stress", "-n 2", "--ranks"), ("stress", "--np=2", "--ranks"))
+        ("stress", "-n 2", "--ranks"), ("stress", "--np=2", "--ranks"),
+        ("stress --ranks=2", "--json=x", "--verdicts"), ("status", "--json", "--format=json"))
 ] + [
+    (f"{LOCKSTEP} watch", "--silence=9 -- true", "is called --timeout now"),
+    (f"{LOCKSTEP} watch", "--report=x.h5 -- true", "takes no value now; write --output=x.h5"),
+    ("stress/stress", "--json=x", "is called --verdicts now"),
     ("stress/fuzz/fuzz", "--seconds=9", "is called --time-budget now"),
     ("stress/fuzz/fuzz", "--rules=nccl", "is called --sim-rules now"),
 ] + [

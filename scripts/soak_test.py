@@ -78,7 +78,7 @@ class SoakTest(unittest.TestCase):
         return done.returncode, done.stdout.splitlines(), done.stderr
 
     def test_every_load_has_its_passes_and_its_loops(self):
-        code, lines, _ = self.soak("2", "--loads=0,2,4", "//a/...")
+        code, lines, _ = self.soak("2", "--busy-loops=0,2,4", "//a/...")
         self.assertEqual((code, lines[-1]), (0, "PASS: 2 tests; clean passes: 2 of 2 beside 0, "
                                                 "2 of 2 beside 2, 2 of 2 beside 4 busy loops"))
         self.assertEqual([call["loops"] for call in self.calls()], [0, 2, 4, 0, 2, 4])
@@ -113,11 +113,11 @@ class SoakTest(unittest.TestCase):
         self.assertEqual(len(self.calls()), 4, "everything is over")
 
     def test_half_a_line_of_a_crash_is_no_pass(self):
-        self.assertEqual(self.soak("1", "--loads=0")[0], 0)
+        self.assertEqual(self.soak("1", "--busy-loops=0")[0], 0)
         with open(os.path.join(self.output, "soak.jsonl"), "a", encoding="utf-8") as file:
             file.write('{"load": 0, "pa')
         for _ in range(2):
-            code, lines, err = self.soak("2", "--loads=0")
+            code, lines, err = self.soak("2", "--busy-loops=0")
             self.assertEqual((code, err), (0, ""), "the line after it can be read")
             self.assertIn("2 of 2 beside 0", lines[-1])
         self.assertEqual(len(self.calls()), 2)
@@ -138,8 +138,9 @@ class SoakTest(unittest.TestCase):
         self.script("broken")
         code, _, err = self.soak("1")
         self.assertEqual((code, len(err.splitlines())), (4, 1), err)
-        for words in (["0"], ["1", "--loads=x"], ["soon"]):
+        for words in (["0"], ["1", "--busy-loops=x"], ["soon"]):
             self.assertEqual(self.soak(*words)[0], 2)
+        self.assertIn("--loads is called --busy-loops now", self.soak("1", "--loads=2")[2])
         self.script("")
         self.soak("1", "//a/...")
         code, _, err = self.soak("1", "//b/...")

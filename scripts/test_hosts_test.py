@@ -107,7 +107,7 @@ class HostsTest(unittest.TestCase):
 
     def test_a_scenario_across_hosts(self):
         path = os.path.join(FOLDER, "stress.json")
-        done = hosts(2, "--", STRESS, "--scenario=uneven_inputs/case[124]", f"--json={path}",
+        done = hosts(2, "--", STRESS, "--scenario=uneven_inputs/case[124]", f"--verdicts={path}",
                      f"--output={FOLDER}/stress.h5", "-T", "10")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         with open(path, encoding="utf-8") as file:

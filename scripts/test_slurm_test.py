@@ -96,7 +96,7 @@ class SlurmTest(unittest.TestCase):
 
     def stress(self, name, words, backend, scenario, any_code=False):
         done = run(*words, STRESS, f"--scenario={scenario}", f"--backend={backend}", "-T", "20",
-                   f"--json={path(name)}.json", f"--output={path(name)}.h5")
+                   f"--verdicts={path(name)}.json", f"--output={path(name)}.h5")
         self.assertTrue(os.path.exists(f"{path(name)}.json"), done.stdout + done.stderr)
         with open(f"{path(name)}.json", encoding="utf-8") as file:
             cases = json.load(file)["cases"]

@@ -149,14 +149,14 @@ TEST_F(SessionTest, ThePartThatIsCutOffWritesBesideTheRun) {
 }
 
 TEST_F(SessionTest, WhatCannotBeReportedIsStored) {
-  EXPECT_EQ(Run({}, OkStatus(), EnvironmentError("--json: no space")),
+  EXPECT_EQ(Run({}, OkStatus(), EnvironmentError("--verdicts: no space")),
             "replicate 1a2b3c4d 2026-11-21T10:44:25Z\n"
             "all clocks\n"
             "rest\n"
             "conclude\n"
             "report of run.h5\n"
             "files: run.h5\n"
-            "--json: no space\n");
+            "--verdicts: no space\n");
 }
 
 TEST_F(SessionTest, ASuccessorWritesUnderTheNameOfTheRunOnlyIfNobodyElseCan) {

@@ -251,7 +251,7 @@ culprits = [2]
     with subprocess.Popen(
             ["mpirun", "-np", "3", "--oversubscribe", "--bind-to", "none", run_stress.STRESS,
              *(f"--scenario={one}" for one in (quick, gone, held)), "-T", "50",
-             f"--output={path}.h5", f"--json={path}.json"], stdout=subprocess.DEVNULL,
+             f"--output={path}.h5", f"--verdicts={path}.json"], stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE, text=True,
             env=dict(os.environ, LOCKSTEP_TEST_MARK=mark, OMPI_ALLOW_RUN_AS_ROOT="1",
                      OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")) as mpirun:

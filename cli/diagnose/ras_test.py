@@ -67,6 +67,14 @@ class RasTest(unittest.TestCase):
         self.assertEqual(code, 3)
         self.assertIn("rank 1 (pid 12 on 10.0.0.2) launched 6 AllReduce, rank 0 7", out)
 
+    def test_a_rank_that_does_not_answer(self):
+        for version in ("2.28.7", "2.30.7"):
+            service = Service([answer([5], missing=[1], version=version)] * 2)
+            code, out, err = diagnose("--ras", service.address, "--ras-interval=0.1")
+            self.assertEqual((code, err), (3, ""), out)
+            self.assertIn("rank_lost (suspected, ranks 1): rank 1 (pid 101 on 10.0.0.2) does not "
+                          "answer NCCL's RAS", out)
+
     def test_kept_answers(self):
         first, second = self.kept(answer([5, 5])), self.kept(answer([5, 5]))
         code, out, _ = diagnose("--ras", first, "--ras", second)

@@ -130,6 +130,16 @@ Option Option::WordRenamed(const std::string& old, const std::string& now) {
   return *this;
 }
 
+Option Option::ValueMoved(const std::string& now) {
+  Of(option_).check(CLI::Validator(
+      [now](const std::string& word) {
+        const bool alone = word == "true" || word == "false";
+        return alone ? std::string() : fmt::format("takes no value now; write {}{}", now, word);
+      },
+      ""));
+  return *this;
+}
+
 Option Option::Between(std::int64_t least, std::int64_t most) {
   Of(option_).check(
       Bounded(CLI::Range(least, most), fmt::format("{}", least), fmt::format("{}", most)));
@@ -200,8 +210,8 @@ template Option ArgumentParser::Add(const std::string&, std::int64_t&, const std
 template Option ArgumentParser::Add(const std::string&, std::uint64_t&, const std::string&);
 template Option ArgumentParser::Add(const std::string&, double&, const std::string&);
 
-void ArgumentParser::Flag(const std::string& names, bool& value, const std::string& help) {
-  impl_->app->add_flag(names, value, help);
+Option ArgumentParser::Flag(const std::string& names, bool& value, const std::string& help) {
+  return Option(impl_->app->add_flag(names, value, help));
 }
 
 void ArgumentParser::Refuse(const std::string& names, const std::string& why) {

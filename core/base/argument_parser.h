@@ -26,6 +26,8 @@ class ArgumentParser {
     Option OneOf(const std::vector<std::string>& words);
     // A word of earlier versions is an error that names today's.
     Option WordRenamed(const std::string& old, const std::string& now);
+    // Of a flag that took a value in earlier versions: which option takes it now.
+    Option ValueMoved(const std::string& now);
     Option Between(std::int64_t least, std::int64_t most);
     Option BetweenReals(double least, double most);
     Option SplitAtCommas();
@@ -50,7 +52,7 @@ class ArgumentParser {
   template <typename T>
   Option Add(const std::string& names, T& value, const std::string& help);
   // A name that begins with `!` clears the variable.
-  void Flag(const std::string& names, bool& value, const std::string& help);
+  Option Flag(const std::string& names, bool& value, const std::string& help);
 
   // Names that this program does not know, with the reason in the error. --help is silent of them.
   void Refuse(const std::string& names, const std::string& why);

@@ -82,6 +82,15 @@ TEST_F(ArgumentParserTest, OldWordsAreRefusedWithTheNewOne) {
   EXPECT_EQ(Error({"--format=json"}), "");
 }
 
+TEST_F(ArgumentParserTest, AValueThatMovedIsRefusedWithItsNewOption) {
+  bool report = false;
+  parser_.Flag("--report", report, "Report").ValueMoved("--output=");
+  EXPECT_EQ(Error({"--report=a.h5"}),
+            "--report: takes no value now; write --output=a.h5; see program --help");
+  EXPECT_EQ(Error({"--report"}), "");
+  EXPECT_TRUE(report);
+}
+
 TEST_F(ArgumentParserTest, TimesHaveUnitsAndBounds) {
   double seconds = 2;
   parser_.Add("-T,--timeout=TIME", seconds, "Silence").BetweenReals(0.1, 3600);

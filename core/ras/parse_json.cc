@@ -1,5 +1,6 @@
 // Reads what is there of each rank, and groups ranks by their counts as the text form does. Members
 // that a later NCCL adds are passed over; those that are missing or of another type count as 0.
+// Where ranks are missing, NCCL 2.28.7 to 2.28.9 leave out a comma. Their answer is no JSON then.
 #include "core/ras/parse_json.h"
 
 #include <fmt/core.h>
@@ -25,9 +26,19 @@ std::int64_t Number(const Json& json) {
   return json.is_number_integer() ? json.get<std::int64_t>() : 0;
 }
 
+// NCCL writes "unknown" and -1 of a process that its RAS does not know.
 Rank RankOf(const Json& json) {
-  return {static_cast<int>(Number(At(json, "rank"))),
-          fmt::format("pid {} on {}", Number(At(json, "pid")), Text(At(json, "host")))};
+  Rank rank{static_cast<int>(Number(At(json, "rank"))), ""};
+  const std::int64_t pid = Number(At(json, "pid"));
+  if (pid > 0) rank.place = fmt::format("pid {} on {}", pid, Text(At(json, "host")));
+  return rank;
+}
+
+// Also ranks that answered and are no members, yet or any more, are listed as missing.
+bool IsSilent(const Json& missing) {
+  const Json& status = At(missing, "status");
+  return !status.is_object() || At(status, "unresponsive") == true ||
+         At(status, "considered_dead") == true;
 }
 
 // nccl.h: ncclResult_t.
@@ -45,6 +56,8 @@ std::string ErrorText(std::int64_t error) {
       return "Invalid usage";
     case 6:
       return "Remote process error";
+    case 8:
+      return "Timeout";
     default:
       return fmt::format("error {}", error);
   }
@@ -78,6 +91,7 @@ void AddCounts(const Counts& counts, Communicator& communicator) {
 Communicator CommunicatorOf(const Json& json) {
   Communicator communicator;
   communicator.name = Text(At(json, "hash"));
+  communicator.second = Text(At(json, "secondary_hash"));
   Counts counts;
   for (const Json& one : At(json, "ranks")) {
     const Rank rank = RankOf(one);
@@ -89,14 +103,29 @@ Communicator CommunicatorOf(const Json& json) {
     }
   }
   AddCounts(counts, communicator);
-  for (const Json& one : At(json, "missing_ranks")) communicator.missing.push_back(RankOf(one));
+  for (const Json& one : At(json, "missing_ranks")) {
+    if (IsSilent(one)) communicator.missing.push_back(RankOf(one));
+  }
   return communicator;
+}
+
+// With the comma between a number that ends a line and "status".
+std::string WithCommas(std::string text) {
+  constexpr std::string_view kStatus = "\"status\"";
+  for (std::size_t at = 0; (at = text.find(kStatus, at)) != std::string::npos;) {
+    const std::size_t before = text.find_last_not_of(" \r\n", at - 1);
+    const bool number = before < at && text[before] >= '0' && text[before] <= '9';
+    if (number) text.insert(before + 1, 1, ',');
+    at += kStatus.size() + (number ? 1 : 0);
+  }
+  return text;
 }
 
 }  // namespace
 
 std::optional<JobStatus> ParseJson(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded()) json = Json::parse(WithCommas(std::string(text)), nullptr, false);
   const Json& communicators = At(json, "communicators");
   if (!communicators.is_array()) return std::nullopt;
   JobStatus status;

@@ -48,25 +48,42 @@ class TextReader {
       Detail(line);
     }
   }
+  // NCCL 2.26 to 2.28 misread their own table behind a communicator that lacks ranks: what they say
+  // of another one may be of none. JSON was never so.
+  void DropWhatIsGarbled() {
+    int major = 0, minor = 0;
+    if (std::sscanf(status_.version.c_str(), "%d.%d", &major, &minor) != 2) return;
+    const auto lacks = [](const Communicator& one) { return !one.missing.empty(); };
+    if (major != 2 || minor < 26 || minor > 28) return;
+    if (!strays_ && std::ranges::none_of(status_.communicators, lacks)) return;
+    for (Communicator& communicator : status_.communicators) {
+      if (lacks(communicator)) continue;
+      communicator.counts.clear();
+      communicator.errors.clear();
+    }
+  }
 
  private:
   enum class Section { kNone, kIncomplete, kError, kMismatch, kOther };
 
   // "#0-0 (cf264af53edbe986) INCOMPLETE"
   void Begin(const std::string& line) {
-    char hash[kMostWord + 1] = "", kind[kMostWord + 1] = "";
+    char number[kMostWord + 1] = "", hash[kMostWord + 1] = "", kind[kMostWord + 1] = "";
     section_ = Section::kNone;
-    if (std::sscanf(line.c_str(), "#%*d-%*d (%63[0-9a-f]) %63s", hash, kind) != 2) return;
+    if (std::sscanf(line.c_str(), "#%63[0-9-] (%63[0-9a-f]) %63s", number, hash, kind) != 3) return;
     section_ = std::strcmp(kind, "INCOMPLETE") == 0 ? Section::kIncomplete
                : std::strcmp(kind, "ERROR") == 0    ? Section::kError
                : std::strcmp(kind, "MISMATCH") == 0 ? Section::kMismatch
                                                     : Section::kOther;
     operation_.clear();
     what_.clear();
-    const std::string name = fmt::format("0x{}", hash);
-    const auto known = std::ranges::find(status_.communicators, name, &Communicator::name);
-    at_ = static_cast<std::size_t>(known - status_.communicators.begin());
-    if (known == status_.communicators.end()) status_.communicators.emplace_back().name = name;
+    const auto known = std::ranges::find(numbers_, number);
+    at_ = static_cast<std::size_t>(known - numbers_.begin());
+    if (known != numbers_.end()) return;
+    numbers_.emplace_back(number);
+    const std::string_view digits = hash;
+    const std::size_t zeros = std::min(digits.find_first_not_of('0'), digits.size() - 1);
+    status_.communicators.emplace_back().name = fmt::format("0x{}", digits.substr(zeros));
   }
 
   void Detail(const std::string& line) {
@@ -113,7 +130,10 @@ class TextReader {
       operation_ = line.find("operation counts") == line.npos ? "" : word;
       return;
     }
-    if (operation_.empty()) return;  // of their states, which come and go
+    if (operation_.empty()) {  // of their states, which come and go
+      strays_ = strays_ || line.ends_with(" NOCOMM") || line.find(" NOCOMM -- ") != line.npos;
+      return;
+    }
     std::vector<CountGroup>& counts = status_.communicators[at_].counts;
     unsigned long count = 0;
     int ranks = 0;
@@ -130,7 +150,9 @@ class TextReader {
   }
 
   JobStatus& status_;
+  std::vector<std::string> numbers_;  // "0-0": of a communicator in this answer
   Section section_ = Section::kNone;
+  bool strays_ = false;    // a communicator lacks ranks that answered
   std::size_t at_ = 0;     // of the communicator
   std::string operation_;  // whose counts differ
   std::string what_;       // was reported
@@ -157,6 +179,7 @@ Result<JobStatus> ParseStatus(std::string_view text, const std::string& origin) 
         "{}: no status of NCCL's RAS; name HOST:PORT, or a file with what `ncclras -v` printed",
         origin));
   }
+  reader.DropWhatIsGarbled();
   for (Communicator& communicator : status.communicators) {
     std::ranges::stable_sort(communicator.counts, [](const CountGroup& a, const CountGroup& b) {
       return std::tie(a.operation, a.count) < std::tie(b.operation, b.count);

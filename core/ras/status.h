@@ -1,5 +1,6 @@
 // What NCCL's RAS subsystem says of a running job: NVIDIA's user guide, "RAS". JSON from
-// NCCL 2.28.7 on; before that its verbose text, which names only ranks that differ from most.
+// NCCL 2.28.7 on; before that its verbose text, which names only ranks that differ from most. Both
+// were compared with the sources of NCCL 2.24.3 to 2.30.7 (docs/hung-job.md).
 #pragma once
 
 #include <cstdint>
@@ -34,8 +35,9 @@ struct RankError {
 
 struct Communicator {
   std::string name;                  // its hash, as NCCL's log has it: "0x27a079b828ff1a75"
+  std::string second;                // JSON: tells communicators of one hash apart
   std::vector<CountGroup> counts;    // of operations whose counts differ, the lowest count first
-  std::vector<Rank> missing;         // RAS has no data of them
+  std::vector<Rank> missing;         // they do not answer RAS
   std::vector<RankError> errors;     // errors that ranks reported
   std::vector<Rank> initializing;    // JSON only
   std::vector<std::uint64_t> total;  // JSON only: every count of every rank

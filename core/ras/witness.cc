@@ -18,11 +18,16 @@ constexpr const char* kNext =
     "and "
     "look at the process.";
 
-const Communicator* Find(const JobStatus& status, const std::string& name) {
+// The same communicator in another look. Null also where several may be it: hashes are not unique,
+// and text tells no more.
+const Communicator* Find(const JobStatus& status, const Communicator& wanted) {
+  const Communicator* found = nullptr;
   for (const Communicator& communicator : status.communicators) {
-    if (communicator.name == name) return &communicator;
+    if (communicator.name != wanted.name || communicator.second != wanted.second) continue;
+    if (found != nullptr) return nullptr;
+    found = &communicator;
   }
-  return nullptr;
+  return found;
 }
 
 bool Contains(const std::vector<Rank>& ranks, const Rank& rank) {
@@ -127,7 +132,7 @@ void AddBehind(const Communicator& before, const Communicator& now,
 
 bool Moved(const JobStatus& first, const JobStatus& second) {
   return std::ranges::any_of(second.communicators, [&](const Communicator& now) {
-    const Communicator* before = Find(first, now.name);
+    const Communicator* before = Find(first, now);
     return before != nullptr && (now.total != before->total || now.counts != before->counts);
   });
 }
@@ -138,7 +143,7 @@ Testimony Hear(const JobStatus& first, const JobStatus& second) {
   Testimony testimony;
   for (const Communicator& now : second.communicators) {
     AddErrors(now, testimony.findings);
-    const Communicator* before = Find(first, now.name);
+    const Communicator* before = Find(first, now);
     if (before == nullptr) continue;
     AddMissing(*before, now, testimony.findings);
     AddInitializing(*before, now, testimony.findings);

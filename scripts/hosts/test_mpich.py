@@ -111,7 +111,7 @@ class MpichTest(unittest.TestCase):
                                   ("mpi", "uneven_inputs/case1")):
             name = f"stress-{backend}"
             code, said = run(2, "stress", f"--scenario={scenario}", f"--backend={backend}", "-T",
-                             "10", f"--json={path(name)}.json", f"--output={path(name)}.h5")
+                             "10", f"--verdicts={path(name)}.json", f"--output={path(name)}.h5")
             self.assertEqual(code, 0, said)
             with open(f"{path(name)}.json", encoding="utf-8") as file:
                 cases = json.load(file)["cases"]

@@ -151,7 +151,11 @@ class DocumentationTest(unittest.TestCase):
                 ("  --log FILE                  Write the log to this file",
                  ["two --log writes a file: call it --output, or say 'Also write'"]),
                 ("  --log FILE                  Also write the log to this file", []),
-                ("  --log FILE                  Read this log", [])):
+                ("  --log FILE                  Read this log", []),
+                ("  --json FILE                 Also write the verdicts to this file",
+                 ["two --json is called as a form: --format=json means another thing"]),
+                ("  --csv                       In this form",
+                 ["two --csv is called as a form: --format=csv means another thing"])):
             self.assertEqual(self.clashes(well, other), said)
 
     def test_a_switch_may_be_a_list_of_both(self):

@@ -50,7 +50,7 @@ FORMATS = {
 }
 # What a program writes is --output or --output-folder; beside that, its help begins "Also write".
 _WRITES = {"--output", "--output-folder"}
-_WRITES_YET = {"--findings", "--report"}  # of lockstep watch, which has no --output
+_READS = {"--flight-recorder"}  # names what is read, and so does the form
 
 
 def _uses(helps):
@@ -63,16 +63,20 @@ def _kinds(found):
 
 
 def _strange(program, option):
-    """Sentences on one option: a form without a name of ours, a file that is written."""
+    """Sentences on one option: a form without a name of ours, an option that is called as a form,
+    a file that is written."""
     name = option.names[-1]
     lines = []
+    if name.removeprefix("--") in FORMATS and name not in _READS:
+        lines.append("%s %s is called as a form: --format=%s means another thing" %
+                     (program, name, name.removeprefix("--")))
     if name == "--format":
         told = re.search(r"\((.*)\)", option.meaning)
         offered = option.values() or re.split(r", | or ", told.group(1) if told else "")
         lines += ["%s --format: FORMATS does not explain '%s'" % (program, word)
                   for word in offered if word not in FORMATS]
     writes = re.search(r"\bwrite\b", option.meaning, re.IGNORECASE)
-    if writes and option.shape() in ("FILE", "FOLDER") and name not in _WRITES | _WRITES_YET \
+    if writes and option.shape() in ("FILE", "FOLDER") and name not in _WRITES \
             and not option.meaning.startswith("Also write "):
         lines.append("%s %s writes a file: call it --output, or say 'Also write'" % (program, name))
     return lines

@@ -35,19 +35,19 @@ def parse(arguments):
     parser = launches.parser(__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("passes", type=int, metavar="N", help="passes at each load")
     parser.add_argument("targets", nargs="*", default=["//..."], help="instead of the whole suite")
-    parser.add_argument("--loads", default="0,2,4", metavar="COUNT",
-                        help="Busy loops beside the tests")
+    parser.add_argument("--busy-loops", default="0,2,4", metavar="COUNT",
+                        help="Busy loops beside the work (the tests; default 0,2,4)")
     parser.add_argument("--output-folder", default="results/soak", metavar="FOLDER",
                         help="Folder to write")
     parser.add_argument("--bazel", default="bazel", metavar="FILE", help="The Bazel that is used")
-    launches.renamed(parser, output="--output-folder")
+    launches.renamed(parser, output="--output-folder", loads="--busy-loops")
     options = parser.parse_intermixed_args(arguments)
     try:
-        options.loads = [int(load) for load in options.loads.split(",")]
+        options.busy_loops = [int(load) for load in options.busy_loops.split(",")]
     except ValueError:
-        parser.error("--loads %s: give numbers, as in 0,2,4" % options.loads)
-    if options.passes < 1 or min(options.loads) < 0:
-        parser.error("N and --loads: give 1 or more passes, and loads of 0 or more")
+        parser.error("--busy-loops %s: give numbers, as in 0,2,4" % options.busy_loops)
+    if options.passes < 1 or min(options.busy_loops) < 0:
+        parser.error("N and --busy-loops: give 1 or more passes, and loads of 0 or more")
     return options
 
 
@@ -108,7 +108,8 @@ def run_pass(options, journal, number, load):
 
 def summarize(options, journal):
     """(lines, exit code)."""
-    wanted = [(number, load) for number in range(1, options.passes + 1) for load in options.loads]
+    wanted = [(number, load) for number in range(1, options.passes + 1)
+              for load in options.busy_loops]
     passes = [one for one in journal.passes if (one["pass"], one["load"]) in wanted]
     failures = collections.defaultdict(list)
     for one in passes:
@@ -117,7 +118,7 @@ def summarize(options, journal):
     lines = ["%s: %s" % (label, "; ".join(where)) for label, where in sorted(failures.items())]
     clean = ", ".join("%d of %d beside %d" % (
         sum(one["load"] == load and not one["failed"] for one in passes), options.passes, load)
-                      for load in options.loads)
+                      for load in options.busy_loops)
     tests = max((one["tests"] for one in passes), default=0)
     if failures:
         return lines + ["FAIL: %d of %d tests failed at least once; clean passes: %s busy loops" % (
@@ -139,7 +140,7 @@ def main(arguments):
     try:
         journal = Journal(options.output_folder, options.targets)
         for number in range(1, options.passes + 1):
-            for load in options.loads:
+            for load in options.busy_loops:
                 if not journal.holds(number, load):
                     run_pass(options, journal, number, load)
     except KeyboardInterrupt:

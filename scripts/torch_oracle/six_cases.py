@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The six cases of uneven inputs under PyTorch's own DistributedDataParallel, on two ranks.
 
-    six_cases.py [--backend=nccl|gloo] [--cases=1,2,3] [--silence=20] [--predictions=gloo]
+    six_cases.py [--backend=nccl|gloo] [--cases=1,2,3] [--timeout=20] [--predictions=gloo]
 
 Rank r has 5 + r inputs of Linear(1, 1). Cases 1, 4 and 6 are under join(), 3 and 4 call a barrier
 in the loop, 5 and 6 one behind it. A case is over when both ranks are, or when neither got any
@@ -154,7 +154,7 @@ def run(case, arguments):
     """Runs a case, and tells whether what its ranks did was predicted."""
     with tempfile.TemporaryDirectory() as folder:
         ranks = [Rank(case, rank, arguments.backend, folder) for rank in range(2)]
-        wait(ranks, arguments.silence)
+        wait(ranks, arguments.timeout)
         hung = [rank.stop() for rank in ranks]
         outcomes = [rank.end(still) for rank, still in zip(ranks, hung)]
     right = True
@@ -181,7 +181,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--backend", choices=sorted(PREDICTED), default="nccl")
     parser.add_argument("--cases", default="1,2,3,4,5,6")
-    parser.add_argument("--silence", type=float, default=20)
+    parser.add_argument("--timeout", type=float, default=20)
     parser.add_argument("--predictions", choices=sorted(PREDICTED), help="of another backend")
     parser.add_argument("--work", help=argparse.SUPPRESS)
     arguments = parser.parse_args()

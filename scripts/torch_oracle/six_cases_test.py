@@ -14,7 +14,7 @@ def run(*arguments):
 
 class SixCases(unittest.TestCase):
     def test_outcomes_on_gloo(self):
-        code, out, err = run("--backend=gloo", "--cases=1,2,5", "--silence=8")
+        code, out, err = run("--backend=gloo", "--cases=1,2,5", "--timeout=8")
         self.assertEqual(code, 0, out + err)
         for words in ("rank 0: finished gradient 5;", "rank 1: finished gradient 3;",
                       "rank 1: failed in backward 6: ", "rank 0: hung in the last barrier;",
@@ -22,7 +22,7 @@ class SixCases(unittest.TestCase):
             self.assertIn(words, out)
 
     def test_what_was_not_predicted_is_told(self):
-        code, out, err = run("--backend=gloo", "--predictions=nccl", "--cases=2", "--silence=8")
+        code, out, err = run("--backend=gloo", "--predictions=nccl", "--cases=2", "--timeout=8")
         self.assertEqual(code, 1, out + err)
         self.assertIn("DIFFERS: predicted is hung", out)
         self.assertIn("0 of 1 cases as predicted", out)

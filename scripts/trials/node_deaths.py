@@ -288,7 +288,7 @@ def main(arguments):
                         help="What is launched (%s)" % ", ".join(PROGRAMS))
     parser.add_argument("--backends", type=choices(("gloo", "mpi")), default=["gloo", "mpi"],
                         metavar="WORD", help="Communication libraries")
-    parser.add_argument("--mpirun", action="append", default=[], metavar="WORD",
+    parser.add_argument("--mpirun", action="append", default=[], metavar="TEXT",
                         help="A further word for mpirun")
     launches.renamed(parser, programs="--suites", only="--deaths")
     parser.add_argument("--inside", help=argparse.SUPPRESS)

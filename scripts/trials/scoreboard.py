@@ -266,7 +266,7 @@ def read_options(arguments):
     parser.add_argument("-T", "--timeout", type=seconds, default=2, metavar="TIME",
                         help="Silence of a rank that is taken for a hang (default 2)")
     parser.add_argument("--busy-loops", type=int, default=0, metavar="COUNT",
-                        help="Busy loops beside the launches (default 0)")
+                        help="Busy loops beside the work (the launches; default 0)")
     parser.add_argument("--stop-agents", type=seconds, default=0, metavar="TIME",
                         help="Stop one agent after the other for at most this long (default 0: "
                         "none)")

@@ -59,7 +59,9 @@ Result<StressCommandLine> ParseStressCommandLine(int argc, const char* const* ar
   parser.Add("--seed=SEED", seed, "Seed of all that is random").ShowDefault();
   parser.Add("--repeat=COUNT", repeat, "How often every scenario runs, with seeds one apart")
       .ShowDefault();
-  parser.Add("--json=FILE", options.json, "Also write the verdicts to this file (a JSON document)");
+  parser.Add("--verdicts=FILE", options.verdicts,
+             "Also write the verdicts to this file (a JSON document)");
+  parser.Renamed("--json", "--verdicts");
   parser.Add("--output=FILE", options.output,
              "File to write (the result; default: below results/runs)");
   parser.Add("-T,--timeout=TIME", deadline, "Silence of a rank that is taken for a hang")

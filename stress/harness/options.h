@@ -18,7 +18,7 @@ struct StressOptions : run::CaseOptions {
   std::optional<int> ranks;  // of backend sim; none: those of the file
   std::uint64_t seed = 1;
   std::int64_t repeat = 1;            // every scenario with seeds seed, seed + 1 …
-  std::string json;                   // a file; empty: none
+  std::string verdicts;               // a file; empty: none
   std::string output;                 // the result file; empty: a new one below results/runs
   bool allow_network_faults = false;  // also of interfaces that are not of test hosts
   bool list = false;

@@ -1,4 +1,4 @@
-// The verdicts of a run as JSON, for --json. Enumerators go out by name.
+// The verdicts of a run as JSON, for --verdicts. Enumerators go out by name.
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>

@@ -40,8 +40,8 @@ Status WriteText(const std::string& path, const std::string& text) {
   file << text;
   file.flush();
   if (file) return OkStatus();
-  return EnvironmentError(
-      fmt::format("--json: '{}' could not be written; check the directory and its space", path));
+  return EnvironmentError(fmt::format(
+      "--verdicts: '{}' could not be written; check the directory and its space", path));
 }
 
 // What this machine lacks: for any case (kEnvironment: it is told once, in place of verdicts), or
@@ -182,7 +182,7 @@ results::store::Run StressSuite::NewRun() const {
 }
 
 Status StressSuite::CheckOutputs() const {
-  return options_.json.empty() ? OkStatus() : results::store::CheckWritable(options_.json);
+  return options_.verdicts.empty() ? OkStatus() : results::store::CheckWritable(options_.verdicts);
 }
 
 Result<ExitCode> StressSuite::Simulate() {
@@ -233,8 +233,9 @@ void StressSuite::Conclude(coordinator::Coordinator& coordinator, results::store
 }
 
 Status StressSuite::Report(const results::store::Run& run, const results::store::RunFile& file) {
-  const Status written =
-      options_.json.empty() ? OkStatus() : WriteText(options_.json, FormatStressJson(outcome_));
+  const Status written = options_.verdicts.empty()
+                             ? OkStatus()
+                             : WriteText(options_.verdicts, FormatStressJson(outcome_));
   fmt::print("{}", FormatStressTable(outcome_, run));
   if (file.saved()) fmt::print("\nresult file: {}\n", file.path());
   return written;

@@ -45,7 +45,7 @@ def run(ranks, *arguments, output=None, through=()):
     path = os.path.join(DIRECTORY, f"{mark}.json")
     launcher = ["mpirun", "-np", str(ranks), "--oversubscribe", "--bind-to", "none", "--mca",
                 "mpi_yield_when_idle", "1"] if ranks else []
-    command = [*through, *launcher, STRESS, f"--json={path}",
+    command = [*through, *launcher, STRESS, f"--verdicts={path}",
                           f"--output={output or os.path.join(DIRECTORY, mark) + '.h5'}", *arguments]
     environment = dict(os.environ, LOCKSTEP_TEST_MARK=mark, OMPI_ALLOW_RUN_AS_ROOT="1",
                        OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")

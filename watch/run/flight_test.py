@@ -17,7 +17,7 @@ FOLDER = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
 VERDICT = re.compile(r"^lockstep watch: (\w+) \((\w+), by PyTorch's Flight Recorder\): (.*)$", re.M)
 
 
-def watched(*words, options=("--silence=1",)):
+def watched(*words, options=("--timeout=1",)):
     return [LOCKSTEP, "watch", *options, "--", sys.executable, TESTING + "/launch.py", "2",
             TESTING + "/fake_rank.py", DUMPS, *words]
 
@@ -66,7 +66,7 @@ class FlightTest(unittest.TestCase):
         self.assertNotIn("lockstep show", done.stderr)
 
     def test_nobody_is_asked_without_silence(self):
-        done = subprocess.run([LOCKSTEP, "watch", "--silence=0", "--", "sh", "-c",
+        done = subprocess.run([LOCKSTEP, "watch", "--timeout=0", "--", "sh", "-c",
                                "env | grep -c '^TORCH_'"], capture_output=True, text=True,
                               timeout=60, cwd=FOLDER, check=False)
         self.assertEqual(done.stdout, "3\n", done.stderr)

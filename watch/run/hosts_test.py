@@ -126,7 +126,8 @@ class OneHost(unittest.TestCase):
     def test_the_report_is_written_before_the_launcher_kills(self):
         file = os.path.join(FOLDER, "early.h5")
         ended = run(["mpirun", "-np", "2", *OPTIONS, "--mca", "odls_base_sigkill_timeout", "5",
-                     *watch(f"--report={file}", "--", "sh", "-c", KEEPS_FILE, "sh", file)])
+                     *watch("--report", f"--output={file}", "--", "sh", "-c", KEEPS_FILE, "sh",
+                            file)])
         self.assertTrue(ended.stdout.startswith("there\n"), ended.stdout + ended.stderr)
         shown = run([LOCKSTEP, "show", file])
         self.assertEqual(shown.returncode, 0, shown.stderr)

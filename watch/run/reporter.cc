@@ -28,28 +28,34 @@ constexpr std::string_view kEnding = ".h5";
 
 // "a.h5" -> "a-2.h5"
 std::string Beside(const std::string& path, int number) {
+  if (!path.ends_with(kEnding)) return fmt::format("{}-{}", path, number);
   return fmt::format("{}-{}{}", path.substr(0, path.size() - kEnding.size()), number, kEnding);
 }
 
 }  // namespace
 
-Reporter::Reporter(const std::vector<std::string>& command, const std::string& asked)
-    : asked_(!asked.empty()), began_ticks_(events::NowTicks()), began_ns_(MonotonicNs()) {
+Reporter::Reporter(const WatchOptions& options)
+    : counts_waits_(options.report),
+      named_(!options.output.empty() || !options.output_folder.empty()),
+      began_ticks_(events::NowTicks()),
+      began_ns_(MonotonicNs()) {
   run_.lockstep = ThisVersion();
   run_.name = "watch";
   run_.started_at = UtcNow();
   run_.id = NewRunId();
-  run_.command_line =
-      fmt::format("lockstep watch {}-- {}", asked_ ? "--report " : "", fmt::join(command, " "));
+  run_.command_line = fmt::format("lockstep watch {}-- {}", counts_waits_ ? "--report " : "",
+                                  fmt::join(options.command, " "));
   run_.plan_text = "{}";
   run_.plan_hash = "0000000000000000";
-  const std::string folder = asked_ ? asked : "results/runs";
-  path_ = folder.ends_with(kEnding) ? folder : store::DefaultRunPath(run_, folder);
+  const std::string& folder = options.output_folder;
+  path_ = options.output.empty()
+              ? store::DefaultRunPath(run_, folder.empty() ? "results/runs" : folder)
+              : options.output;
 }
 
 Status Reporter::Check() {
   const Status status = store::CheckWritable(path_);
-  if (asked_ || status.ok()) return status;
+  if (wanted() || status.ok()) return status;
   const char* const chosen = std::getenv("TMPDIR");
   path_ = store::DefaultRunPath(run_, chosen != nullptr && *chosen != 0 ? chosen : "/tmp");
   return store::CheckWritable(path_);
@@ -85,9 +91,10 @@ Status Reporter::Store(int job, std::optional<store::Watched> watched, int exit_
   run.verdict = passes ? verdict::Verdict::kPass : verdict::Verdict::kFail;
   run.judgement.verdict = run.verdict;
   if (run.judgement.findings.empty()) {
-    const std::size_t ranks = run.watched ? run.watched->ranks.size() : 0;
-    run.summary_line = exit_code == 0 ? fmt::format("{} ranks, no finding", ranks)
-                                      : fmt::format("exit code {}, no finding", exit_code);
+    run.summary_line = exit_code != 0 ? fmt::format("exit code {}, no finding", exit_code)
+                       : run.watched
+                           ? fmt::format("{} ranks, no finding", run.watched->ranks.size())
+                           : "no finding";
   }
   if (at_end) fmt::print(stderr, "{}", results::report::FormatWaits(run));
   const std::string path = job == 1 ? path_ : Beside(path_, job);

@@ -12,19 +12,21 @@
 #include "results/store/run.h"
 #include "watch/judge/finding.h"
 #include "watch/report/record.h"
+#include "watch/run/watch.h"
 
 namespace lockstep::watch::run {
 
 class Reporter {
  public:
-  // `asked`: the result file (.h5), or a folder for a new one. Empty: nobody asked, so a new one is
-  // written where something is found.
-  Reporter(const std::vector<std::string>& command, const std::string& asked);
+  explicit Reporter(const WatchOptions& options);
 
-  bool asked() const { return asked_; }
+  bool counts_waits() const { return counts_waits_; }
+  bool named() const { return named_; }
+  // Written in any case; otherwise only where something is found.
+  bool wanted() const { return named_ || counts_waits_; }
   bool found() const { return !run_.judgement.findings.empty(); }
-  // Before the launcher starts: can the file be written? An error names another way. Where nobody
-  // asked, another folder is taken.
+  // Before the launcher starts: can the file be written? An error names another way. A file that
+  // nobody wanted goes to another folder.
   Status Check();
   void Found(const judge::Finding& finding);
   void Found(verdict::Finding finding) { run_.judgement.findings.push_back(std::move(finding)); }
@@ -38,7 +40,8 @@ class Reporter {
 
  private:
   results::store::Run run_;
-  bool asked_;
+  bool counts_waits_;
+  bool named_;
   std::string path_;
   std::set<int> said_;  // jobs
   std::uint64_t began_ticks_;

@@ -93,26 +93,29 @@ void Teller::SayOnce(const Status& problem) {
 
 // What fails here does not change the program's exit code.
 void Teller::Store(const Jobs& jobs, int code, bool at_end) {
-  const bool asked = reporter_->asked();
-  if (!asked && !reporter_->found()) return;
-  if (!asked) {
+  if (!reporter_->wanted() && !reporter_->found()) return;
+  if (!reporter_->wanted()) {
     const Status writable = reporter_->Check();
     if (!writable.ok()) return SayOnce(writable);
   }
   const report::Scale scale = reporter_->ScaleNow();
   int number = 0;
-  for (const auto& [name, job] : jobs) {
-    if (asked) SayOnce(reporter_->Store(++number, job->Waited(scale), code, at_end));
+  if (reporter_->counts_waits()) {
+    for (const auto& [name, job] : jobs) {
+      SayOnce(reporter_->Store(++number, job->Waited(scale), code, at_end));
+    }
   }
   // All findings are in one file; Flight Recorder's need no job.
-  if (number == 0 && reporter_->found()) SayOnce(reporter_->Store(1, std::nullopt, code, at_end));
+  if (number == 0 && (reporter_->found() || reporter_->named())) {
+    SayOnce(reporter_->Store(1, std::nullopt, code, at_end));
+  }
   saved_ns_ = MonotonicNs();
   unsaved_ = false;
   urgent_ = false;
 }
 
 void Teller::Save(const Jobs& jobs) {
-  const bool seldom = !reporter_->asked() && MonotonicNs() - saved_ns_ >= kBetweenSavesNs;
+  const bool seldom = !reporter_->counts_waits() && MonotonicNs() - saved_ns_ >= kBetweenSavesNs;
   if (unsaved_ && (urgent_ || seldom)) Store(jobs, kStillRuns, false);
 }
 

@@ -50,7 +50,7 @@ class Watcher {
         signals_(signals),
         followers_(std::move(followers)),
         several_hosts_(several_hosts),
-        counts_waits_(several_hosts ? false : reporter->asked()),
+        counts_waits_(!several_hosts && reporter->counts_waits()),
         teller_(options, std::move(reporter)),
         flight_(std::move(flight)) {}
 
@@ -273,9 +273,9 @@ Result<std::unique_ptr<Followers>> FindFollowers(const Launch& launch, const Fol
 
 // Ranks of several hosts have several clocks.
 Result<std::unique_ptr<Reporter>> MakeReporter(const WatchOptions& options, bool several_hosts) {
-  auto reporter = std::make_unique<Reporter>(options.command, options.report);
-  if (options.report.empty()) return reporter;
-  if (several_hosts) {
+  auto reporter = std::make_unique<Reporter>(options);
+  if (!reporter->wanted()) return reporter;
+  if (several_hosts && options.report) {
     fmt::print(stderr, "lockstep watch: no report: waits are counted on one host only\n");
   }
   LOCKSTEP_RETURN_IF_ERROR(reporter->Check());
@@ -288,7 +288,7 @@ Flight::Variables VariablesOf(const WatchOptions& options, const Launch& launch,
   Flight::Variables variables;
   if (flight) variables = flight->variables();
   if (launch.way == Launch::Way::kOverMpi) variables.emplace_back(events::kMeetVariable, "1");
-  if (!options.report.empty()) variables.emplace_back(events::kTimesVariable, "1");
+  if (options.report) variables.emplace_back(events::kTimesVariable, "1");
   return variables;
 }
 

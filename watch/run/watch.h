@@ -16,8 +16,10 @@ struct WatchOptions {
   std::string findings;            // a file, one line a finding; empty: none
   bool races = false;
   double silence_s = 300;  // after which a call of NCCL's that members miss is suspected; 0: never
-  // The result file, or a folder for a new one; empty: only where something is found.
-  std::string report;
+  bool report = false;     // who waited for whom
+  // The result: this file, or a new one in this folder. Both empty: below results/runs, with
+  // `report` or where something is found.
+  std::string output, output_folder;
 };
 
 // The command's own exit code (128 and the signal where one ended it); with on_hang "kill", 1

@@ -179,8 +179,8 @@ class WrongPrograms(unittest.TestCase):
         self.assertNotIn("lockstep show", said)
 
     def calls_of(self, watcher):
-        told = subprocess.run([LOCKSTEP, "status", "--json"], check=True, capture_output=True,
-                              text=True, timeout=60)
+        told = subprocess.run([LOCKSTEP, "status", "--format=json"], check=True,
+                              capture_output=True, text=True, timeout=60)
         return [call["call"] for job in json.loads(told.stdout)["jobs"]
                 if job["watcher"] == watcher for rank in job["ranks"] for call in rank["calls"]
                 if call["inside"]]

@@ -58,7 +58,7 @@ class StatusTest(unittest.TestCase):
 
     def job(self, watcher):
         """Ours among those that run on this machine; None: it is not there."""
-        done = status("--json")
+        done = status("--format=json")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         jobs = [job for job in json.loads(done.stdout)["jobs"] if job["watcher"] == watcher.pid]
         self.assertLessEqual(len(jobs), 1)
@@ -82,7 +82,7 @@ class StatusTest(unittest.TestCase):
 
     def test_where_ranks_are_and_who_waited_for_whom(self):
         result = os.path.join(self.folder, "run.h5")
-        watcher, errors = self.watch("--report=" + result)
+        watcher, errors = self.watch("--report", "--output=" + result)
         job = self.until_calls(watcher, {0: "MPI_Barrier", 2: "MPI_Barrier"})
         self.assertEqual((job["size"], [rank["rank"] for rank in job["ranks"]]), (3, [0, 1, 2]))
         self.assertIn("mpirun -np 3", job["command"])
@@ -164,7 +164,6 @@ class StatusTest(unittest.TestCase):
     def test_bad_options(self):
         for options, message in ((["--watch=0"], "--watch"), (["--watch=soon"], "--watch"),
                                  (["--format=json", "--watch"], "leave out --watch"),
-                                 (["--json", "--watch"], "leave out --watch"),
                                  (["--sideways"], "--sideways")):
             done = status(*options)
             self.assertEqual((done.returncode, done.stdout), (2, ""))
@@ -187,8 +186,28 @@ class StatusTest(unittest.TestCase):
                             ("MPI_Finalize", 2)):
             self.assertEqual(names.count(name), calls)
 
+    def test_a_named_result_is_written_though_nothing_was_found(self):
+        named, folder = (os.path.join(self.folder, name) for name in ("named.h5", "results"))
+        for words, pattern in (([f"--output={named}"], named),
+                               ([f"--output-folder={folder}"], folder + "/*-watch-*.h5")):
+            done = subprocess.run([LOCKSTEP, "watch", *words, "--", "true"], check=False,
+                                  capture_output=True, text=True, timeout=DEADLINE_S)
+            self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
+            [result] = glob.glob(pattern)
+            self.assertIn(f"lockstep show {result}\n", done.stderr)
+            shown = subprocess.run([LOCKSTEP, "show", result], check=True, capture_output=True,
+                                   text=True, timeout=DEADLINE_S)
+            self.assertIn("no finding", shown.stdout)
+
+    def test_one_result_has_one_name(self):
+        done = subprocess.run([LOCKSTEP, "watch", "--output=a.h5", "--output-folder=b", "--",
+                               "true"], check=False, capture_output=True, text=True,
+                              timeout=DEADLINE_S)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertRegex(done.stderr, r"\Alockstep: --output names one file, [^\n]+\n\Z")
+
     def test_a_report_that_cannot_be_written_is_refused_first(self):
-        done = subprocess.run([LOCKSTEP, "watch", "--report=/proc/no/run.h5", "--", "true"],
+        done = subprocess.run([LOCKSTEP, "watch", "--output=/proc/no/run.h5", "--", "true"],
                               check=False, capture_output=True, text=True, timeout=DEADLINE_S)
         self.assertNotEqual(done.returncode, 0)
         self.assertRegex(done.stderr, r"^lockstep: /proc/no/run\.h5: [^\n]+\n$")
