@@ -35,6 +35,9 @@ inline constexpr std::int32_t kNoRoot = -1'000'004;
 inline constexpr std::int32_t kUnknown = -1'000'005;
 inline constexpr std::int64_t kUnknownCount = -1'000'006;
 
+// Of a wait's part: a request of a call that is not followed. Nobody knows what it needs.
+inline constexpr std::uint32_t kOtherRequest = 0xffff'ffff;
+
 // Communicators: hashes that are the same in all their members, beside these.
 inline constexpr std::uint64_t kNullComm = 0;
 inline constexpr std::uint64_t kUnknownComm = 1;
