@@ -28,7 +28,8 @@ from trials import torch_ranks
 
 BOUND_S = 150
 _NAME = "watch_healthy"
-_TRAINING = os.path.join(os.path.dirname(torch_ranks.__file__), "random_training.py")
+_RANKS_OF_TORCH = os.path.abspath(torch_ranks.__file__)
+_TRAINING = os.path.join(os.path.dirname(_RANKS_OF_TORCH), "random_training.py")
 _RANKS = (2, 3, 2, 4, 3)  # of training scripts, by turns
 _IMB = "-npmin {ranks} -iter 5,5,5 -msglog 0:10 -time 1"
 _BENCH = "--format=csv --no-progress -n 20"
@@ -74,7 +75,7 @@ def programs_below(folder):
 def training(seed, options):
     """By torchrun as it comes with PyTorch, and by a launcher that only sets its variables."""
     ranks = str(_RANKS[seed % len(_RANKS)])
-    launcher = [torch_ranks.__file__, ranks]
+    launcher = [_RANKS_OF_TORCH, ranks]
     if options.torchrun and seed % 2 == 0:
         launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=" + ranks]
     return [options.python, *launcher, _TRAINING, str(seed)]

@@ -73,7 +73,8 @@ def words_of(trial, options, folder):
     watch = [needed_program("watched_kills", "lockstep"), "watch", "--"]
     ranks = str(trial["ranks"])
     if trial["program"] == "torch":
-        launch = [options.python, torch_ranks.__file__, ranks, os.path.join(folder, "train.py")]
+        launch = [options.python, os.path.abspath(torch_ranks.__file__), ranks,
+                  os.path.join(folder, "train.py")]
     else:
         program = os.path.join(folder, "program")
         launch = launches.ranks_of(program, trial["ranks"])

@@ -77,8 +77,8 @@ struct Event {
   Call call = Call::kNone;
   std::uint16_t thread = 0;
   Object object = Object::kCommunicator;
-  std::uint8_t part = 0;   // of a collective of several calls: which
-  std::uint64_t site = 0;  // return address: where in the user's program; 0: threads of a library
+  std::uint8_t part = 0;    // of a collective of several calls: which
+  std::uint64_t site = 0;   // return address: where in the user's program; 0: threads of a library
   std::uint64_t ticks = 0;  // of the call's entry, unless kTimesVariable is set
   std::uint64_t comm = kNullComm;
   std::int32_t peer = kProcNull;  // or the root, or the own rank in a new communicator

@@ -60,8 +60,7 @@ LOCKSTEP_WATCHED(Mprobe, (int source, int tag, Handle comm, void* message, Statu
 LOCKSTEP_WATCHED(Mrecv, (void* data, int count, Handle type, void* message, Statuses status),
                  (data, count, type, message, status), call.Data(count, type), )
 
-LOCKSTEP_WATCHED(Imrecv,
-                 (void* data, int count, Handle type, void* message, Handles request),
+LOCKSTEP_WATCHED(Imrecv, (void* data, int count, Handle type, void* message, Handles request),
                  (data, count, type, message, request), call.Data(count, type);
                  call.Post(), call.Posted(*request, result))
 
