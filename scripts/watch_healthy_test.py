@@ -49,8 +49,16 @@ class JudgeTest(unittest.TestCase):
         self.assertIn("not watched", row["not_run"])
         row = self.judged(said=QUIET + "; not all was watched\n")
         self.assertEqual(row["not_run"], "not watched whole")
-        self.assertIn("exit code 3", watch_healthy.not_run(dict(ALONE, code=3)))
-        self.assertEqual(watch_healthy.not_run(ALONE), "")
+        row = watch_healthy.judge(ALONE, None, False)
+        self.assertEqual((row["why"], row["not_run"]), ("", "alone it was out of time"))
+
+    def test_one_that_fails_alone(self):
+        alone = dict(ALONE, code=3)
+        row = watch_healthy.judge(alone, dict(alone, said=QUIET), False)
+        self.assertEqual((row["why"], row["not_run"]), ("", ""))
+        row = watch_healthy.judge(alone, dict(alone, code=9, said=QUIET), False)
+        self.assertEqual(row["why"], "")
+        self.assertIn("alone it ended with exit code 3", row["not_run"])
 
     def test_codes_of_all(self):
         right, wrong, idle = ({"name": "a", "events": 1, "why": why, "not_run": not_run}

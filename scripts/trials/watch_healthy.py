@@ -7,8 +7,8 @@ print and their exit code must be the same.
 
 Of OSU, IMB and Lockstep the programs get short arguments of their suite, of others --arguments.
 They print times, so rows are compared by their first word and by how many words they have. What
-training scripts print is compared whole. Each launch is bounded. A program that fails alone, or
-that is not watched, tells nothing and is listed as `not run`.
+training scripts print is compared whole. Each launch is bounded. A program tells nothing that is
+not watched, or fails alone and in another way when it is watched. It is listed as `not run`.
 
 Exit codes: 0 nothing was found, 1 something was, or a program behaved otherwise, 2 usage,
 3 no program ran, 4 lockstep is missing.
@@ -17,6 +17,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -130,26 +131,16 @@ def launch(words, folder):
 def run(name, words, exact, lockstep):
     with tempfile.TemporaryDirectory(prefix="watch_healthy-") as folder:
         alone = launch(words, folder)
-        row = {"name": name, "why": "", "not_run": not_run(alone), "events": 0}
-        if not row["not_run"]:
+        watched = None
+        if alone["code"] is not None:
             watched = launch([lockstep, "watch", "--", *words], folder)
-            row.update(judge(alone, watched, exact))
-    return row
+    return dict(judge(alone, watched, exact), name=name)
 
 
 # ---- the judgement: pure
 
 def last_of(text):
     return (text.strip().splitlines() or ["it said nothing"])[-1]
-
-
-def not_run(alone):
-    if alone["code"] is None:
-        return "alone it was out of time"
-    if alone["code"] != 0:
-        return "alone it ended with exit code %d: %s" % (
-            alone["code"], last_of(alone["said"] + alone["out"]))
-    return ""
 
 
 def shape(text):
@@ -177,6 +168,18 @@ def difference(alone, watched, exact):
 
 
 def judge(alone, watched, exact):
+    """One that fails alone may fail in another way when it is watched."""
+    if watched is None:
+        return {"why": "", "not_run": "alone it was out of time", "events": 0}
+    row = judge_watched(alone, watched, exact)
+    if alone["code"] != 0 and row["why"]:
+        row["not_run"] = "alone it ended with exit code %d: %s" % (
+            alone["code"], last_of(alone["said"] + alone["out"]))
+        row["why"] = ""
+    return row
+
+
+def judge_watched(alone, watched, exact):
     findings = FINDING.findall(watched["said"])
     last = LAST_LINE.search(watched["said"])
     row = {"why": "", "not_run": "", "events": 0}
@@ -230,6 +233,8 @@ def has_torchrun(python):
 def parse(arguments):
     parser = launches.parser(__doc__)
     parser.add_argument("folder", metavar="DIR", nargs="?", help="Folder of the programs")
+    parser.add_argument("--lockstep", metavar="FILE",
+                        help="The lockstep in question (default: beside this command)")
     parser.add_argument("--arguments", metavar="TEXT",
                         help="Arguments of every program (default: short ones of its suite)")
     parser.add_argument("--ranks", type=int, default=2, metavar="COUNT",
@@ -254,9 +259,11 @@ def parse(arguments):
 
 def main(arguments):
     options = parse(arguments)
-    lockstep = launches.program_beside("lockstep")
-    if lockstep is None:
-        launches.fail(_NAME, 4, "no lockstep beside this script or on the PATH; build it")
+    lockstep = options.lockstep or launches.program_beside("lockstep")
+    if lockstep is None or not shutil.which(lockstep):
+        launches.fail(_NAME, 4, "no lockstep beside this script or on the PATH; build it, or name "
+                                "it by --lockstep")
+    lockstep = os.path.abspath(lockstep)
     options.torchrun = options.training > 0 and has_torchrun(options.python)
     state = launches.JsonLines(options.state) if options.state else None
     rows = [json.loads(line) for line in state.lines] if state else []
