@@ -13,6 +13,7 @@ not watched, or fails alone and in another way when it is watched. It is listed 
 Exit codes: 0 nothing was found, 1 something was, or a program behaved otherwise, 2 usage,
 3 no program ran, 4 lockstep is missing.
 """
+import concurrent.futures
 import json
 import os
 import re
@@ -243,6 +244,8 @@ def parse(arguments):
                         help="Random training scripts of PyTorch (default 0)")
     parser.add_argument("--seed", type=int, default=1, metavar="SEED",
                         help="Seed of all that is random (the first script's; default 1)")
+    parser.add_argument("--jobs", type=int, default=1, metavar="COUNT",
+                        help="Threads that run trials (default 1)")
     parser.add_argument("--python", default=sys.executable, metavar="FILE",
                         help="The Python that has PyTorch (default: this one)")
     parser.add_argument("--names", metavar="TEXT",
@@ -257,6 +260,12 @@ def parse(arguments):
     return options
 
 
+def leave(pool):
+    """The launches that run are bounded, and no other one begins."""
+    pool.shutdown(wait=False, cancel_futures=True)
+    sys.exit(143)
+
+
 def main(arguments):
     options = parse(arguments)
     lockstep = options.lockstep or launches.program_beside("lockstep")
@@ -269,11 +278,15 @@ def main(arguments):
     rows = [json.loads(line) for line in state.lines] if state else []
     done = {row["name"] for row in rows}
     left = [each for each in launches_of(options) if each[0] not in done]
-    for name, words, exact in left:
-        rows.append(run(name, words, exact, lockstep))
-        if state:
-            state.append(rows[-1])
-        word = rows[-1]["why"] or rows[-1]["not_run"] or "as alone"
-        print("%d of %d %s: %s" % (len(rows), len(left) + len(done), name, word), flush=True)
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        signal.signal(signal.SIGTERM, lambda *_: leave(pool))
+        tasks = [pool.submit(run, *each, lockstep) for each in left]
+        for task in concurrent.futures.as_completed(tasks):
+            rows.append(task.result())
+            if state:
+                state.append(rows[-1])
+            word = rows[-1]["why"] or rows[-1]["not_run"] or "as alone"
+            print("%d of %d %s: %s" % (len(rows), len(tasks) + len(done), rows[-1]["name"], word),
+                  flush=True)
     print("\n".join(table(rows)))
     return exit_code(rows)

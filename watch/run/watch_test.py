@@ -82,6 +82,9 @@ class RightPrograms(unittest.TestCase):
     def test_many_communicators(self):
         self.right("communicators")
 
+    def test_communicators_that_only_some_ranks_get(self):
+        self.right("regroups")
+
     def test_threads_that_call_at_a_time(self):
         """No event is lost: a Sendrecv is a message, an entry, a receipt and a return."""
         ended = self.right("threads")

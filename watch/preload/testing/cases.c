@@ -256,6 +256,34 @@ static void communicators(void) {
   for (int each = 0; each < kMany; ++each) MPI_Comm_free(copies + each);
 }
 
+// Rank 0 is in communicators that others are not, made on the same parent. All use the last ones.
+static void regroups(void) {
+  MPI_Comm made[6];
+  MPI_Group everybody, some;
+  int sum = 0;
+  MPI_Comm_split(MPI_COMM_WORLD, 0, 0, made);
+  MPI_Comm_split(MPI_COMM_WORLD, rank == 0 ? 0 : MPI_UNDEFINED, 0, made + 1);
+  if (rank == 0) MPI_Barrier(made[1]);
+  MPI_Comm_split(MPI_COMM_WORLD, 0, 0, made + 2);
+  MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, made[2]);
+  MPI_Comm_group(MPI_COMM_WORLD, &everybody);
+  const int pairs[3][2] = {{0, 1}, {0, 2}, {0, 1}};
+  for (int each = 0; each < 3; ++each) {
+    MPI_Group_incl(everybody, 2, pairs[each], &some);
+    if (rank == pairs[each][0] || rank == pairs[each][1]) {
+      MPI_Comm_create_group(MPI_COMM_WORLD, some, 5, made + 3 + each);
+      each == 1 ? MPI_Barrier(made[4])
+                : MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, made[3 + each]);
+      MPI_Comm_free(made + 3 + each);
+    }
+    MPI_Group_free(&some);
+  }
+  MPI_Group_free(&everybody);
+  MPI_Comm_free(made + 2);
+  if (rank == 0) MPI_Comm_free(made + 1);
+  MPI_Comm_free(made);
+}
+
 enum { kThreads = 4, kRounds = 5000 };
 static MPI_Comm comm_of[kThreads];
 
@@ -317,6 +345,7 @@ static const struct {
     {"edge", edge},
     {"probes", probes},
     {"window", window},
+    {"regroups", regroups},
     {"imrecv", imrecv},
     {"unawaited", unawaited},
     {"neighbors", neighbors},
