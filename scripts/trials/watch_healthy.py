@@ -14,6 +14,8 @@ Exit codes: 0 nothing was found, 1 something was, or a program behaved otherwise
 3 no program ran, 4 lockstep is missing.
 """
 import concurrent.futures
+import contextlib
+import csv
 import json
 import os
 import re
@@ -34,7 +36,7 @@ _RANKS_OF_TORCH = os.path.abspath(torch_ranks.__file__)
 _TRAINING = os.path.join(os.path.dirname(_RANKS_OF_TORCH), "random_training.py")
 _RANKS = (2, 3, 2, 4, 3)  # of training scripts, by turns
 _IMB = "-npmin {ranks} -iter 5,5,5 -msglog 0:10 -time 1"
-_BENCH = "--format=csv --no-progress -n 20"
+_BENCH = "--format=csv --no-progress -n "
 # Of programs whose whole name matches, the first line: their arguments.
 ARGUMENTS = (
     (r"osu_hello", ""),
@@ -42,10 +44,11 @@ ARGUMENTS = (
     (r"osu_i?barrier", "-i 20 -x 2"),
     (r"osu_.*", "-i 20 -x 2 -m 1:4096"),
     (r"IMB-MT", "-thread_level multiple -repeat 20 -warmup 2"),
-    (r"IMB-P2P", "-msglog 0:10"),
+    (r"IMB-P2P", "-msglog 0:10 -iter 200"),
     (r"IMB-.*", _IMB),
-    (r"bench_(allgather|allreduce|broadcast|reduce_scatter|sendrecv)", _BENCH + " -e 64K"),
-    (r"bench_.*", _BENCH),
+    (r"bench_(allgather|allreduce|broadcast|reduce_scatter|sendrecv)", _BENCH + "20 -e 64K"),
+    (r"bench_ddp_step", _BENCH + "3 --model=resnet50"),
+    (r"bench_.*", _BENCH + "20"),
 )
 FINDING = re.compile(r"^lockstep watch: (?:HUNG, )?(\w+) \((?:proved|suspected)[^)]*\): (.*)$",
                      re.M)
@@ -99,13 +102,11 @@ def launches_of(options):
 
 def stop(process):
     """The whole launch: a launcher that is told to end may leave ranks that hang."""
-    os.killpg(process.pid, signal.SIGTERM)
-    try:
-        process.wait(10)
-    except subprocess.TimeoutExpired:
-        pass
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(10)
 
 
 def launch(words, folder):
@@ -145,12 +146,12 @@ def last_of(text):
 
 
 def shape(text):
-    """Its rows: a first word (a figure counts as one unless it is a whole number), and how many."""
+    """Its rows: a first word (all times are one, and all ids of runs), and how many others."""
     rows = Counter()
     for line in text.splitlines():
-        words = [word for word in re.split(r"[\s,]+", line) if word]
+        words = next(csv.reader([line])) if "," in line else line.split()
         if words:
-            first = re.sub(r"^-?\d+\.\d+\S*$", "figure", words[0])
+            first = re.sub(r"^(-?\d+\.\d+\S*|[0-9a-f]{8})$", "figure", words[0])
             rows["%s and %d more" % (first, len(words) - 1)] += 1
     return rows
 
@@ -181,23 +182,23 @@ def judge(alone, watched, exact):
 
 
 def judge_watched(alone, watched, exact):
-    findings = FINDING.findall(watched["said"])
     last = LAST_LINE.search(watched["said"])
-    row = {"why": "", "not_run": "", "events": 0}
-    if findings:
-        row["why"] = "; ".join("%s: %s" % each for each in findings)
-    elif watched["code"] is None:
-        row["why"] = "watched it was out of time"
-    elif watched["code"] != alone["code"]:
-        row["why"] = "watched it ended with exit code %d: %s" % (
-            watched["code"], last_of(watched["said"]))
-    elif last is None:
+    wrong = ["%s: %s" % each for each in FINDING.findall(watched["said"])]
+    row = {"why": "", "not_run": "", "events": int(last[1]) if last else 0}
+    if not wrong and last is None:
         row["not_run"] = "not watched: " + last_of(watched["said"])
-    elif last[2]:
+    elif last and last[2]:
         row["not_run"] = "not watched whole"
+    if watched["code"] is None:
+        wrong.append("watched it was out of time")
+    elif watched["code"] != alone["code"]:
+        wrong.append("watched it ended with exit code %d: %s" % (watched["code"],
+                                                                 last_of(watched["said"])))
     else:
-        row["why"] = difference(alone["out"], watched["out"], exact)
-        row["events"] = int(last[1])
+        wrong.append(difference(alone["out"], watched["out"], exact))
+    row["why"] = "; ".join(filter(None, wrong))
+    if row["why"]:
+        row["not_run"] = ""
     return row
 
 
