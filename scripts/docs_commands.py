@@ -74,7 +74,8 @@ SKIPPED = [
     (r"scripts/compare_sampler", "PyTorch"),
     (r"--nccl-wheels", "a network"),
     (r"^pip ", "a network (wheel_install_test)"),
-    (r"scripts/(compare_with_osu|check_coverage|watch_overhead)", "its programs are built by hand"),
+    (r"scripts/(compare_with_osu|check_coverage|watch_overhead|watch_healthy)",
+     "its programs are built by hand"),
 ]
 
 # (pattern of the command as printed, exit codes, why not 0).

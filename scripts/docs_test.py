@@ -39,7 +39,7 @@ PROGRAMS = [[path] for path in sorted(glob.glob("bench/bench_*"))] + [["stress/s
 SCRIPTS = ["test_slurm", "test_mpich", "node_deaths", "random_kills", "watched_kills",
            "soak", "sanitize",
            "package", "compare_with_osu", "check_coverage", "compare_sampler", "benchmarks",
-           "mbi_score", "watch_overhead"]
+           "mbi_score", "watch_healthy", "watch_overhead"]
 # Of mpirun, torchrun, bazel, docker, pip, git and of test programs.
 FOREIGN = {"--allow-run-as-root", "--bind-to", "--oversubscribe", "--mca", "--hostfile", "--host",
            "--config", "--repo_env", "--gpus", "--with-ft", "--enable-recovery", "--mpi",

@@ -58,6 +58,14 @@ def renamed(of, **names):
                         help=argparse.SUPPRESS)
 
 
+def parse_with_command(by, arguments):
+    """Options and a `command`, the words behind the first --. argparse drops a second -- there."""
+    options = by.parse_args(arguments)
+    if "--" in arguments:
+        options.command = arguments[arguments.index("--") + 1:]
+    return options
+
+
 def choices(allowed):
     """Of an argument: words of these, comma-separated."""
     def parse(text):

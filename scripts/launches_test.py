@@ -32,6 +32,16 @@ class LaunchesTest(unittest.TestCase):
         file.append({"pass": 3})
         self.assertEqual(self.lines(), [{"pass": 1}, {"pass": 2}, {"pass": 3}])
 
+    def test_a_command_keeps_a_second_pair_of_dashes(self):
+        parser = launches.parser("")
+        parser.add_argument("hosts", type=int)
+        parser.add_argument("command", nargs="+")
+        command = ["lockstep", "watch", "--", "program", "-x"]
+        options = launches.parse_with_command(parser, ["2", "--", *command])
+        self.assertEqual((options.hosts, options.command), (2, command))
+        options = launches.parse_with_command(parser, ["2", "program"])
+        self.assertEqual(options.command, ["program"])
+
     def test_a_program_is_started_by_the_launcher_of_its_mpi(self):
         launchers = {}
         for library in ("libmpi.so.40", "libmpich.so.12"):

@@ -184,7 +184,7 @@ def main(arguments):
                         help="Every host has a boot id of its own, as machines have")
     parser.add_argument("command", nargs="+", metavar="COMMAND")
     launches.renamed(parser, ranks="--ranks-per-host")
-    options = parser.parse_args(arguments)
+    options = launches.parse_with_command(parser, arguments)
     if not 1 <= options.hosts <= 64 or not 1 <= options.ranks_per_host <= 256:
         fail(2, f"{options.hosts} hosts of {options.ranks_per_host} ranks: give 1 to 64 hosts, "
                 "1 to 256 "

@@ -158,7 +158,7 @@ def main(arguments):
                         help="Ranks of a host (tasks that a node takes; default 1)")
     launches.renamed(parser, ranks="--ranks-per-host")
     parser.add_argument("command", nargs="+", metavar="COMMAND")
-    options = parser.parse_args(arguments)
+    options = launches.parse_with_command(parser, arguments)
     if not 1 <= options.nodes <= 16 or not 1 <= options.ranks_per_host <= 256:
         fail(2, f"{options.nodes} nodes of {options.ranks_per_host} ranks: give 1 to 16 nodes, "
                 "1 to 256 "

@@ -31,6 +31,7 @@ import time
 import launches
 import lockstep
 from launches import choices, needed_program
+from trials import torch_ranks
 from trials.noise import Mark
 from trials.random_kills import numbers
 from trials.watched_programs import C_PROGRAM, PYTHON_PROGRAM
@@ -72,7 +73,8 @@ def words_of(trial, options, folder):
     watch = [needed_program("watched_kills", "lockstep"), "watch", "--"]
     ranks = str(trial["ranks"])
     if trial["program"] == "torch":
-        launch = [options.python, os.path.join(folder, "train.py"), ranks]
+        launch = [options.python, os.path.abspath(torch_ranks.__file__), ranks,
+                  os.path.join(folder, "train.py")]
     else:
         program = os.path.join(folder, "program")
         launch = launches.ranks_of(program, trial["ranks"])

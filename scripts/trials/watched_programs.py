@@ -39,34 +39,8 @@ int main(int argc, char** argv) {
 PYTHON_PROGRAM = r"""
 import os
 import signal
-import socket
-import subprocess
 import sys
 import time
-
-
-def launch(size):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    ranks = [subprocess.Popen([sys.executable, __file__], env=dict(
-        os.environ, RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(size), OMP_NUM_THREADS="1",
-        MASTER_ADDR="127.0.0.1", MASTER_PORT=port, GLOO_SOCKET_IFNAME="lo"))
-        for rank in range(size)]
-    signal.signal(signal.SIGTERM, lambda *_: [rank.kill() for rank in ranks])
-    while all(rank.poll() is None or rank.returncode == 0 for rank in ranks):
-        if all(rank.poll() == 0 for rank in ranks):
-            return 0
-        time.sleep(0.02)
-    time.sleep(1)  # a launcher ends the others when one has failed
-    for rank in ranks:
-        rank.kill()
-        rank.wait()
-    return max(abs(rank.returncode) for rank in ranks)
-
-
-if "RANK" not in os.environ:
-    sys.exit(launch(int(sys.argv[1])))
 
 import torch
 import torch.distributed as dist

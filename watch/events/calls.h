@@ -13,6 +13,7 @@ enum class Class : std::uint8_t {
   kExchange,     // a send and a receive in one call
   kPostSend,     // begins a send, leaves a request
   kPostReceive,  // begins a receive, leaves a request
+  kPostLocal,    // leaves a request that needs no other rank
   kPrepare,      // leaves a persistent request that waits for its start
   kStart,        // begins persistent requests
   kWaitAll,      // returns when all its requests are over
@@ -49,6 +50,7 @@ enum class Sync : std::uint8_t {
   X(Mprobe, kReceive, kNone)                       \
   X(Improbe, kTest, kNone)                         \
   X(Mrecv, kLocal, kNone)                          \
+  X(Imrecv, kPostLocal, kNone)                     \
   X(Sendrecv, kExchange, kNone)                    \
   X(Sendrecv_replace, kExchange, kNone)            \
   X(Isend, kPostSend, kNone)                       \

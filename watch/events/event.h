@@ -35,6 +35,9 @@ inline constexpr std::int32_t kNoRoot = -1'000'004;
 inline constexpr std::int32_t kUnknown = -1'000'005;
 inline constexpr std::int64_t kUnknownCount = -1'000'006;
 
+// Of a wait's part: a request of a call that is not followed. Nobody knows what it needs.
+inline constexpr std::uint32_t kOtherRequest = 0xffff'ffff;
+
 // Communicators: hashes that are the same in all their members, beside these.
 inline constexpr std::uint64_t kNullComm = 0;
 inline constexpr std::uint64_t kUnknownComm = 1;
@@ -74,8 +77,8 @@ struct Event {
   Call call = Call::kNone;
   std::uint16_t thread = 0;
   Object object = Object::kCommunicator;
-  std::uint8_t part = 0;   // of a collective of several calls: which
-  std::uint64_t site = 0;  // return address: where in the user's program; 0: threads of a library
+  std::uint8_t part = 0;    // of a collective of several calls: which
+  std::uint64_t site = 0;   // return address: where in the user's program; 0: threads of a library
   std::uint64_t ticks = 0;  // of the call's entry, unless kTimesVariable is set
   std::uint64_t comm = kNullComm;
   std::int32_t peer = kProcNull;  // or the root, or the own rank in a new communicator

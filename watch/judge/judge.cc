@@ -158,6 +158,9 @@ void Judge::Follow(int rank, OpenCall& open) {
       requested().order = ++history_.last_order;
       mine.posted[history_.last_order] = event.request;
       break;
+    case Class::kPostLocal:
+      requested();
+      break;
     case Class::kPrepare:
       requested().active = false;
       mine.requests[event.request].started = false;

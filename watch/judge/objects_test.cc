@@ -26,6 +26,20 @@ TEST(Requests, FinishedOrNot) {
   }
 }
 
+// Of a message that MPI_Improbe took: it is there, so nobody is needed.
+TEST(Requests, ThoseOfProbedMessagesAreFinishedToo) {
+  for (const bool waits : {true, false}) {
+    LiteralHistory history(1);
+    history.Posts(0, Literal::Asks(Call::kImrecv, 3), 1);
+    if (waits) history.Waits(0, 4, 1, 0);
+    history.Finalizes(0);
+    EXPECT_EQ(history.Findings(),
+              waits ? std::vector<std::string>{}
+                    : std::vector<std::string>{
+                          "unfinished_request: rank 0 never waits for its MPI_Imrecv at line 3"});
+  }
+}
+
 TEST(Requests, OneThatIsFreedIsNotMissed) {
   LiteralHistory history(2);
   history.Posts(0, Literal::Sends(Call::kIsend, 1, 1), 1);

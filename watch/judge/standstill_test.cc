@@ -185,6 +185,20 @@ TEST(Standstill, ASendThatMayBeBufferedIsNoReasonWhileAMessageComes) {
   EXPECT_THAT(history.Stuck(), IsEmpty());
 }
 
+// What was probed, and what a call that is not followed began, may take its time as well.
+TEST(Standstill, ASendThatMayBeBufferedIsNoReasonBesideARequestOfItsOwn) {
+  for (const std::uint32_t other : {std::uint32_t{2}, events::kOtherRequest}) {
+    for (const Call call : {Call::kWaitall, Call::kWaitany}) {
+      LiteralHistory history(2);
+      history.Posts(0, History_::Sends(Call::kIsend, 1, 1, 7), 1);
+      history.Posts(0, History_::Asks(Call::kImrecv, 2), 2);
+      history.OpenOn(0, call, 3, {1, other});
+      history.Open(1, History_::Receives(Call::kRecv, 4, 0, 8));
+      EXPECT_THAT(history.Stuck(), IsEmpty());
+    }
+  }
+}
+
 TEST(Standstill, NamesWhoWaitsForTheRankThatIsOver) {
   LiteralHistory history(3);
   history.Open(0, History_::Receives(Call::kRecv, 3, 1));

@@ -146,11 +146,13 @@ std::vector<Need> Graph::NeedsOfRequest(int rank, std::uint32_t number) const {
 
 // Of a request without needs: it may still take its time, as large messages do.
 bool Graph::IsUnderWay(int rank, std::uint32_t number) const {
+  if (number == events::kOtherRequest) return true;
   const Rank& mine = history_.ranks[Index(rank)];
   const auto found = mine.requests.find(number);
   if (found == mine.requests.end() || !found->second.active) return false;
   const Request& request = found->second;
-  return request.position != 0 || request.order != 0 ||
+  const bool local = FactsOf(request.event.call).call_class == Class::kPostLocal;
+  return local || request.position != 0 || request.order != 0 ||
          Unreceived(request.event, request.message) != nullptr;
 }
 

@@ -60,6 +60,10 @@ LOCKSTEP_WATCHED(Mprobe, (int source, int tag, Handle comm, void* message, Statu
 LOCKSTEP_WATCHED(Mrecv, (void* data, int count, Handle type, void* message, Statuses status),
                  (data, count, type, message, status), call.Data(count, type), )
 
+LOCKSTEP_WATCHED(Imrecv, (void* data, int count, Handle type, void* message, Handles request),
+                 (data, count, type, message, request), call.Data(count, type);
+                 call.Post(), call.Posted(*request, result))
+
 LOCKSTEP_WATCHED(
     Sendrecv,
     (const void* send, int send_count, Handle send_type, int peer, int send_tag, void* data,

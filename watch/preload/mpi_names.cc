@@ -1,9 +1,12 @@
 // What handles stand for. Types are taken for equal when class and size of their elements are,
 // because programs that mix MPI_INT and MPI_INT32_T are right here. Communicators get the same
-// number in all members: parent, how many were made on it before, and the member of rank 0.
+// number in all members: parent, how many were made on it before, and the member of rank 0. Where
+// only the new members call, it is the parent, all of them, and how many they made before.
 #include "watch/preload/mpi_names.h"
 
+#include <algorithm>
 #include <atomic>
+#include <numeric>
 
 #include "watch/preload/handles.h"
 #include "watch/preload/real.h"
@@ -24,6 +27,8 @@ HandleTable<1024> operators;
 HandleTable<4096> mpi_groups;
 HandleTable<65536> requests;
 HandleTable<4096> ordinals;
+constexpr std::uint64_t kWindowSalt = 77;
+constexpr std::uint64_t kFileSalt = 99;
 std::atomic<std::uint32_t> last_object{0};
 std::atomic<std::uint32_t> last_request{0};
 
@@ -62,7 +67,7 @@ void NoteFreed(Object object, std::uint32_t number, std::uint64_t site) {
   Write(event);
 }
 
-// The new communicator's number is its order among those that share parent and first member.
+// How many there were of this before.
 std::uint64_t Ordinal(std::uint64_t base) {
   Known known;
   if (ordinals.Find(base, &known)) {
@@ -70,7 +75,7 @@ std::uint64_t Ordinal(std::uint64_t base) {
     ordinals.Update(known);
     return known.value;
   }
-  ordinals.Insert({base, 0, 0, 0});
+  Remember(ordinals, {base, 0, 0, 0});
   return 0;
 }
 
@@ -107,20 +112,29 @@ int SizeOf(Handle comm) {
   return size;
 }
 
-// Where the member of rank 0 stands in the world.
-int FirstMember(Handle comm) {
+// Where its members stand in the world, the first `most` of them. A library looks each one up.
+std::uint64_t MembersOf(Handle comm, int most) {
+  constexpr int kMost = 64;
   Handle mine;
   Handle world;
   Real<int(Handle, Handle*)>("PMPI_Comm_group")(comm, &mine);
   Real<int(Handle, Handle*)>("PMPI_Comm_group")(abi.comm_world, &world);
-  const int zero = 0;
-  int first = 0;
-  Real<int(Handle, int, const int*, Handle, int*)>("PMPI_Group_translate_ranks")(mine, 1, &zero,
-                                                                                 world, &first);
+  int size = 0;
+  Real<int(Handle, int*)>("PMPI_Group_size")(mine, &size);
+  const int count = std::min({size, most, kMost});
+  int here[kMost];
+  int there[kMost];
+  std::iota(here, here + count, 0);
+  Real<int(Handle, int, const int*, Handle, int*)>("PMPI_Group_translate_ranks")(mine, count, here,
+                                                                                 world, there);
   const auto free_group = Real<int(Handle*)>("PMPI_Group_free");
   free_group(&mine);
   free_group(&world);
-  return first;
+  std::uint64_t members = static_cast<std::uint64_t>(size);
+  for (int each = 0; each < count; ++each) {
+    members = Mix(members, static_cast<std::uint64_t>(there[each]));
+  }
+  return members;
 }
 
 // Members, the own rank and the size, which judges put together.
@@ -229,10 +243,12 @@ std::int32_t TagOf(int tag) { return tag == kMpiAnyTag ? events::kAnyTag : tag; 
 
 void MadeComm(Handle parent, Handle comm, std::uint64_t salt, events::Call call,
               std::uint64_t site) {
+  // Without `salt` all members of the parent make it together, also those that get none.
+  const bool together = salt == 0;
+  const std::uint64_t before = together ? Ordinal(CommOf(parent)) : 0;
   if (comm == abi.comm_null) return;
-  const std::uint64_t base =
-      Mix(Mix(CommOf(parent), salt), static_cast<std::uint64_t>(FirstMember(comm)));
-  const std::uint64_t name = Mix(base, Ordinal(base));
+  const std::uint64_t base = Mix(Mix(CommOf(parent), salt), MembersOf(comm, together ? 1 : 64));
+  const std::uint64_t name = Mix(base, together ? before : Ordinal(base));
   const std::uint32_t number = ++last_object;
   Known old;
   communicators.Remove(comm.Bits(), &old);
@@ -243,7 +259,7 @@ void MadeComm(Handle parent, Handle comm, std::uint64_t salt, events::Call call,
 
 void MadeWindow(Handle parent, Handle window, events::Call call, std::uint64_t site) {
   if (window == abi.win_null) return;
-  const std::uint64_t base = Mix(CommOf(parent), 77);
+  const std::uint64_t base = Mix(CommOf(parent), kWindowSalt);
   const std::uint64_t name = Mix(base, Ordinal(base));
   const std::uint32_t number = ++last_object;
   Remember(windows, {window.Bits(), name, number, 0});
@@ -252,7 +268,7 @@ void MadeWindow(Handle parent, Handle window, events::Call call, std::uint64_t s
 
 void MadeFile(Handle parent, FileHandle file, events::Call call, std::uint64_t site) {
   if (file == abi.file_null.word) return;
-  const std::uint64_t base = Mix(CommOf(parent), 99);
+  const std::uint64_t base = Mix(CommOf(parent), kFileSalt);
   const std::uint64_t name = Mix(base, Ordinal(base));
   const std::uint32_t number = ++last_object;
   Remember(files, {file, name, number, 0});
@@ -305,6 +321,11 @@ void FreedComm(Handle comm, std::uint64_t site) {
   if (!communicators.Find(comm.Bits(), &known) || known.number == 0 || known.code == kGone) return;
   known.code = kGone;
   communicators.Update(known);
+  Known unused;
+  for (const std::uint64_t base :
+       {known.value, Mix(known.value, kWindowSalt), Mix(known.value, kFileSalt)}) {
+    ordinals.Remove(base, &unused);
+  }
   NoteFreed(Object::kCommunicator, known.number, site);
 }
 void FreedWindow(Handle window, std::uint64_t site) {

@@ -70,13 +70,14 @@ void Watched::Requests(int count, Handles requests, RequestFacts* facts) {
   event_.ticks = events::NowTicks();
   for (int each = 0; each < count; ++each) {
     facts[each] = RequestOf(requests[each]);
-    if (facts[each].number == 0) continue;
+    const bool known = facts[each].number != 0;
+    if (!known && requests[each] == abi.request_null) continue;
     Event part;
     part.phase = Phase::kPart;
     part.call = event_.call;
     part.site = event_.site;
     part.ticks = event_.ticks;
-    part.request = facts[each].number;
+    part.request = known ? facts[each].number : events::kOtherRequest;
     Write(part);
   }
 }

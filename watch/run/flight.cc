@@ -9,15 +9,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <random>
 #include <string_view>
 #include <system_error>
 
 #include "core/base/clock.h"
 #include "core/base/fd.h"
+#include "core/base/file_text.h"
 #include "core/flight/files.h"
 #include "core/flight/job.h"
 
@@ -92,8 +95,9 @@ void Flight::Remove() const {
   });
 }
 
-void Flight::Ask() {
+std::vector<int> Flight::Ask() {
   waiting_.clear();
+  std::vector<int> asked;
   ForEachBeside(paths_.pipe, [&](const std::string& path) {
     const int rank = RankOf(path, paths_.pipe, kPipeEnding);
     if (rank < 0) return;
@@ -102,39 +106,66 @@ void Flight::Ask() {
     struct stat facts;
     if (!pipe.valid() || fstat(pipe.get(), &facts) != 0 || !S_ISFIFO(facts.st_mode)) return;
     const std::int64_t before = WrittenNs(paths_.dump + std::to_string(rank));
-    if (write(pipe.get(), "1\n", 2) == 2) waiting_[rank] = before;
+    if (write(pipe.get(), "1\n", 2) != 2) return;
+    waiting_[rank] = before;
+    asked.push_back(rank);
   });
+  return asked;
 }
 
-std::optional<flight::FlightDiagnosis> Flight::Judge(double silence_s) {
+std::string Flight::Written(int rank) const {
+  const auto asked = waiting_.find(rank);
+  const std::string path = paths_.dump + std::to_string(rank);
+  if (asked == waiting_.end() || WrittenNs(path) <= asked->second) return "";
+  return TextOf(path);
+}
+
+// A path of ours for each dump of another watcher's rank.
+flight::FlightFiles Flight::Files(FlightElsewhere* elsewhere) const {
   flight::FlightFiles files;
   files.prefix = fs::path(paths_.dump).filename().string();
   for (const auto& [rank, before] : waiting_) {
     const std::string path = paths_.dump + std::to_string(rank);
     if (WrittenNs(path) > before) files.files.push_back({path, files.prefix, rank});
   }
+  for (const WrittenDump& dump : elsewhere ? elsewhere->Dumps() : std::vector<WrittenDump>()) {
+    if (waiting_.contains(dump.rank)) continue;  // a folder that several watchers share
+    const std::string path = fmt::format("{}of_{}", own_, dump.rank);
+    std::ofstream(path, std::ios::binary) << dump.bytes;
+    files.files.push_back({path, files.prefix, dump.rank});
+  }
+  std::ranges::sort(files.files, {}, &flight::FlightFile::rank);
+  return files;
+}
+
+std::optional<flight::FlightDiagnosis> Flight::Judge(double silence_s, FlightElsewhere* elsewhere) {
+  const flight::FlightFiles files = Files(elsewhere);
   const bool late = MonotonicNs() - asked_ns_ > kAnswerNs;
-  if (files.files.empty() || (files.files.size() < waiting_.size() && !late)) {
-    if (late) waiting_.clear();
+  if (files.files.empty() || (files.files.size() < asked_.size() && !late)) {
+    if (late) asked_.clear();
     return std::nullopt;
   }
   const Result<flight::FlightJob> job = flight::ReadFlightJob(files);
   if (!job.ok() && !late) return std::nullopt;
-  waiting_.clear();
+  asked_.clear();
   if (!job.ok()) return std::nullopt;
   Result<flight::FlightDiagnosis> diagnosis = flight::DiagnoseFlight(*job, silence_s);
   if (!diagnosis.ok()) return std::nullopt;
   return std::move(*diagnosis);
 }
 
-std::optional<flight::FlightDiagnosis> Flight::Look(bool silent, double silence_s) {
+std::optional<flight::FlightDiagnosis> Flight::Look(bool silent, double silence_s,
+                                                    FlightElsewhere* elsewhere) {
   const std::int64_t now_ns = MonotonicNs();
   if (silence_s <= 0 || now_ns < next_try_ns_) return std::nullopt;
   next_try_ns_ = now_ns + kBetweenTriesNs;
-  if (!waiting_.empty()) return Judge(silence_s);
+  if (!asked_.empty()) return Judge(silence_s, elsewhere);
   if (!silent || static_cast<double>(now_ns - asked_ns_) < silence_s * 1e9) return std::nullopt;
   asked_ns_ = now_ns;
-  Ask();
+  for (const int rank : Ask()) asked_.insert(rank);
+  for (const int rank : elsewhere ? elsewhere->AskForDumps() : std::vector<int>()) {
+    asked_.insert(rank);
+  }
   return std::nullopt;
 }
 

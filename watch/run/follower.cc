@@ -36,8 +36,9 @@ constexpr char kNotFound[] =
 
 class Follower {
  public:
-  Follower(const Launch& launch, Folder& folder, Command& command, control::Signals& signals)
-      : launch_(launch), folder_(folder), command_(command), signals_(signals) {}
+  Follower(const Launch& launch, Folder& folder, Command& command, control::Signals& signals,
+           Flight& flight)
+      : launch_(launch), folder_(folder), command_(command), signals_(signals), flight_(flight) {}
 
   int Run();
 
@@ -61,12 +62,18 @@ class Follower {
   bool MeetLate();
   void Stay();
   void Serve();
+  // SIGKILL may follow.
+  void Leave() const {
+    folder_.Remove();
+    flight_.Remove();
+  }
   bool Telling() const { return channel_ && channel_->open() && !dismissed_; }
 
   const Launch& launch_;
   Folder& folder_;
   Command& command_;
   control::Signals& signals_;
+  Flight& flight_;
   std::vector<Mine> mine_;  // by their number
   std::optional<control::Channel> channel_;
   std::optional<Deadline> meet_by_;
@@ -154,7 +161,11 @@ void Follower::Tell(bool all, bool over) {
 void Follower::Answer(const AskFrame& question) {
   AnswerFrame answer;
   answer.question = question.question;
-  if (question.process < mine_.size()) {
+  if (question.about == About::kAskForDumps) {
+    answer.ranks = flight_.Ask();
+  } else if (question.about == About::kDump) {
+    answer.line = flight_.Written(static_cast<int>(question.site));
+  } else if (question.process < mine_.size()) {
     LocalProcess& process = *mine_[question.process].process;
     if (question.about == About::kPython) {
       const stacks::PythonStack stack = process.Python();
@@ -243,11 +254,11 @@ int Follower::Run() {
     std::vector<pollfd> items;
     if (channel_ && channel_->open()) items.push_back({channel_->fd(), channel_->poll_events(), 0});
     if (command_.Await(kFollowerLookMs, std::move(items), signals_)) break;
-    if (command_.told_to_end()) folder_.Remove();
+    if (command_.told_to_end()) Leave();
     command_.PassOn();
     Serve();
   }
-  if (command_.told_to_end()) folder_.Remove();  // SIGKILL may follow
+  if (command_.told_to_end()) Leave();
   command_.ExitCode();
   Stay();
   return killed_ ? 1 : command_.ExitCode();
@@ -255,8 +266,9 @@ int Follower::Run() {
 
 }  // namespace
 
-int Follow(const Launch& launch, Folder& folder, Command& command, control::Signals& signals) {
-  return Follower(launch, folder, command, signals).Run();
+int Follow(const Launch& launch, Folder& folder, Command& command, control::Signals& signals,
+           Flight& flight) {
+  return Follower(launch, folder, command, signals, flight).Run();
 }
 
 }  // namespace lockstep::watch::run

@@ -286,6 +286,29 @@ void Followers::Kill() {
   }
 }
 
+std::vector<int> Followers::AskForDumps() {
+  dumps_of_.clear();
+  std::vector<int> asked;
+  for (const auto& [rank, follower] : all_) {
+    const auto answer = Ask(*follower, {0, 0, About::kAskForDumps, 0});
+    if (!answer) continue;
+    for (const int each : answer->ranks) {
+      asked.push_back(each);
+      dumps_of_[each] = follower.get();
+    }
+  }
+  return asked;
+}
+
+std::vector<WrittenDump> Followers::Dumps() {
+  std::vector<WrittenDump> dumps;
+  for (const auto& [rank, follower] : dumps_of_) {
+    auto answer = Ask(*follower, {0, 0, About::kDump, static_cast<std::uint64_t>(rank)});
+    if (answer && !answer->line.empty()) dumps.push_back({rank, std::move(answer->line)});
+  }
+  return dumps;
+}
+
 // Waits, while the program is stuck or has done wrong: it is not held up by that.
 std::optional<AnswerFrame> Followers::Ask(Follower& follower, AskFrame question) {
   if (follower.over()) return std::nullopt;

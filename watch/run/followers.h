@@ -15,16 +15,17 @@
 #include "core/control/channel.h"
 #include "core/control/rendezvous/join_server.h"
 #include "core/control/signals.h"
+#include "watch/run/flight.h"
 #include "watch/run/frames.h"
 #include "watch/run/launch.h"
 #include "watch/run/process.h"
 
 namespace lockstep::watch::run {
 
-class Followers {
+class Followers : public FlightElsewhere {
  public:
   static Result<std::unique_ptr<Followers>> Listen(const Launch& launch, control::Signals& signals);
-  ~Followers();
+  ~Followers() override;
 
   // Where they find this one, for MPI to carry.
   const control::rendezvous::Endpoint& endpoint() const { return server_->endpoint(); }
@@ -51,6 +52,10 @@ class Followers {
   void DismissAll();
   // Ends their commands at once.
   void Kill();
+
+  // Of PyTorch's Flight Recorder, while their ranks are silent.
+  std::vector<int> AskForDumps() override;
+  std::vector<WrittenDump> Dumps() override;
 
  private:
   class Remote;
@@ -93,6 +98,7 @@ class Followers {
   bool in_round_ = false;
   bool said_silent_ = false;
   std::uint64_t questions_ = 0;
+  std::map<int, Follower*> dumps_of_;  // whom to ask for the dump of a rank
 };
 
 }  // namespace lockstep::watch::run

@@ -67,7 +67,8 @@ struct RoundFrame {
 using RoundOrder = RoundFrame<kRound>;
 using RoundReport = RoundFrame<kRoundDone>;
 
-enum class About : std::uint8_t { kSite, kPython, kStacks };
+// kAskForDumps: of its ranks. kDump: of the rank in `site`.
+enum class About : std::uint8_t { kSite, kPython, kStacks, kAskForDumps, kDump };
 
 struct AskFrame {
   static constexpr std::uint32_t kType = kAsk;
@@ -77,16 +78,17 @@ struct AskFrame {
   std::uint64_t site = 0;
   static void Describe(auto& fields, auto& frame) {
     fields(frame.question, frame.process, frame.site);
-    fields.UpTo(frame.about, About::kStacks);
+    fields.UpTo(frame.about, About::kDump);
   }
 };
 struct AnswerFrame {
   static constexpr std::uint32_t kType = kAnswer;
   std::uint64_t question = 0;
-  std::string line;  // or the stacks
+  std::string line;  // or the stacks, or a dump
   bool in_torch = false;
+  std::vector<std::int32_t> ranks;  // that were asked for their dumps
   static void Describe(auto& fields, auto& frame) {
-    fields(frame.question, frame.line, frame.in_torch);
+    fields(frame.question, frame.line, frame.in_torch, frame.ranks);
   }
 };
 

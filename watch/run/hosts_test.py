@@ -3,6 +3,7 @@
 their hosts, of right programs nothing is said, exit codes are passed on."""
 import os
 import re
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -32,12 +33,34 @@ def hosts(number, *words, ranks=1, options=()):
     return run([HOSTS, str(number), f"--ranks-per-host={ranks}", *options, "--", *words])
 
 
+def until_named(command):
+    """What was said up to the name of the result file; then the launch is ended."""
+    with subprocess.Popen(["timeout", "-k", "5", "200", *command], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, text=True, cwd=FOLDER,
+                          env=dict(os.environ, HOME=FOLDER)) as launch:
+        said = ""
+        for line in launch.stderr:
+            said += line
+            if "lockstep show" in line:
+                launch.send_signal(signal.SIGTERM)
+    return said
+
+
+def judged_by_dumps(said):
+    return re.findall(r"^lockstep watch: (\w+) \(suspected, by PyTorch's Flight Recorder\): (.*)$",
+                      said, re.M)
+
+
 def findings(ended):
     return re.findall(r"^lockstep watch: (?:HUNG, )?(\w+) \(\w+\): (.*)$", ended.stderr, re.M)
 
 
 PYTHON = "/usr/bin/python3"
 TRAIN = os.path.abspath("watch/run/testing/train.py")
+# A rank that is played, of PyTorch with NCCL; rank 1 lacks a call.
+DUMPS = os.path.abspath("cli/diagnose/testing")
+FAKE_RANK = [PYTHON, os.path.abspath("watch/run/testing/fake_rank.py"), DUMPS]
+IS_RANK = "RANK=$OMPI_COMM_WORLD_RANK WORLD_SIZE=$OMPI_COMM_WORLD_SIZE exec \"$@\""
 # What a launcher of PyTorch says, and nothing of another's.
 AS_PYTORCH = """
 export RANK=$OMPI_COMM_WORLD_RANK WORLD_SIZE=$OMPI_COMM_WORLD_SIZE MASTER_ADDR=10.77.0.1
@@ -133,6 +156,14 @@ class OneHost(unittest.TestCase):
         self.assertEqual(shown.returncode, 0, shown.stderr)
         self.assertIn("rank 1 died without MPI_Finalize", shown.stdout)
 
+    def test_dumps_of_the_ranks_of_all_watchers(self):
+        said = until_named(["mpirun", "-np", "3", *OPTIONS, *watch(
+            "--silence=1", "--", "sh", "-c", IS_RANK, "sh", *FAKE_RANK)])
+        [(cause, text)] = judged_by_dumps(said)
+        self.assertEqual(cause, "rank_busy", said)
+        self.assertIn("rank 1 has not called all_reduce at train.py:31", text)
+        self.assertIn("ranks 0 and 2 wait for it", text)
+
     def test_some_ranks_are_not_watched(self):
         # Rank 0's watcher is missing: the program runs, and what is not watched is said.
         script = f'[ $OMPI_COMM_WORLD_RANK = 0 ] && exec {CASES} ring; exec "$@"'
@@ -200,6 +231,13 @@ class FourHosts(unittest.TestCase):
         address = [f"--set={host}:MASTER_ADDR=10.77.0.1" for host in (1, 2)]
         ended = hosts(2, *watch("--on-hang=kill", "--", CASES, "receives"), options=address)
         self.assertEqual([each[0] for each in findings(ended)], ["deadlock"], ended.stderr)
+
+    def test_dumps_of_pytorch_on_all_hosts(self):
+        said = until_named([HOSTS, "2", "--", "sh", "-c", AS_PYTORCH, "sh",
+                            *watch("--silence=1", "--", *FAKE_RANK)])
+        [(cause, text)] = judged_by_dumps(said)
+        self.assertEqual(cause, "rank_busy", said)
+        self.assertIn("rank 1 has not called all_reduce at train.py:31; rank 0 waits for it", text)
 
     @unittest.skipUnless(HAS_TORCH, "python3-torch is not installed")
     def test_a_script_of_pytorch(self):

@@ -43,7 +43,7 @@ class Watcher {
  public:
   Watcher(const WatchOptions& options, Folder& folder, Command& command, control::Signals& signals,
           std::unique_ptr<Followers> followers, bool several_hosts,
-          std::unique_ptr<Reporter> reporter, std::unique_ptr<Flight> flight)
+          std::unique_ptr<Reporter> reporter, Flight& flight)
       : options_(options),
         folder_(folder),
         command_(command),
@@ -52,7 +52,7 @@ class Watcher {
         several_hosts_(several_hosts),
         counts_waits_(!several_hosts && reporter->counts_waits()),
         teller_(options, std::move(reporter)),
-        flight_(std::move(flight)) {}
+        flight_(flight) {}
 
   int Run();
 
@@ -83,7 +83,7 @@ class Watcher {
   bool several_hosts_;
   bool counts_waits_;
   Teller teller_;
-  std::unique_ptr<Flight> flight_;  // null: one watcher a rank
+  Flight& flight_;
   Jobs jobs_;
   std::map<int, int> looks_since_end_;  // by the rank of a watcher
   bool killed_ = false;
@@ -165,10 +165,10 @@ int Watcher::NextLookMs() {
 }
 
 void Watcher::LookAtFlightRecorder() {
-  if (!flight_ || teller_.findings() > 0) return;
+  if (teller_.findings() > 0) return;
   const bool silent = std::ranges::all_of(
       jobs_, [&](const auto& each) { return each.second->QuietFor(options_.silence_s); });
-  if (const auto diagnosis = flight_->Look(silent, options_.silence_s)) {
+  if (const auto diagnosis = flight_.Look(silent, options_.silence_s, followers_.get())) {
     teller_.TellFlight(*diagnosis);
   }
 }
@@ -217,7 +217,7 @@ void Watcher::AwaitFollowers() {
 
 void Watcher::Hurry() {
   folder_.Remove();
-  if (flight_) flight_->Remove();
+  flight_.Remove();
   teller_.LastWords(jobs_);
 }
 
@@ -284,9 +284,8 @@ Result<std::unique_ptr<Reporter>> MakeReporter(const WatchOptions& options, bool
 
 // What the preload library is told beside the folder, and PyTorch of its Flight Recorder.
 Flight::Variables VariablesOf(const WatchOptions& options, const Launch& launch,
-                              const Flight* flight) {
-  Flight::Variables variables;
-  if (flight) variables = flight->variables();
+                              const Flight& flight) {
+  Flight::Variables variables = flight.variables();
   if (launch.way == Launch::Way::kOverMpi) variables.emplace_back(events::kMeetVariable, "1");
   if (options.report) variables.emplace_back(events::kTimesVariable, "1");
   return variables;
@@ -332,15 +331,16 @@ Result<int> Watch(const WatchOptions& options) {
     LOCKSTEP_ASSIGN_OR_RETURN(reporter, MakeReporter(options, !launch.context.single_host()));
   }
   Publish(folder->path(), options.command);
-  std::unique_ptr<Flight> flight;
-  if (!many) flight = std::make_unique<Flight>();
-  const Flight::Variables variables = VariablesOf(options, launch, flight.get());
+  Flight flight;
+  const Flight::Variables variables = VariablesOf(options, launch, flight);
   LOCKSTEP_RETURN_IF_ERROR(command.Start(options.command, options.library, folder->path().string(),
                                          variables, keeper->command()));
   if (many) LeaveProcessorsToRank();
-  if (many && launch.context.rank != 0) return Follow(launch, *folder, command, signals);
+  if (many && launch.context.rank != 0) {
+    return Follow(launch, *folder, command, signals, flight);
+  }
   return Watcher(options, *folder, command, signals, std::move(followers),
-                 !launch.context.single_host(), std::move(reporter), std::move(flight))
+                 !launch.context.single_host(), std::move(reporter), flight)
       .Run();
 }
 

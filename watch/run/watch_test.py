@@ -71,12 +71,19 @@ class RightPrograms(unittest.TestCase):
 
     def test_messages_that_are_probed(self):
         self.right("probes")
+        self.right("imrecv")
+
+    def test_a_request_of_a_call_that_is_not_followed(self):
+        self.right("neighbors")
 
     def test_processes_that_fork(self):
         self.right("forks")
 
     def test_many_communicators(self):
         self.right("communicators")
+
+    def test_communicators_that_only_some_ranks_get(self):
+        self.right("regroups")
 
     def test_threads_that_call_at_a_time(self):
         """No event is lost: a Sendrecv is a message, an entry, a receipt and a return."""
@@ -188,6 +195,8 @@ class WrongPrograms(unittest.TestCase):
     def test_misuse_and_leaks(self):
         self.wrong("invalid", "invalid_rank", r"rank \d gives MPI_Send rank 6 of 3 at cases\.c:")
         self.wrong("leak", "communicator_leak", r"MPI_Comm_dup at cases\.c:")
+        self.wrong("unawaited", "unfinished_request",
+                   r"rank 0 never waits for its MPI_Imrecv at cases\.c:")
 
     def test_ranks_that_end(self):
         self.wrong("leaves", "lost_rank", "rank 1 exited without MPI_Finalize")

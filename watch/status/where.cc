@@ -20,7 +20,8 @@ bool Posts(const Event& event) {
   if (event.phase != Phase::kEnter || event.request == 0) return false;
   const Class call_class = FactsOf(event.call).call_class;
   return call_class == Class::kPostSend || call_class == Class::kPostReceive ||
-         call_class == Class::kPrepare || call_class == Class::kPostCollective;
+         call_class == Class::kPostLocal || call_class == Class::kPrepare ||
+         call_class == Class::kPostCollective;
 }
 
 bool Waits(const ThreadNow& thread) {

@@ -191,6 +191,47 @@ static void probes(void) {
   }
 }
 
+// Messages that are probed, then received by a request; one of these is never awaited.
+static void probed(int waits) {
+  MPI_Message message;
+  MPI_Request request;
+  if (rank > 0) MPI_Send(&rank, 1, MPI_INT, 0, 1, MPI_COMM_WORLD);
+  for (int from = 1; rank == 0 && from < size; ++from) {
+    int there = 0;
+    while (!there) MPI_Improbe(from, 1, MPI_COMM_WORLD, &there, &message, &status);
+    MPI_Imrecv(&value, 1, MPI_INT, &message, &request);
+    if (waits || from > 1) MPI_Wait(&request, &status);
+  }
+}
+static void imrecv(void) { probed(1); }
+static void unawaited(void) { probed(0); }
+
+// Rank 0 waits for any of two: a receive, whose sender waits for rank 0, and a large exchange of
+// neighbours.
+static void neighbors(void) {
+  enum { kCount = 16 << 20 };
+  const int circle = 1;
+  MPI_Comm cart;
+  MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  int which = 0;
+  char* const data = calloc(2, kCount);
+  char* const got = calloc(2, kCount);
+  MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &circle, 0, &cart);
+  MPI_Ineighbor_alltoall(data, kCount, MPI_CHAR, got, kCount, MPI_CHAR, cart, requests);
+  if (rank == 0) {
+    MPI_Irecv(&value, 1, MPI_INT, 1, 9, MPI_COMM_WORLD, requests + 1);
+    MPI_Waitany(2, requests, &which, &status);
+    MPI_Send(&value, 1, MPI_INT, 1, 8, MPI_COMM_WORLD);
+  } else if (rank == 1) {
+    MPI_Recv(&value, 1, MPI_INT, 0, 8, MPI_COMM_WORLD, &status);
+    MPI_Send(&value, 1, MPI_INT, 0, 9, MPI_COMM_WORLD);
+  }
+  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  MPI_Comm_free(&cart);
+  free(data);
+  free(got);
+}
+
 static void forks(void) {
   const pid_t child = fork();
   if (child == 0) exit(0);
@@ -213,6 +254,34 @@ static void communicators(void) {
     MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, copies[each]);
   }
   for (int each = 0; each < kMany; ++each) MPI_Comm_free(copies + each);
+}
+
+// Rank 0 is in communicators that others are not, made on the same parent. All use the last ones.
+static void regroups(void) {
+  MPI_Comm made[6];
+  MPI_Group everybody, some;
+  int sum = 0;
+  MPI_Comm_split(MPI_COMM_WORLD, 0, 0, made);
+  MPI_Comm_split(MPI_COMM_WORLD, rank == 0 ? 0 : MPI_UNDEFINED, 0, made + 1);
+  if (rank == 0) MPI_Barrier(made[1]);
+  MPI_Comm_split(MPI_COMM_WORLD, 0, 0, made + 2);
+  MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, made[2]);
+  MPI_Comm_group(MPI_COMM_WORLD, &everybody);
+  const int pairs[3][2] = {{0, 1}, {0, 2}, {0, 1}};
+  for (int each = 0; each < 3; ++each) {
+    MPI_Group_incl(everybody, 2, pairs[each], &some);
+    if (rank == pairs[each][0] || rank == pairs[each][1]) {
+      MPI_Comm_create_group(MPI_COMM_WORLD, some, 5, made + 3 + each);
+      each == 1 ? MPI_Barrier(made[4])
+                : MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, made[3 + each]);
+      MPI_Comm_free(made + 3 + each);
+    }
+    MPI_Group_free(&some);
+  }
+  MPI_Group_free(&everybody);
+  MPI_Comm_free(made + 2);
+  if (rank == 0) MPI_Comm_free(made + 1);
+  MPI_Comm_free(made);
 }
 
 enum { kThreads = 4, kRounds = 5000 };
@@ -276,6 +345,10 @@ static const struct {
     {"edge", edge},
     {"probes", probes},
     {"window", window},
+    {"regroups", regroups},
+    {"imrecv", imrecv},
+    {"unawaited", unawaited},
+    {"neighbors", neighbors},
     {"busy", busy},
     {"forks", forks},
     {"plugin", plugin},
