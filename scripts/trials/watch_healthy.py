@@ -267,13 +267,17 @@ def leave(pool):
     sys.exit(143)
 
 
-def main(arguments):
-    options = parse(arguments)
+def lockstep_of(options):
     lockstep = options.lockstep or launches.program_beside("lockstep")
     if lockstep is None or not shutil.which(lockstep):
         launches.fail(_NAME, 4, "no lockstep beside this script or on the PATH; build it, or name "
                                 "it by --lockstep")
-    lockstep = os.path.abspath(lockstep)
+    return os.path.abspath(lockstep)
+
+
+def main(arguments):
+    options = parse(arguments)
+    lockstep = lockstep_of(options)
     options.torchrun = options.training > 0 and has_torchrun(options.python)
     state = launches.JsonLines(options.state) if options.state else None
     rows = [json.loads(line) for line in state.lines] if state else []

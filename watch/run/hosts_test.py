@@ -237,7 +237,7 @@ class FourHosts(unittest.TestCase):
                             *watch("--silence=1", "--", *FAKE_RANK)])
         [(cause, text)] = judged_by_dumps(said)
         self.assertEqual(cause, "rank_busy", said)
-        self.assertIn("rank 1 has not called all_reduce at train.py:31; rank 0 waits for it", text)
+        self.assertIn("rank 1 has not called all_reduce at train.py:31 in step; rank 0 waits", text)
 
     @unittest.skipUnless(HAS_TORCH, "python3-torch is not installed")
     def test_a_script_of_pytorch(self):
