@@ -21,6 +21,8 @@ Work AddWatch(ArgumentParser& parser) {
       .OneOf({"report", "stacks", "kill"})
       .ShowDefault();
   parser.Flag("--races", options->races, "Also tell of messages that race for MPI_ANY_SOURCE");
+  parser.Flag("--leaks", options->leaks,
+              "Also tell of communicators, datatypes and other objects that nobody freed");
   parser
       .Add(
           "-T,--timeout=TIME", options->silence_s,

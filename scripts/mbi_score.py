@@ -126,8 +126,8 @@ def watch(lockstep, mpi, source, folder):
         row["not_run"] = "not compiled"
         return row
     findings = program + ".findings"
-    command = [*lockstep, "watch", "--on-hang=kill", "--races", "--findings=" + findings, "--",
-               *launcher, "-np", str(ranks), program]
+    command = [*lockstep, "watch", "--on-hang=kill", "--races", "--leaks",
+               "--findings=" + findings, "--", *launcher, "-np", str(ranks), program]
     with open(program + ".out", "w", encoding="utf-8") as out:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
                                    start_new_session=True, cwd=folder)

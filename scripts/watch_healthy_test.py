@@ -91,13 +91,13 @@ class WatchHealthyTest(unittest.TestCase):
         code, said = self.run_all("--arguments=ring", state)
         self.assertEqual(code, 0, said)
         self.assertIn("1 of 1 below/program: as alone\n", said)
-        code, said = self.run_all("--arguments=leak", state)  # it is over
+        code, said = self.run_all("--arguments=unawaited", state)  # it is over
         self.assertEqual((code, said.count("\n")), (0, 1), said)
 
     def test_a_wrong_one_is_told(self):
-        code, said = self.run_all("--arguments=leak")
+        code, said = self.run_all("--arguments=unawaited")
         self.assertEqual(code, 1, said)
-        self.assertIn("WRONG below/program: communicator_leak: rank", said)
+        self.assertIn("WRONG below/program: unfinished_request: rank", said)
 
     def test_one_that_fails_alone_tells_nothing(self):
         code, said = self.run_all("--arguments=killed")

@@ -24,6 +24,7 @@ namespace lockstep::watch::judge {
 
 struct Options {
   bool races = false;  // tell of messages that race for a wildcard, also where nothing fails
+  bool leaks = false;  // tell of objects that nobody freed, which harms nobody
 };
 
 enum class End { kExited, kDied };

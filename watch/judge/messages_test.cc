@@ -131,7 +131,7 @@ TEST(Messages, ACancelledSendIsNotLost) {
 
 TEST(Messages, ARaceIsToldWhereItIsAskedFor) {
   for (const bool asked : {false, true}) {
-    LiteralHistory history(3, Options{asked});
+    LiteralHistory history(3, Options{.races = asked});
     const Event receive = Literal::Receives(Call::kRecv, 5, events::kAnySource);
     for (const int source : {1, 2}) {
       history.Call_(source, Literal::Sends(Call::kSend, 1, 0));

@@ -67,7 +67,7 @@ class Persistent : public testing::Test {
     history_.Finalizes(0);
     history_.Finalizes(1);
   }
-  LiteralHistory history_{2};
+  LiteralHistory history_{2, {.leaks = true}};
 };
 
 TEST_F(Persistent, StartedTwiceInARowAndTwiceWithAWait) {
@@ -111,7 +111,7 @@ TEST(Objects, FreedOrNot) {
                                                        {Object::kFile, "file_leak"}};
   for (const auto& [object, cause] : kKinds) {
     for (const bool frees : {true, false}) {
-      LiteralHistory history(1);
+      LiteralHistory history(1, {.leaks = true});
       history.Makes(0, object, 5, Call::kComm_dup, 3);
       history.EnterFinalize(0);
       EXPECT_THAT(history.Causes(), IsEmpty());  // callbacks may free it in MPI_Finalize

@@ -168,6 +168,7 @@ void Judge::TellUnfinished(int rank) {
 }
 
 void Judge::TellLeaks(int rank) {
+  if (!options_.leaks) return;
   constexpr std::pair<Cause, const char*> kLeaks[] = {{Cause::kCommunicatorLeak, "communicators"},
                                                       {Cause::kDatatypeLeak, "datatypes"},
                                                       {Cause::kOperatorLeak, "operators"},

@@ -97,8 +97,9 @@ void Watcher::Place(std::unique_ptr<Process> process) {
   while (jobs_.count(name) > 0 && jobs_[name]->Has(process->name().rank)) name += '+';
   auto& job = jobs_[name];
   if (!job) {
-    job =
-        std::make_unique<Job>(process->name().size, judge::Options{options_.races}, several_hosts_);
+    job = std::make_unique<Job>(process->name().size,
+                                judge::Options{.races = options_.races, .leaks = options_.leaks},
+                                several_hosts_);
     if (counts_waits_) job->CountWaits();
   }
   if (process->name().rank < job->size()) job->Add(std::move(process));

@@ -15,6 +15,7 @@ struct WatchOptions {
   std::string on_hang = "report";  // or "stacks" or "kill"
   std::string findings;            // a file, one line a finding; empty: none
   bool races = false;
+  bool leaks = false;
   double silence_s = 300;  // after which a call of NCCL's that members miss is suspected; 0: never
   bool report = false;     // who waited for whom
   // The result: this file, or a new one in this folder. Both empty: below results/runs, with

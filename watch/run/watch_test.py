@@ -122,8 +122,8 @@ class RightPrograms(unittest.TestCase):
 
 class WrongPrograms(unittest.TestCase):
 
-    def wrong(self, case, cause, pattern):
-        ended = launch(case)
+    def wrong(self, case, cause, pattern, *options):
+        ended = launch(case, options=("--on-hang=kill", *options))
         told = findings(ended)
         self.assertEqual([each[0] for each in told], [cause], ended.stderr)
         self.assertRegex(told[0][1], pattern)
@@ -194,7 +194,8 @@ class WrongPrograms(unittest.TestCase):
 
     def test_misuse_and_leaks(self):
         self.wrong("invalid", "invalid_rank", r"rank \d gives MPI_Send rank 6 of 3 at cases\.c:")
-        self.wrong("leak", "communicator_leak", r"MPI_Comm_dup at cases\.c:")
+        self.wrong("leak", "communicator_leak", r"MPI_Comm_dup at cases\.c:", "--leaks")
+        self.assertEqual(findings(launch("leak")), [])
         self.wrong("unawaited", "unfinished_request",
                    r"rank 0 never waits for its MPI_Imrecv at cases\.c:")
 
