@@ -12,7 +12,6 @@
 #include <sstream>
 #include <string>
 #include <system_error>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -166,9 +165,8 @@ Status RunAll(const StressArguments& options, const stress::harness::StressOptio
               const stress::cases::Selection& selection, Collected& all) {
   const TemporaryFolder folder(fs::temp_directory_path(), "lockstep-stress");
   if (folder.path().empty()) {
-    return EnvironmentError(
-        fmt::format("no directory could be made in '{}'; set TMPDIR to a writable one",
-                    fs::temp_directory_path().string()));
+    return EnvironmentError("no directory could be made in '{}'; set TMPDIR to a writable one",
+                            fs::temp_directory_path().string());
   }
   session::ProgressLine progress(stress.progress);
   for (const stress::cases::StressCase& stress_case : selection.cases) {
@@ -280,9 +278,7 @@ Result<ExitCode> Stress(const StressArguments& options, const std::string& comma
     json.flush();
     if (!json)
       return EnvironmentError(
-          fmt::format("--json: '{}' could not be written; check the "
-                      "directory and its space",
-                      stress.json));
+          "--json: '{}' could not be written; check the directory and its space", stress.json);
   }
   return verdict::ExitCodeOf(all.run.verdict);
 }
