@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <cstdint>
-#include <cstdio>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -54,8 +53,8 @@ Result<std::vector<std::string>> Split(std::string_view option, std::string_view
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
     if (end == begin) {
-      return InvalidInput(
-          fmt::format("{}: '{}' has an empty item; write a,b without spare commas", option, text));
+      return InvalidInput("{}: '{}' has an empty item; write a,b without spare commas", option,
+                          text);
     }
     items.emplace_back(text.substr(begin, end - begin));
     begin = end + 1;
@@ -87,8 +86,8 @@ Result<std::optional<collective::DataType>> ReadType(const BucketsArguments& arg
   LOCKSTEP_ASSIGN_OR_RETURN(const collective::DataType type,
                             collective::ParseDataType("--dtype", arguments.type));
   if (!collective::IsComputeType(type)) {
-    return InvalidInput(fmt::format(
-        "--dtype: '{}' cannot hold gradients; choose f16, bf16, f32 or f64", arguments.type));
+    return InvalidInput("--dtype: '{}' cannot hold gradients; choose f16, bf16, f32 or f64",
+                        arguments.type);
   }
   return std::optional<collective::DataType>(type);
 }
@@ -139,8 +138,8 @@ void PrintText(const Case& c) {
                                  c.options.rules == ddp::TorchRules::k2_6 && c.limits.size() > 1;
   if (first_follows_cap) {
     fmt::print(
-        "note: an explicit cap is also the first bucket's since PyTorch 2.6; "
-        "--first-bucket-mb=1 or --torch=1.13 give it 1 MiB\n");
+        "note: an explicit cap is also the first bucket's since PyTorch 2.6; --first-bucket-mb=1 "
+        "or --torch=1.13 give it 1 MiB\n");
   }
   fmt::print("{:>6} {:>5} {:>12} {:>13} {:>10} {:>6}  {}\n", "bucket", "type", "elements", "bytes",
              "size", "params", "first .. last");
@@ -238,10 +237,9 @@ Work AddBuckets(ArgumentParser& parser) {
   auto arguments = std::make_shared<BucketsArguments>();
   parser.Add("--model=NAME", arguments->models, "Models, by name or file (several: a,b,c)")
       .Required();
-  parser.Add(
-      "--bucket-cap-mb=MIB", arguments->caps_mb,
-      "DDP's bucket_cap_mb (several: 1,5,25; default: as if not passed to DDP, which is 25 with "
-      "a first bucket of 1)");
+  parser.Add("--bucket-cap-mb=MIB", arguments->caps_mb,
+             "DDP's bucket_cap_mb (several: 1,5,25; default: as if not passed to DDP, which is 25 "
+             "with a first bucket of 1)");
   parser.Add(
       "--first-bucket-mb=MIB", arguments->first_mb,
       "Limit of the first bucket (default: 1; with --bucket-cap-mb and PyTorch 2.6 that cap)");
@@ -251,17 +249,15 @@ Work AddBuckets(ArgumentParser& parser) {
   parser.Flag("--static-graph", arguments->static_graph, "DDP's static_graph");
   parser.Flag("--small-bucket-last", arguments->small_bucket_last,
               "DDP_SET_LAST_BUCKET_CAP=1, for rebuilt buckets");
-  parser.Add(
-      "--dtype=WORD", arguments->type,
-      "Type of the model's floating-point parameters (f16, bf16, f32 or f64; default: as the "
-      "manifest says)");
+  parser.Add("--dtype=WORD", arguments->type,
+             "Type of the model's floating-point parameters (f16, bf16, f32 or f64; default: as "
+             "the manifest says)");
   parser.Add("--torch=VERSION", arguments->torch, "PyTorch whose rules count (1.9, 1.13 or 2.6)")
       .ShowDefault();
   parser
       .Add("--format=WORD", arguments->format,
            "Form of what is printed (text; jsonl: a line for each model and cap; csv: a row for "
-           "each "
-           "bucket)")
+           "each bucket)")
       .OneOf({"text", "jsonl", "csv"})
       .WordRenamed("json", "jsonl")
       .ShowDefault();

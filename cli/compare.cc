@@ -15,6 +15,8 @@
 namespace lockstep::cli {
 namespace {
 
+namespace compare = results::compare;
+
 struct CompareArguments {
   std::vector<std::string> names;  // without an option: of the base, or both
   std::vector<std::string> base;
@@ -37,61 +39,56 @@ Status AssignSides(CompareArguments& options) {
   std::vector<std::string>& rest = options.base.empty() ? options.base : options.candidate;
   rest.insert(rest.end(), names.begin(), names.end());
   if (!options.base.empty() && !options.candidate.empty()) return OkStatus();
-  return InvalidInput(
-      fmt::format("compare: no {} is named; write BASE CANDIDATE, or BASE... -- CANDIDATE...",
-                  options.base.empty() ? "base" : "candidate"));
+  return InvalidInput("compare: no {} is named; write BASE CANDIDATE, or BASE... -- CANDIDATE...",
+                      options.base.empty() ? "base" : "candidate");
 }
 
-Result<results::compare::CompareOptions> OptionsOf(const CompareArguments& options) {
-  results::compare::CompareOptions out;
+Result<compare::CompareOptions> OptionsOf(const CompareArguments& options) {
+  compare::CompareOptions out;
   if (!options.min_effect_file.empty()) {
     LOCKSTEP_RETURN_IF_ERROR(out.min_effects.AddFile(options.min_effect_file));
   }
   for (const std::string& rule : options.min_effects) {
     LOCKSTEP_RETURN_IF_ERROR(out.min_effects.Add(rule));
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      out.drift, results::compare::ParseFraction("--launch-drift", options.drift, /*zero=*/true));
+  LOCKSTEP_ASSIGN_OR_RETURN(out.drift,
+                            compare::ParseFraction("--launch-drift", options.drift, /*zero=*/true));
   out.cases = options.cases;
   out.across.insert(options.across.begin(), options.across.end());
   return out;
 }
 
 // A run against itself is the same whatever it is.
-Status CheckApart(const std::vector<results::compare::Launch>& base,
-                  const std::vector<results::compare::Launch>& candidate) {
-  for (const results::compare::Launch& one : base) {
-    for (const results::compare::Launch& other : candidate) {
+Status CheckApart(const std::vector<compare::Launch>& base,
+                  const std::vector<compare::Launch>& candidate) {
+  for (const compare::Launch& one : base) {
+    for (const compare::Launch& other : candidate) {
       if (one.id != other.id || one.started_at != other.started_at) continue;
-      return InvalidInput(
-          fmt::format("{}: run {} is on both sides; name it on one", other.path, other.id));
+      return InvalidInput("{}: run {} is on both sides; name it on one", other.path, other.id);
     }
   }
   return OkStatus();
 }
 
-std::string Format(const results::compare::LaunchComparison& comparison,
-                   const std::string& format) {
-  if (format == "json") return results::compare::FormatJson(comparison);
-  if (format == "markdown") return results::compare::FormatMarkdown(comparison);
-  if (format == "junit") return results::compare::FormatJUnit(comparison);
-  return results::compare::FormatTable(comparison);
+std::string Format(const compare::LaunchComparison& comparison, const std::string& format) {
+  if (format == "json") return compare::FormatJson(comparison);
+  if (format == "markdown") return compare::FormatMarkdown(comparison);
+  if (format == "junit") return compare::FormatJUnit(comparison);
+  return compare::FormatTable(comparison);
 }
 
 Result<ExitCode> RunCompare(CompareArguments options) {
   LOCKSTEP_RETURN_IF_ERROR(AssignSides(options));
-  LOCKSTEP_ASSIGN_OR_RETURN(const results::compare::CompareOptions how, OptionsOf(options));
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      results::compare::Loaded base,
-      results::compare::LoadLaunches(options.base, results::compare::Depth::kDirectory));
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      results::compare::Loaded candidate,
-      results::compare::LoadLaunches(options.candidate, results::compare::Depth::kDirectory));
+  LOCKSTEP_ASSIGN_OR_RETURN(const compare::CompareOptions how, OptionsOf(options));
+  LOCKSTEP_ASSIGN_OR_RETURN(compare::Loaded base,
+                            compare::LoadLaunches(options.base, compare::Depth::kDirectory));
+  LOCKSTEP_ASSIGN_OR_RETURN(compare::Loaded candidate,
+                            compare::LoadLaunches(options.candidate, compare::Depth::kDirectory));
   LOCKSTEP_RETURN_IF_ERROR(CheckApart(base.launches, candidate.launches));
   std::vector<std::string> notes = std::move(base.skipped);
   notes.insert(notes.end(), candidate.skipped.begin(), candidate.skipped.end());
-  const results::compare::LaunchComparison comparison =
-      results::compare::Compare(base.launches, candidate.launches, how, std::move(notes));
+  const compare::LaunchComparison comparison =
+      compare::Compare(base.launches, candidate.launches, how, std::move(notes));
   fmt::print("{}", Format(comparison, options.format));
   return comparison.exit_code;
 }
@@ -113,8 +110,7 @@ Work AddCompare(ArgumentParser& parser) {
   parser
       .Add("--min-effect=PERCENT", options->min_effects,
            "The least change that counts (3%, or of some cases 'all_reduce/*=3%'; repeated, the "
-           "last "
-           "one that matches holds; default 2%)")
+           "last one that matches holds; default 2%)")
       .OneWordEach();
   parser.Add("--min-effect-file=FILE", options->min_effect_file,
              "TOML with such rules: min_effect = [\"2%\", \"all_reduce/*=3%\"]");
@@ -126,8 +122,7 @@ Work AddCompare(ArgumentParser& parser) {
   parser
       .Add("--across=WORD", options->across,
            "Compare cases of one name although they differ in backend, ranks or program, or only "
-           "one "
-           "side's are replayed by a CUDA graph")
+           "one side's are replayed by a CUDA graph")
       .SplitAtCommas()
       .OneWordEach()
       .OneOf({"backend", "ranks", "program", "cuda_graph"});

@@ -221,10 +221,9 @@ Work AddDiagnose(ArgumentParser& parser) {
            "Communication library (judge again as of this one, instead of the run's)")
       .OneOf({"nccl", "mpi", "gloo", "null"});
   parser
-      .Add(
-          "-T,--timeout=TIME", options->deadline_seconds,
-          "Silence of a rank that is taken for a hang (judge again by this; default: the run's, of "
-          "dumps 30)")
+      .Add("-T,--timeout=TIME", options->deadline_seconds,
+           "Silence of a rank that is taken for a hang (judge again by this; default: the run's, "
+           "of dumps 30)")
       .BetweenReals(0.001, 1e9);
   parser.Add("--rows=COUNT", options->rows, "Collectives shown before the one in question")
       .Between(0, 10'000)

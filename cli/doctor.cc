@@ -14,6 +14,7 @@
 #include "cli/subcommand.h"
 #include "core/base/clock.h"
 #include "core/base/file_text.h"
+#include "core/base/named_members.h"
 #include "core/base/run_id.h"
 #include "core/base/utc.h"
 #include "core/base/version.h"
@@ -71,8 +72,8 @@ Result<std::vector<environment::Rule>> RulesOf(const DoctorArguments& options) {
   if (options.rules.empty()) return environment::BuiltInRules();
   const std::optional<std::string> text = ReadText(options.rules);
   if (!text) {
-    return InvalidInput(
-        fmt::format("--rules-file: '{}' can't be read; name a TOML file of rules", options.rules));
+    return InvalidInput("--rules-file: '{}' can't be read; name a TOML file of rules",
+                        options.rules);
   }
   return environment::ParseRules(*text, options.rules);
 }
@@ -172,10 +173,7 @@ std::string JsonOf(const Examination& examination) {
   for (const environment::Ailment& ailment : examination.checkup.ailments) {
     ailments.push_back({{"rule", ailment.rule},
                         {"level", environment::NameOf(ailment.level)},
-                        {"causes", ailment.causes},
-                        {"message", ailment.message},
-                        {"remedy", ailment.remedy},
-                        {"source", ailment.source}});
+                        LOCKSTEP_PAIRS(ailment, causes, message, remedy, source)});
   }
   for (const auto& [path, value] : examination.facts) facts[path] = value;
   const Json json = {{"schema", 1},
@@ -239,8 +237,7 @@ Result<ExitCode> Doctor(const DoctorArguments& options) {
   if (!options.nccl_library.empty()) {
     const Status is_nccl = environment::CheckDefines(options.nccl_library, "ncclGetVersion");
     if (!is_nccl.ok()) {
-      return InvalidInput(
-          fmt::format("--nccl-library: {}; name a libnccl.so.2", is_nccl.message()));
+      return InvalidInput("--nccl-library: {}; name a libnccl.so.2", is_nccl.message());
     }
   }
   results::store::RunFile file(options.output);

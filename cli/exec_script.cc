@@ -2,7 +2,6 @@
 // among the run files of the target that runs. A script replaces this process.
 #include "cli/exec_script.h"
 
-#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -18,7 +17,7 @@ Result<fs::path> ThisProgram() {
   std::error_code error;
   const fs::path binary = fs::read_symlink("/proc/self/exe", error);
   if (!error) return binary;
-  return EnvironmentError(fmt::format("/proc/self/exe: {}; is /proc mounted?", error.message()));
+  return EnvironmentError("/proc/self/exe: {}; is /proc mounted?", error.message());
 }
 
 Result<fs::path> FindData(const std::string& installed, const std::string& in_tree) {
@@ -36,8 +35,8 @@ Result<fs::path> FindData(const std::string& installed, const std::string& in_tr
     const fs::path candidate = root / "lockstep" / in_tree;
     if (fs::exists(candidate, error)) return fs::absolute(candidate);
   }
-  return EnvironmentError(
-      fmt::format("{}: not found; install Lockstep with scripts/install", in_prefix.string()));
+  return EnvironmentError("{}: not found; install Lockstep with scripts/install",
+                          in_prefix.string());
 }
 
 Status ExecScript(const std::string& installed, const std::string& in_tree,
@@ -51,8 +50,8 @@ Status ExecScript(const std::string& installed, const std::string& in_tree,
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   execv(argv[0], argv.data());
-  return EnvironmentError(fmt::format("{}: cannot be run ({}); it needs /usr/bin/python3",
-                                      words.front(), std::strerror(errno)));
+  return EnvironmentError("{}: cannot be run ({}); it needs /usr/bin/python3", words.front(),
+                          std::strerror(errno));
 }
 
 Result<fs::path> ProgramsFolder() {

@@ -3,7 +3,6 @@
 
 #include <ctime>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -58,14 +57,13 @@ Status MakeEmpty(const std::string& directory) {
   std::error_code error;
   fs::create_directories(directory, error);
   if (error) {
-    return EnvironmentError(fmt::format("{}: {}; name one that can be made with --output-folder",
-                                        directory, error.message()));
+    return EnvironmentError("{}: {}; name one that can be made with --output-folder", directory,
+                            error.message());
   }
   if (fs::is_empty(directory, error) && !error) return OkStatus();
   return InvalidInput(
-      fmt::format("{}: is not empty, and dumps of two runs must not mix; name a new one with "
-                  "--output-folder",
-                  directory));
+      "{}: is not empty, and dumps of two runs must not mix; name a new one with --output-folder",
+      directory);
 }
 
 // Writes DIR/nccl_trace_rank_<rank>, the dumps of PyTorch's Flight Recorder that one lifetime of
@@ -110,9 +108,9 @@ Result<ExitCode> Export(const ExportArguments& options) {
         "--format=flight-recorder writes a file for each rank; name a folder with --output-folder");
   }
   if (!folder && !options.folder.empty()) {
-    return InvalidInput(fmt::format(
+    return InvalidInput(
         "--output-folder goes with --format=flight-recorder; name a file for {} with --output",
-        options.format));
+        options.format);
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const results::store::Run run, results::store::ReadRun(options.path));
   if (folder) {

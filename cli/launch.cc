@@ -74,8 +74,8 @@ Result<LaunchEnd> RunLaunch(const LaunchOrder& order) {
   const int error = posix_spawnp(&pid, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) {
-    return EnvironmentError(fmt::format("can't start '{}' ({}); it is part of coreutils", argv[0],
-                                        std::strerror(error)));
+    return EnvironmentError("can't start '{}' ({}); it is part of coreutils", argv[0],
+                            std::strerror(error));
   }
   LaunchEnd end;
   end.exit_code = Await(pid, order.result);

@@ -57,10 +57,9 @@ Work AddMakeDataset(ArgumentParser& parser) {
       .ShowDefault();
   parser.Add("--min-sample=BYTES", arguments->min_bytes,
              "Smallest sample (default: 16K, of tokens 512)");
-  parser.Add(
-      "--max-sample=BYTES", arguments->max_bytes,
-      "Largest sample (sizes are log-uniform, the texts of a mixed dataset 16 times smaller; "
-      "default: 256K, of tokens 8K)");
+  parser.Add("--max-sample=BYTES", arguments->max_bytes,
+             "Largest sample (sizes are log-uniform, the texts of a mixed dataset 16 times "
+             "smaller; default: 256K, of tokens 8K)");
   parser.Add("--seed=SEED", arguments->spec.seed, "Seed of all that is random (sizes and contents)")
       .ShowDefault();
   parser.Renamed("--min-bytes", "--min-sample");

@@ -57,8 +57,7 @@ Result<std::vector<Side>> SidesOf(const RunArguments& options) {
     }
   }
   if (sides.size() > 2) {
-    return InvalidInput(
-        fmt::format("run: {} commands; give one, or two that are compared", sides.size()));
+    return InvalidInput("run: {} commands; give one, or two that are compared", sides.size());
   }
   for (const Side& side : sides) {
     if (side.command.empty()) return InvalidInput("run: an empty command; write -- mpirun ...");
@@ -80,14 +79,13 @@ Status MakeFolder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) {
-    return EnvironmentError(
-        fmt::format("--output-folder: '{}' can't be made ({}); choose another place",
-                    folder.string(), error.message()));
+    return EnvironmentError("--output-folder: '{}' can't be made ({}); choose another place",
+                            folder.string(), error.message());
   }
   if (fs::is_empty(folder, error)) return OkStatus();
-  return InvalidInput(fmt::format(
+  return InvalidInput(
       "--output-folder: '{}' holds files; name a new folder, so that launches are not mixed",
-      folder.string()));
+      folder.string());
 }
 
 std::string LastLineOf(const std::string& path) {
@@ -189,9 +187,9 @@ Result<ExitCode> Run(const RunArguments& options) {
 
 Work AddRun(ArgumentParser& parser) {
   auto options = std::make_shared<RunArguments>();
-  parser.Add("COMMAND=WORD", options->words,
-             "After `--`: mpirun and a bench_ program; a second `--` and command is compared with "
-             "it");
+  parser.Add(
+      "COMMAND=WORD", options->words,
+      "After `--`: mpirun and a bench_ program; a second `--` and command is compared with it");
   parser.Add("--launches=COUNT", options->launches, "Launches of each command")
       .Between(1, 10'000)
       .ShowDefault();

@@ -28,13 +28,11 @@ Result<results::score::Scoreboard> ScoreFiles(const std::vector<std::string>& pa
     LOCKSTEP_ASSIGN_OR_RETURN(const results::store::Run run, results::store::ReadRun(path));
     const auto [first, is_new] = seen.emplace(run.id, path);
     if (!is_new) {
-      return InvalidInput(
-          fmt::format("{}: the same run as {}; name each run once", path, first->second));
+      return InvalidInput("{}: the same run as {}; name each run once", path, first->second);
     }
     if (run.name != "stress" || run.schema_version < 3) {
-      return InvalidInput(
-          fmt::format("{}: holds no trials ({}, schema {}); name a result file of stress", path,
-                      run.name, run.schema_version));
+      return InvalidInput("{}: holds no trials ({}, schema {}); name a result file of stress", path,
+                          run.name, run.schema_version);
     }
     const std::vector<results::score::TrialScore> own = results::score::TrialsOf(run);
     trials.insert(trials.end(), own.begin(), own.end());

@@ -71,9 +71,9 @@ Result<ExitCode> Show(const ShowArguments& options) {
   const bool more = options.wide || options.environment || options.history || options.skew;
   if (options.format != "text" && more) {
     return InvalidInput(
-        fmt::format("--wide, --skew, --environment and --history go with --format=text, not {}; "
-                    "leave one out (jsonl has the figures of --skew)",
-                    options.format));
+        "--wide, --skew, --environment and --history go with --format=text, not {}; leave one out "
+        "(jsonl has the figures of --skew)",
+        options.format);
   }
   ExitCode code = ExitCode::kPass;
   for (const std::string& path : options.paths) {

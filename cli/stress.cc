@@ -12,7 +12,6 @@
 #include <sstream>
 #include <string>
 #include <system_error>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -71,7 +70,7 @@ std::vector<std::string> WordsOf(const StressArguments& options,
         "--scenario=" + stress_case.scenario.origin, "--backend=" + stress.backend,
         fmt::format("--seed={}", stress_case.seed), fmt::format("-T{}", stress.deadline_seconds),
         fmt::format("--limit={}", stress.limit_seconds), std::string("--no-progress"),
-        "--output=" + folder.File("run.h5"), "--verdicts=" + folder.File("run.json")}) {
+        "--output=" + folder.File("run.h5"), "--json=" + folder.File("run.json")}) {
     words.push_back(word);
   }
   return words;
@@ -166,9 +165,8 @@ Status RunAll(const StressArguments& options, const stress::harness::StressOptio
               const stress::cases::Selection& selection, Collected& all) {
   const TemporaryFolder folder(fs::temp_directory_path(), "lockstep-stress");
   if (folder.path().empty()) {
-    return EnvironmentError(
-        fmt::format("no directory could be made in '{}'; set TMPDIR to a writable one",
-                    fs::temp_directory_path().string()));
+    return EnvironmentError("no directory could be made in '{}'; set TMPDIR to a writable one",
+                            fs::temp_directory_path().string());
   }
   session::ProgressLine progress(stress.progress);
   for (const stress::cases::StressCase& stress_case : selection.cases) {
@@ -279,11 +277,10 @@ Result<ExitCode> Stress(const StressArguments& options, const std::string& comma
                 .dump(1, ' ', false, Json::error_handler_t::replace)
          << "\n";
     json.flush();
-    if (!json) {
+    if (!json)
       return EnvironmentError(
-          fmt::format("--verdicts: '{}' could not be written; check the directory and its space",
-                      stress.verdicts));
-    }
+          "--verdicts: '{}' could not be written; check the directory and its space",
+          stress.verdicts);
   }
   return verdict::ExitCodeOf(all.run.verdict);
 }

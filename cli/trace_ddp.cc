@@ -40,8 +40,7 @@ Status Check(std::string_view option, std::string_view text,
   for (const std::string_view name : known) {
     if (text == name) return OkStatus();
   }
-  return InvalidInput(
-      fmt::format("{}: '{}' is unknown; choose from {}", option, text, fmt::join(known, ", ")));
+  return InvalidInput("{}: '{}' is unknown; choose from {}", option, text, fmt::join(known, ", "));
 }
 
 Result<Choice> ReadChoice(const TraceDdpArguments& arguments) {
@@ -58,14 +57,13 @@ Result<stress::scenario::Scenario> Load(const std::string& path, const Choice& c
   LOCKSTEP_ASSIGN_OR_RETURN(stress::scenario::Scenario scenario,
                             stress::scenario::LoadScenario(path, choice.scenario));
   if (!std::holds_alternative<ddp::TrainingProgram>(scenario.workload)) {
-    return InvalidInput(
-        fmt::format("{}: key workload.kind: not a training; trace-ddp takes ddp_training", path));
+    return InvalidInput("{}: key workload.kind: not a training; trace-ddp takes ddp_training",
+                        path);
   }
   if (scenario.ranks > kMaxRanks) {
     return InvalidInput(
-        fmt::format("{}: key ranks: {} is more than trace-ddp shows; use --ranks="
-                    "with at most {}",
-                    path, scenario.ranks, kMaxRanks));
+        "{}: key ranks: {} is more than trace-ddp shows; use --ranks=with at most {}", path,
+        scenario.ranks, kMaxRanks);
   }
   return scenario;
 }
@@ -112,8 +110,8 @@ Work AddTraceDdp(ArgumentParser& parser) {
   auto arguments = std::make_shared<TraceDdpArguments>();
   parser
       .Add("PROGRAM=FILE", arguments->paths,
-           "Scenario files whose workload is ddp_training; exit code 1 when a rank fails "
-           "or would wait for ever")
+           "Scenario files whose workload is ddp_training; exit code 1 when a rank fails or would "
+           "wait for ever")
       .Required();
   parser
       .Add("--format=WORD", arguments->format,

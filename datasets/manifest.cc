@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -35,7 +34,11 @@ struct Place {
   }
   Place operator/(std::string_view key) const { return {origin, fmt::format("{}.{}", field, key)}; }
   Status Error(std::string_view problem) const {
-    return InvalidInput(fmt::format("manifest '{}': {}: {}", origin, field, problem));
+    return InvalidInput("manifest '{}': {}: {}", origin, field, problem);
+  }
+  template <typename First, typename... More>
+  Status Error(fmt::format_string<First, More...> format, First&& first, More&&... more) const {
+    return Error(fmt::format(format, std::forward<First>(first), std::forward<More>(more)...));
   }
 };
 
@@ -51,7 +54,7 @@ std::string Shown(const Json& value) {
 
 Result<const Json*> Member(const Json& object, const char* key, const Place& place) {
   const auto found = object.find(key);
-  if (found == object.end()) return place.Error(fmt::format("'{}' is missing; add it", key));
+  if (found == object.end()) return place.Error("'{}' is missing; add it", key);
   return &*found;
 }
 
@@ -59,8 +62,8 @@ Status CheckKeys(const Json& object, std::initializer_list<std::string_view> all
                  const Place& place) {
   for (const auto& item : object.items()) {
     if (std::find(allowed.begin(), allowed.end(), item.key()) != allowed.end()) continue;
-    return place.Error(
-        fmt::format("unknown key {}; allowed are: {}", Shown(item.key()), fmt::join(allowed, " ")));
+    return place.Error("unknown key {}; allowed are: {}", Shown(item.key()),
+                       fmt::join(allowed, " "));
   }
   return OkStatus();
 }
@@ -69,7 +72,7 @@ Result<std::string> ReadName(const Json& value, const Place& place) {
   const auto* text = value.get_ptr<const std::string*>();
   const auto is_control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
   if (text == nullptr || text->empty() || std::any_of(text->begin(), text->end(), is_control)) {
-    return place.Error(fmt::format("{} is not a name; write a non-empty string", Shown(value)));
+    return place.Error("{} is not a name; write a non-empty string", Shown(value));
   }
   return *text;
 }
@@ -78,7 +81,7 @@ Result<std::string> ReadName(const Json& value, const Place& place) {
 Result<collective::DataType> ReadType(const Json& value, const Place& place) {
   const auto* text = value.get_ptr<const std::string*>();
   if (text == nullptr) {
-    return place.Error(fmt::format("{} is not a data type; write \"f32\"", Shown(value)));
+    return place.Error("{} is not a data type; write \"f32\"", Shown(value));
   }
   std::string_view name = *text;
   if (name.starts_with("torch.")) name.remove_prefix(6);
@@ -91,14 +94,13 @@ Result<collective::DataType> ReadType(const Json& value, const Place& place) {
 
 Result<std::vector<std::int64_t>> ReadShape(const Json& value, const Place& place) {
   if (!value.is_array()) {
-    return place.Error(
-        fmt::format("{} is not a list of dimensions; write [] or [64, 3, 7, 7]", Shown(value)));
+    return place.Error("{} is not a list of dimensions; write [] or [64, 3, 7, 7]", Shown(value));
   }
   std::vector<std::int64_t> shape;
   for (std::size_t i = 0; i < value.size(); ++i) {
     if (!value[i].is_number_unsigned() || value[i].get<std::uint64_t>() > kMaxTotalBytes) {
-      return place[i].Error(fmt::format(
-          "{} is not a dimension; write a whole number from 0 to 2^60", Shown(value[i])));
+      return place[i].Error("{} is not a dimension; write a whole number from 0 to 2^60",
+                            Shown(value[i]));
     }
     shape.push_back(value[i].get<std::int64_t>());
   }
@@ -117,8 +119,7 @@ std::int64_t NumelOf(const std::vector<std::int64_t>& shape) {
 
 Result<ModelTensor> ReadTensor(const Json& value, bool is_param, const Place& place) {
   if (!value.is_object()) {
-    return place.Error(
-        fmt::format("{} is not a tensor; write {{\"name\": …, \"shape\": […]}}", Shown(value)));
+    return place.Error("{} is not a tensor; write {{\"name\": …, \"shape\": […]}}", Shown(value));
   }
   LOCKSTEP_RETURN_IF_ERROR(
       is_param ? CheckKeys(value, {"name", "shape", "dtype", "numel", "sparse"}, place)
@@ -135,8 +136,7 @@ Result<ModelTensor> ReadTensor(const Json& value, bool is_param, const Place& pl
   if (tensor.numel < 0) return (place / "shape").Error("more than 2^60 elements; check it");
   if (const auto numel = value.find("numel"); numel != value.end() && *numel != tensor.numel) {
     return (place / "numel")
-        .Error(fmt::format("{} contradicts the shape, which has {}; leave it out", Shown(*numel),
-                           tensor.numel));
+        .Error("{} contradicts the shape, which has {}; leave it out", Shown(*numel), tensor.numel);
   }
   if (const auto sparse = value.find("sparse"); sparse != value.end()) {
     if (!sparse->is_boolean()) return (place / "sparse").Error("write true or false");
@@ -157,7 +157,7 @@ Result<std::vector<ModelTensor>> ReadTensors(const Json& list, bool are_params,
     tensors.push_back(std::move(tensor));
     const ModelTensor& added = tensors.back();
     if (!names.insert(added.name).second) {
-      return place[i].Error(fmt::format("the name '{}' appears twice; rename one", added.name));
+      return place[i].Error("the name '{}' appears twice; rename one", added.name);
     }
     bytes += added.numel <= kMaxTotalBytes / 8 ? added.numel * collective::SizeOf(added.type)
                                                : kMaxTotalBytes;
@@ -175,22 +175,21 @@ Result<std::vector<int>> ReadReadyOrder(const Json& value, std::size_t params, c
     return order;
   }
   if (!value.is_array()) {
-    return place.Error(fmt::format("{} is not an order; {}", Shown(value), remedy));
+    return place.Error("{} is not an order; {}", Shown(value), remedy);
   }
   std::vector<bool> seen(params, false);
   for (std::size_t i = 0; i < value.size(); ++i) {
     if (!value[i].is_number_unsigned() || value[i].get<std::uint64_t>() >= params) {
-      return place[i].Error(
-          fmt::format("{} is not the index of a parameter; {}", Shown(value[i]), remedy));
+      return place[i].Error("{} is not the index of a parameter; {}", Shown(value[i]), remedy);
     }
     const auto index = value[i].get<std::size_t>();
-    if (seen[index]) return place[i].Error(fmt::format("{} appears twice; {}", index, remedy));
+    if (seen[index]) return place[i].Error("{} appears twice; {}", index, remedy);
     seen[index] = true;
     order.push_back(static_cast<int>(index));
   }
   if (order.size() == params) return order;
   const auto missing = std::find(seen.begin(), seen.end(), false) - seen.begin();
-  return place.Error(fmt::format("parameter {} is missing; {}", missing, remedy));
+  return place.Error("parameter {} is missing; {}", missing, remedy);
 }
 
 std::string Short(std::string reason) {
@@ -207,13 +206,13 @@ Result<Json> ParseJson(std::string_view text, std::string_view origin) {
     std::string reason = error.what();  // "[json.exception.parse_error.101] parse error at …: …"
     if (const auto end = reason.find(": "); end != std::string::npos) reason.erase(0, end + 2);
     return InvalidInput(
-        fmt::format("manifest '{}': line {}: not JSON: {}; datasets/README.md describes the format",
-                    origin, line, Short(std::move(reason))));
+        "manifest '{}': line {}: not JSON: {}; datasets/README.md describes the format", origin,
+        line, Short(std::move(reason)));
   } catch (const Json::out_of_range& error) {
     std::string reason = error.what();  // "[json.exception.out_of_range.406] number overflow …"
     if (const auto end = reason.find("] "); end != std::string::npos) reason.erase(0, end + 2);
-    return InvalidInput(fmt::format("manifest '{}': {}; write whole numbers from 0 to 2^60", origin,
-                                    Short(std::move(reason))));
+    return InvalidInput("manifest '{}': {}; write whole numbers from 0 to 2^60", origin,
+                        Short(std::move(reason)));
   }
 }
 
@@ -222,20 +221,18 @@ Result<std::string> ReadFile(const std::string& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) {
-    return InvalidInput(fmt::format(
-        "manifest '{}' does not exist; give a path to a manifest or the name of a model", path));
+    return InvalidInput(
+        "manifest '{}' does not exist; give a path to a manifest or the name of a model", path);
   }
   if (!fs::is_regular_file(status)) {
-    return InvalidInput(fmt::format("manifest '{}' is not a file; give a .json file", path));
+    return InvalidInput("manifest '{}' is not a file; give a .json file", path);
   }
   if (fs::file_size(path, error) > kMaxFileBytes && !error) {
-    return InvalidInput(
-        fmt::format("manifest '{}' is larger than 64 MiB; is it a manifest?", path));
+    return InvalidInput("manifest '{}' is larger than 64 MiB; is it a manifest?", path);
   }
   std::optional<std::string> text = ReadText(path);
   if (!text) {
-    return EnvironmentError(
-        fmt::format("manifest '{}' cannot be read; check its permissions", path));
+    return EnvironmentError("manifest '{}' cannot be read; check its permissions", path);
   }
   return *std::move(text);
 }

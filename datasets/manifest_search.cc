@@ -58,14 +58,14 @@ std::set<std::string> AvailableModels(const std::vector<std::string>& directorie
 Status UnknownModel(std::string_view name, const std::vector<std::string>& directories) {
   const std::set<std::string> available = AvailableModels(directories);
   if (available.empty()) {
-    return InvalidInput(fmt::format(
+    return InvalidInput(
         "model '{}' is unknown and no manifests were found; set {} to a directory of manifests",
-        name, kUserVariable));
+        name, kUserVariable);
   }
   const std::vector<std::string_view> names(available.begin(), available.end());
   return InvalidInput(
-      fmt::format("model '{}' is unknown; {}available: {}; or give the path of a manifest (.json)",
-                  name, NearestHint(name, names), fmt::join(available, ", ")));
+      "model '{}' is unknown; {}available: {}; or give the path of a manifest (.json)", name,
+      NearestHint(name, names), fmt::join(available, ", "));
 }
 
 }  // namespace
@@ -76,8 +76,8 @@ Result<std::vector<std::string>> ManifestDirectories() {
   if (const char* own = std::getenv(kUserVariable); own != nullptr && *own != '\0') {
     if (!fs::is_directory(own, error)) {
       return InvalidInput(
-          fmt::format("{}: '{}' is not a directory; set it to a directory of manifests or unset it",
-                      kUserVariable, own));
+          "{}: '{}' is not a directory; set it to a directory of manifests or unset it",
+          kUserVariable, own);
     }
     directories.push_back(own);
   }

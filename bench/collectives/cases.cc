@@ -117,8 +117,7 @@ Result<plan::Plan> Expand(const plan::BenchSpec& spec, const Axes& axes, int wor
   LOCKSTEP_ASSIGN_OR_RETURN(plan::Plan plan,
                             plan::PlanWithoutCases(spec, world_size, fewest_ranks));
   if (axes.root < 0 || axes.root >= world_size) {
-    return InvalidInput(
-        fmt::format("-r {}: no such rank; ranks are 0 to {}", axes.root, world_size - 1));
+    return InvalidInput("-r {}: no such rank; ranks are 0 to {}", axes.root, world_size - 1);
   }
   plan.models = axes.models;
   for (const plan::PlannedModel& model : axes.models) AddStateBroadcasts(model, plan);

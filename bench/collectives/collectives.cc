@@ -4,18 +4,17 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <limits>
 #include <memory>
 
 #include "bench/collectives/collective_step.h"
+#include "bench/collectives/state_broadcast.h"
 #include "bench/collectives/state_broadcast_step.h"
 #include "bench/ddp_step/model_cache.h"
 #include "bench/ddp_step/models.h"
 #include "bench/measure/option_values.h"
 #include "core/ddp/buckets.h"
 #include "datasets/manifest.h"
-#include "datasets/model_tensors.h"
 
 namespace lockstep::bench::collectives {
 namespace {
@@ -125,7 +124,7 @@ Status ReadSweep(const ArgumentParser& parser, const RawOptions& raw, Axes& axes
   axes.types_given = raw.sweep.types_given();
   LOCKSTEP_ASSIGN_OR_RETURN(const std::int64_t root, measure::ParseCount("-r", raw.root));
   if (root > std::numeric_limits<int>::max()) {
-    return InvalidInput(fmt::format("-r {}: no such rank", root));
+    return InvalidInput("-r {}: no such rank", root);
   }
   axes.root = static_cast<int>(root);
   const bool sizes_given = parser.Given("-b") || parser.Given("-e") || parser.Given("-i");
@@ -140,7 +139,7 @@ Status ReadPlacement(const Program& program, bool both_by_default, const std::st
   } else if (word == "in" || word == "out" || word.empty()) {
     in_place = {word.empty() ? program.in_place_by_default : word == "in"};
   } else {
-    return InvalidInput(fmt::format("--placement: '{}' is none of out, in, both", word));
+    return InvalidInput("--placement: '{}' is none of out, in, both", word);
   }
   return OkStatus();
 }
@@ -153,7 +152,7 @@ Status ReadBlocking(const std::string& word, std::vector<collective::Blocking>& 
   } else if (word == "both") {
     blocking = {collective::Blocking::kBlocking, collective::Blocking::kNonblocking};
   } else {
-    return InvalidInput(fmt::format("-z: '{}' is none of 0, 1, both", word));
+    return InvalidInput("-z: '{}' is none of 0, 1, both", word);
   }
   return OkStatus();
 }
@@ -211,11 +210,10 @@ std::string Collectives::needs_host() const {
 
 measure::StepFactory Collectives::StepsOf(const measure::Bench& bench) const {
   const auto models = std::make_shared<ddp_step::ModelCache>(bench);
-  return [&bench, models](std::uint32_t i) -> std::unique_ptr<measure::Step> {
-    if (bench.plan.cases[i].step.name == StateBroadcast::kName) {
-      return std::make_unique<StateBroadcastStep>(bench, i, *models);
-    }
-    return std::make_unique<CollectiveStep>(bench, i);
+  return [&bench, models](std::uint32_t i) {
+    return bench.plan.cases[i].step.name == StateBroadcast::kName
+               ? MakeStateBroadcastStep(bench, i, *models)
+               : MakeCollectiveStep(bench, i);
   };
 }
 

@@ -124,8 +124,7 @@ std::vector<DdpStep> StepsOf(const Axes& axes, const std::string& model) {
 // What needs the host between the collectives of a step, or another graph for every step.
 Status CheckGraphs(const Axes& axes) {
   const auto refuse = [](const char* option, const char* why) {
-    return InvalidInput(
-        fmt::format("--cuda-graph with {}: {}; leave one of the two out", option, why));
+    return InvalidInput("--cuda-graph with {}: {}; leave one of the two out", option, why);
   };
   for (const bool on : axes.find_unused) {
     if (on) return refuse("--find-unused", "its bitmap is the host's, written in every step");
@@ -142,15 +141,13 @@ Status CheckGraphs(const Axes& axes) {
 Status CheckAxes(const Axes& axes) {
   for (const std::int64_t count : axes.accumulate) {
     if (count >= 1 && count <= 1000) continue;
-    return InvalidInput(fmt::format("--accumulate {}: give 1 to 1000 micro-batches", count));
+    return InvalidInput("--accumulate {}: give 1 to 1000 micro-batches", count);
   }
   if (!(axes.compute_ms >= 0) || axes.compute_ms > 600'000) {
-    return InvalidInput(
-        fmt::format("--compute-ms {}: give 0 to 600000 milliseconds", axes.compute_ms));
+    return InvalidInput("--compute-ms {}: give 0 to 600000 milliseconds", axes.compute_ms);
   }
   if (axes.compute != "memory" && axes.compute != "matmul") {
-    return InvalidInput(
-        fmt::format("--compute: '{}' is unknown; give memory or matmul", axes.compute));
+    return InvalidInput("--compute: '{}' is unknown; give memory or matmul", axes.compute);
   }
   if (axes.compute == "matmul" && axes.compute_ms == 0) {
     return InvalidInput("--compute=matmul: for how long is not said; give --compute-ms, too");

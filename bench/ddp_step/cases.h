@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bench/plan/plan.h"
+#include "core/base/named_members.h"
 #include "core/base/status.h"
 #include "core/ddp/buckets.h"
 
@@ -31,19 +32,9 @@ struct DdpStep {
   bool operator==(const DdpStep&) const = default;
   template <typename Fields, typename S>
   static void Describe(Fields& fields, S& step) {
-    fields("model", step.model);
-    fields("bucket_cap_mb", step.bucket_cap_mb);
-    fields("first_bucket_mb", step.first_bucket_mb);
-    fields("find_unused_parameters", step.find_unused_parameters);
-    fields("static_graph", step.static_graph);
-    fields("broadcast_buffers", step.broadcast_buffers);
-    fields("comm_hook", step.comm_hook);
-    fields("accumulate", step.accumulate);
-    fields("compute_ms", step.compute_ms);
-    fields("compute", step.compute);
-    fields("first_iteration", step.first_iteration);
-    fields("cuda_graph", step.cuda_graph);
-    fields("timeline", step.timeline);
+    LOCKSTEP_FIELDS(fields, step, model, bucket_cap_mb, first_bucket_mb, find_unused_parameters,
+                    static_graph, broadcast_buffers, comm_hook, accumulate, compute_ms, compute,
+                    first_iteration, cuda_graph, timeline);
   }
 };
 

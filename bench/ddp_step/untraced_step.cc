@@ -1,8 +1,6 @@
 // Streams without times and graphs of a step, over core/comm/graph_streams.h.
 #include "bench/ddp_step/untraced_step.h"
 
-#include <utility>
-
 #include "core/comm/forwarding_communicator.h"
 
 namespace lockstep::bench::ddp_step {

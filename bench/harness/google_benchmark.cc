@@ -3,7 +3,6 @@
 #include "bench/harness/google_benchmark.h"
 
 #include <benchmark/benchmark.h>
-#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
@@ -78,11 +77,11 @@ Status Initialize(const std::string& program, const std::vector<std::string>& fl
   for (const char* name : {"--benchmark_format", "--benchmark_out_format"}) {
     const std::string format = ValueOf(flags, name);
     if (format.empty() || format == "json" || format == "console" || format == "csv") continue;
-    return InvalidInput(fmt::format("{}: '{}' is none of console, json, csv", name, format));
+    return InvalidInput("{}: '{}' is none of console, json, csv", name, format);
   }
   benchmark::Initialize(&argc, argv.data());
   if (argc > 1) {
-    return InvalidInput(fmt::format("{}: Google Benchmark knows no such option or value", argv[1]));
+    return InvalidInput("{}: Google Benchmark knows no such option or value", argv[1]);
   }
   return OkStatus();
 }
@@ -150,9 +149,9 @@ Result<BenchmarkSelection> SelectCases(const std::string& program, const plan::P
     selection.repetitions = std::max(selection.repetitions, count);
   }
   if (selection.cases.empty()) {
-    return InvalidInput(fmt::format(
+    return InvalidInput(
         "--benchmark_filter={} matches none of the {} cases; see --benchmark_list_tests",
-        ValueOf(flags, "--benchmark_filter"), plan.cases.size()));
+        ValueOf(flags, "--benchmark_filter"), plan.cases.size());
   }
   return selection;
 }

@@ -101,7 +101,7 @@ Status ReadCheck(const RawOptions& raw, plan::BenchSpec& spec) {
              raw.check.find_first_not_of("0123456789") == std::string::npos) {
     spec.check = plan::CheckMode::kFull;
   } else {
-    return InvalidInput(fmt::format("-c: '{}' is none of 0, 1, off, rotate, full", raw.check));
+    return InvalidInput("-c: '{}' is none of 0, 1, off, rotate, full", raw.check);
   }
   return OkStatus();
 }
@@ -114,8 +114,7 @@ Status ReadMeasure(const RawOptions& raw, plan::BenchSpec& spec) {
     LOCKSTEP_ASSIGN_OR_RETURN(spec.warmup, measure::ParseCount("-w", raw.warmup));
     if (spec.warmup > 1'000'000) return InvalidInput("-w: at most 1M warm-up iterations");
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(spec.precision,
-                            measure::ParseNumber("--precision", raw.precision));
+  LOCKSTEP_ASSIGN_OR_RETURN(spec.precision, measure::ParseNumber("--precision", raw.precision));
   LOCKSTEP_ASSIGN_OR_RETURN(spec.drift, measure::ParseNumber("--drift", raw.drift));
   if (!raw.budget.empty()) {
     LOCKSTEP_ASSIGN_OR_RETURN(spec.time_budget_seconds, ParseSeconds("--time-budget", raw.budget));
@@ -135,8 +134,7 @@ Status ReadFormat(const std::string& word, measure::ReportFormat& format) {
                                                                 {"csv", kCsv}};
   const auto found = formats.find(word);
   if (found == formats.end()) {
-    return InvalidInput(
-        fmt::format("--format: '{}' is none of text, nccl-tests, gbench, jsonl, csv", word));
+    return InvalidInput("--format: '{}' is none of text, nccl-tests, gbench, jsonl, csv", word);
   }
   format = found->second;
   return OkStatus();
@@ -157,9 +155,9 @@ void TakeBenchmarkFlags(std::vector<std::string>& arguments, BenchOptions& optio
 Status CheckGraphs(const measure::Kind& kind, const plan::BenchSpec& spec) {
   if (!spec.nccl.graphs) return OkStatus();
   if (spec.backend != "nccl") {
-    return InvalidInput(fmt::format(
+    return InvalidInput(
         "--cuda-graph: the backend {} has no streams of CUDA to capture; give --backend=nccl",
-        spec.backend));
+        spec.backend);
   }
   const std::string needs_host = kind.needs_host();
   if (needs_host.empty()) return OkStatus();
@@ -176,9 +174,8 @@ Result<CommandLine> ParseCommandLine(measure::Kind& kind, int argc, const char* 
   parser.Footer(
       "--benchmark_filter, --benchmark_list_tests, --benchmark_repetitions, --benchmark_format, "
       "--benchmark_out and the\nother options of Google Benchmark's reporters work too. Exit "
-      "codes: "
-      "0 pass, 1 the system under test failed,\n2 usage, 3 inconclusive, 4 environment, 10 a "
-      "defect of Lockstep.");
+      "codes: 0 pass, 1 the system under test failed,\n2 usage, 3 inconclusive, 4 environment, 10 "
+      "a defect of Lockstep.");
   kind.AddOptions(parser);
   AddMeasureOptions(parser, kind, raw, options);
   std::vector<std::string> arguments(argv + 1, argv + argc);
@@ -187,8 +184,8 @@ Result<CommandLine> ParseCommandLine(measure::Kind& kind, int argc, const char* 
   if (text) return CommandLine{std::nullopt, *text};
   LOCKSTEP_RETURN_IF_ERROR(ReadFormat(raw.format, options.format));
   if (options.wide && options.format != measure::ReportFormat::kTable) {
-    return InvalidInput(fmt::format(
-        "--wide is about the table, and --format={} is asked for; leave one out", raw.format));
+    return InvalidInput("--wide is about the table, and --format={} is asked for; leave one out",
+                        raw.format);
   }
   LOCKSTEP_RETURN_IF_ERROR(ReadMeasure(raw, options.spec));
   LOCKSTEP_RETURN_IF_ERROR(kind.ReadOptions(parser, options.format, options.spec));

@@ -1,7 +1,5 @@
 // A benchmark's way through a session: every agent plans alike; the coordinator measures the host's
 // floors before and after the rounds, and has the kind judge what it knows.
-#include "bench/harness/suite.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -9,17 +7,32 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
+#include "bench/floors/floors.h"
+#include "bench/floors/reference.h"
 #include "bench/harness/bench_main.h"
 #include "bench/harness/failover.h"
+#include "bench/harness/google_benchmark.h"
+#include "bench/harness/options.h"
+#include "bench/harness/scheduler.h"
 #include "bench/harness/worker.h"
+#include "bench/measure/kind.h"
 #include "bench/measure/rounds.h"
 #include "bench/measure/run_record.h"
+#include "bench/plan/plan.h"
+#include "core/base/status.h"
 #include "core/base/units.h"
 #include "core/comm/backends.h"
+#include "core/coordinator/coordinator.h"
 #include "core/coordinator/machine_facts.h"
 #include "results/report/report.h"
+#include "results/store/run.h"
 #include "session/progress_line.h"
+#include "session/session.h"
 
 namespace lockstep::bench::harness {
 namespace {
@@ -84,11 +97,11 @@ Status CheckMemory(const plan::Plan& plan, const coordinator::Coordinator& coord
     const double share = static_cast<double>(agent.memory_available_bytes) * kMemoryShare /
                          static_cast<double>(ranks_on[agent.host]);
     if (need <= share) continue;
-    return EnvironmentError(fmt::format(
+    return EnvironmentError(
         "rank {} on {} needs {} for its buffers and has {}; choose a smaller -e or --model, fewer "
         "options to compare, or fewer ranks a host",
         agent.rank, agent.host, FormatBytes(static_cast<std::int64_t>(std::min(need, 9e18))),
-        FormatBytes(static_cast<std::int64_t>(share))));
+        FormatBytes(static_cast<std::int64_t>(share)));
   }
   return OkStatus();
 }
@@ -147,211 +160,239 @@ void Renumber(const std::vector<std::vector<std::string>>& stopped_by,
   }
 }
 
+class BenchSuite final : public session::Suite {
+ public:
+  explicit BenchSuite(measure::Kind& kind) : kind_(kind) {}
+
+  std::string name() const override { return kind_.name(); }
+  Result<session::Plan> Prepare(const session::Launch& launch) override {
+    launch_ = launch;
+    LOCKSTEP_ASSIGN_OR_RETURN(const CommandLine line,
+                              ParseCommandLine(kind_, launch.argc, launch.argv));
+    if (!line.options) return session::Plan{ExitCode::kPass, line.text};
+    options_ = *line.options;
+    LOCKSTEP_ASSIGN_OR_RETURN(const plan::Plan all,
+                              kind_.Expand(options_.spec, launch.context.size));
+    LOCKSTEP_ASSIGN_OR_RETURN(backend_, comm::FindBackend("--backend", all.backend));
+    LOCKSTEP_RETURN_IF_ERROR(CheckBackend(all, *backend_));
+    LOCKSTEP_ASSIGN_OR_RETURN(selection_, SelectCases(launch.argv[0], all, options_.benchmark_flags,
+                                                      launch.context.rank == 0));
+    if (selection_.listed) return session::Plan{ExitCode::kPass};
+    plan_ = plan::Select(all, selection_.cases);
+    return session::Plan{};
+  }
+
+  coordinator::CoordinatorOptions agents() const override {
+    coordinator::CoordinatorOptions agents;
+    agents.workers_own_mpi = backend_->uses_launcher_mpi;
+    agents.mpi_on_threads = plan::CommunicatesOnThreads(plan_);
+    agents.silence_deadline_seconds = options_.spec.deadline_seconds;
+    agents.quiet_seconds = kQuietSeconds;
+    agents.journal_capacity = JournalCapacity(plan_);
+    agents.keep_data = true;
+    if (!options_.gpu_samples) agents.gpu_sample_seconds = 0;
+    return agents;
+  }
+
+  std::string output() const override { return options_.output; }
+  results::store::Run NewRun() const override {
+    results::store::Run run = measure::NewRun(name(), plan_);
+    run.command_line = launch_.command_line;
+    return run;
+  }
+
+  // What the system under test does is in the run; errors are of input or environment.
+  Status Conduct(coordinator::Coordinator& coordinator, results::store::Run& run,
+                 session::Output& output) override {
+    began_ns_ = MonotonicNs();
+    for (const control::AgentInfo& agent : coordinator.agents()) hosts_.push_back(agent.host);
+    LOCKSTEP_RETURN_IF_ERROR(PlanOnHosts(run));
+    LOCKSTEP_RETURN_IF_ERROR(CheckMemory(plan_, coordinator));
+    if (plan_.backend == "gloo") WarnOfBinding(name(), coordinator);
+    session::ProgressLine progress(options_.progress);
+    const std::string announced =
+        fmt::format("{}: {}", name(), PlanText(plan_, selection_.repetitions));
+    progress.Show(announced);
+    if (backend_->capabilities().moves_data) {
+      reference_.emplace(LocalCpus(coordinator), LargestMessage(plan_));
+    }
+    floors_ = MeasureFloors(coordinator);
+    book_.emplace(plan_.world_size, plan_.cases.size(), CalibrateTicks());
+    run.origin_ticks = book_->scale().origin_ticks;
+    run.ns_per_tick = book_->scale().ns_per_tick;
+    book_->SetRates(RatesOf(coordinator, book_->scale()));
+    Scheduler scheduler(coordinator, agents(), plan_, *book_, progress);
+    // Now, because a launcher that ends us passes nothing on any more.
+    // An error before that is the only line.
+    scheduler.SetBegun([&] {
+      progress.Announce(announced);
+      output.Announce();
+    });
+    scheduler.SetReference([this] { return LookAtMachine(); });
+    scheduler.SetSave([&](const measure::Measurement& so_far) {
+      output.Save(coordinator, SoFar(coordinator, run, so_far));
+    });
+    scheduler.SetSecondPass([&](int repetition) {
+      return kind_.Retests({plan_, hosts_, *book_, repetition});
+    });
+    LOCKSTEP_ASSIGN_OR_RETURN(measurement_, scheduler.Run(selection_.repetitions));
+    return OkStatus();
+  }
+
+  void Conclude(coordinator::Coordinator& coordinator, results::store::Run& run) override {
+    book_->PutOnOneClock(coordinator.clocks());
+    const floors::HostFloors after = measurement_.terminated ? floors_ : MeasureFloors(coordinator);
+    Describe(coordinator, after, run);
+    // What moves no data, or moves them elsewhere, is not bound by what it costs here.
+    const bool bound = on_host_ && backend_->capabilities().moves_data;
+    for (measure::Interruption& ended : measurement_.interruptions) {
+      kind_.Explain(measurement_.history, hosts_, ended);
+    }
+    const std::vector<floors::HostFloors> floors =
+        bound ? std::vector{floors_, after} : std::vector<floors::HostFloors>{};
+    run.cases = measure::CaseRecords(plan_, *book_, floors, measurement_);
+    for (results::store::CaseRecord& record : run.cases) record.device = on_host_ ? "host" : "cuda";
+    run.judgement = measure::LaunchJudgement(run.cases, measurement_, plan_.world_size);
+    const bool measured = run.judgement.verdict == verdict::Verdict::kPass;
+    const int last = static_cast<int>(measurement_.stopped_by.size()) - 1;
+    kind_.Judge({plan_, hosts_, *book_, last}, run);
+    run.verdict = run.judgement.verdict;
+    run.history = std::move(measurement_.history);
+    Renumber(measurement_.stopped_by, run.history);
+    run.complete = !measurement_.terminated;
+    const bool well = measured && run.judgement.findings.empty();
+    run.summary_line = well ? kind_.Describe(run) : "";
+    if (run.summary_line.empty()) run.summary_line = measure::SummaryLine(run, plan_);
+    run.duration_seconds = static_cast<double>(MonotonicNs() - began_ns_) * 1e-9;
+  }
+
+  Status Report(const results::store::Run& run, const results::store::RunFile& file) override {
+    const bool display = options_.format == measure::ReportFormat::kGoogleBenchmark;
+    if (options_.format == measure::ReportFormat::kNcclTests) {
+      fmt::print("{}", results::report::FormatNcclTests(run));
+    } else if (options_.format == measure::ReportFormat::kJsonLines) {
+      fmt::print("{}", results::report::FormatJsonLines(run));
+    } else if (options_.format == measure::ReportFormat::kCsv) {
+      fmt::print("{}", results::report::FormatCsv(run));
+    }
+    if (display || selection_.writes_file) {
+      ReportWithGoogleBenchmark(run, options_.benchmark_flags, display);
+    }
+    PrintTable(run, file);
+    std::fflush(stdout);
+    if (run.verdict != verdict::Verdict::kPass &&
+        options_.format != measure::ReportFormat::kTable) {
+      fmt::print(stderr, "{}: {}\n", name(), run.summary_line);
+    }
+    return OkStatus();
+  }
+
+  ExitCode OnFailover(const coordinator::FailoverReport& failover) override {
+    results::store::Run run = NewRun();
+    ConcludeAfter(failover, plan_, launch_.context, run);
+    return session::TakeOver(name(), options_.output, failover, std::move(run),
+                             [&](const auto& left, const results::store::RunFile& file) {
+                               if (failover.whole) PrintTable(left, file);
+                               return OkStatus();
+                             });
+  }
+
+  int Work(std::unique_ptr<worker::WorkerLink> link) override { return RunWorker(kind_, *link); }
+
+ private:
+  // While the workers are asleep.
+  floors::HostFloors MeasureFloors(const coordinator::Coordinator& coordinator) {
+    floors::HostFloors floors = floors::MeasureFloors(LocalCpus(coordinator), kFloorsSeconds);
+    floors.crossing = LookAtMachine();
+    return floors;
+  }
+
+  floors::Crossing LookAtMachine() {
+    const floors::Crossing crossing = reference_ ? reference_->Measure() : floors::Crossing{};
+    least_trip_ns_ = std::fmin(least_trip_ns_, crossing.line_round_trip_ns);
+    most_trip_ns_ = std::fmax(most_trip_ns_, crossing.line_round_trip_ns);
+    return crossing;
+  }
+
+  // Plans anew what depends on which ranks are on which host, and keeps the cases that the flags
+  // selected by name.
+  Status PlanOnHosts(results::store::Run& run) {
+    if (!kind_.depends_on_hosts()) return OkStatus();
+    LOCKSTEP_ASSIGN_OR_RETURN(const plan::Plan all, kind_.ExpandOnHosts(options_.spec, hosts_));
+    std::vector<std::size_t> selected;
+    for (std::size_t i = 0; i < all.cases.size(); ++i) {
+      const auto is_selected = [&](const plan::PlannedCase& one) {
+        return one.name == all.cases[i].name;
+      };
+      if (std::any_of(plan_.cases.begin(), plan_.cases.end(), is_selected)) selected.push_back(i);
+    }
+    plan_ = plan::Select(all, selected);
+    run.plan_text = plan::PlanToJson(plan_);
+    run.plan_hash = plan::HashOf(plan_);
+    return OkStatus();
+  }
+
+  void Describe(const coordinator::Coordinator& coordinator, const floors::HostFloors& after,
+                results::store::Run& run) {
+    run.environment =
+        coordinator::MachineFacts(coordinator.agents(), launch_.context, measurement_.worker_facts);
+    for (const auto& [key, value] : run.environment) {
+      if (key == "software/backend_remark") fmt::print(stderr, "{}: note: {}\n", name(), value);
+      if (key == "software/device") on_host_ = value == "host";
+    }
+    run.floors = floors::FloorFigures(floors_);
+    run.floors.emplace_back("line_round_trip_after_ns", after.line_round_trip_ns);
+    run.floors.emplace_back("line_round_trip_least_ns", least_trip_ns_);
+    run.floors.emplace_back("line_round_trip_most_ns", most_trip_ns_);
+    // An unknown round trip compares as false: nothing is claimed of it.
+    run.floors.emplace_back("placement_changed",
+                            most_trip_ns_ / least_trip_ns_ > kPlacementChange ? 1 : 0);
+  }
+
+  void PrintTable(const results::store::Run& run, const results::store::RunFile& file) const {
+    if (options_.format != measure::ReportFormat::kTable) return;
+    fmt::print("{}",
+               results::report::FormatTable(run, options_.wide ? results::report::Columns::kAll
+                                                               : results::report::Columns::kFew));
+    if (file.saved()) fmt::print("\nresult file: {}\n", file.path());
+  }
+
+  // All samples, as they came, with nothing judged.
+  results::store::Run SoFar(const coordinator::Coordinator& coordinator, results::store::Run run,
+                            const measure::Measurement& measurement) const {
+    measure::SampleBook book = *book_;
+    book.PutOnOneClock(coordinator.clocks());
+    run.environment =
+        coordinator::MachineFacts(coordinator.agents(), launch_.context, measurement.worker_facts);
+    run.floors = floors::FloorFigures(floors_);
+    run.cases = measure::CaseRecords(plan_, book, {floors_}, measurement);
+    run.judgement = measure::LaunchJudgement(run.cases, measurement, plan_.world_size);
+    if (run.judgement.verdict == verdict::Verdict::kPass)
+      run.judgement.verdict = verdict::Verdict::kUnknown;
+    run.verdict = run.judgement.verdict;
+    run.complete = false;
+    run.summary_line = measure::SummaryLine(run, plan_);
+    return run;
+  }
+
+  measure::Kind& kind_;
+  session::Launch launch_;
+  BenchOptions options_;
+  BenchmarkSelection selection_;
+  const comm::Backend* backend_ = nullptr;
+  plan::Plan plan_;
+  std::vector<std::string> hosts_;  // one a rank, once the agents have met
+  std::int64_t began_ns_ = 0;
+  std::optional<floors::Reference> reference_;
+  floors::HostFloors floors_;                     // before anything is measured
+  double least_trip_ns_ = floors::kUnknownFloor;  // of all looks at the machine
+  double most_trip_ns_ = floors::kUnknownFloor;
+  std::optional<measure::SampleBook> book_;
+  measure::Measurement measurement_;
+  bool on_host_ = true;  // the buffers are; as the workers say
+};
+
 }  // namespace
-
-Result<session::Plan> BenchSuite::Prepare(const session::Launch& launch) {
-  launch_ = launch;
-  LOCKSTEP_ASSIGN_OR_RETURN(const CommandLine line,
-                            ParseCommandLine(kind_, launch.argc, launch.argv));
-  if (!line.options) return session::Plan{ExitCode::kPass, line.text};
-  options_ = *line.options;
-  LOCKSTEP_ASSIGN_OR_RETURN(const plan::Plan all, kind_.Expand(options_.spec, launch.context.size));
-  LOCKSTEP_ASSIGN_OR_RETURN(backend_, comm::FindBackend("--backend", all.backend));
-  LOCKSTEP_RETURN_IF_ERROR(CheckBackend(all, *backend_));
-  LOCKSTEP_ASSIGN_OR_RETURN(selection_, SelectCases(launch.argv[0], all, options_.benchmark_flags,
-                                                    launch.context.rank == 0));
-  if (selection_.listed) return session::Plan{ExitCode::kPass};
-  plan_ = plan::Select(all, selection_.cases);
-  return session::Plan{};
-}
-
-coordinator::CoordinatorOptions BenchSuite::agents() const {
-  coordinator::CoordinatorOptions agents;
-  agents.workers_own_mpi = backend_->uses_launcher_mpi;
-  agents.mpi_on_threads = plan::CommunicatesOnThreads(plan_);
-  agents.silence_deadline_seconds = options_.spec.deadline_seconds;
-  agents.quiet_seconds = kQuietSeconds;
-  agents.journal_capacity = JournalCapacity(plan_);
-  agents.keep_data = true;
-  if (!options_.gpu_samples) agents.gpu_sample_seconds = 0;
-  return agents;
-}
-
-results::store::Run BenchSuite::NewRun() const {
-  results::store::Run run = measure::NewRun(name(), plan_);
-  run.command_line = launch_.command_line;
-  return run;
-}
-
-// Keeps the cases that the flags selected by name.
-Status BenchSuite::PlanOnHosts(results::store::Run& run) {
-  if (!kind_.depends_on_hosts()) return OkStatus();
-  LOCKSTEP_ASSIGN_OR_RETURN(const plan::Plan all, kind_.ExpandOnHosts(options_.spec, hosts_));
-  std::vector<std::size_t> selected;
-  for (std::size_t i = 0; i < all.cases.size(); ++i) {
-    const auto is_selected = [&](const plan::PlannedCase& one) {
-      return one.name == all.cases[i].name;
-    };
-    if (std::any_of(plan_.cases.begin(), plan_.cases.end(), is_selected)) selected.push_back(i);
-  }
-  plan_ = plan::Select(all, selected);
-  run.plan_text = plan::PlanToJson(plan_);
-  run.plan_hash = plan::HashOf(plan_);
-  return OkStatus();
-}
-
-floors::HostFloors BenchSuite::MeasureFloors(const coordinator::Coordinator& coordinator) {
-  floors::HostFloors floors = floors::MeasureFloors(LocalCpus(coordinator), kFloorsSeconds);
-  floors.crossing = LookAtMachine();
-  return floors;
-}
-
-floors::Crossing BenchSuite::LookAtMachine() {
-  const floors::Crossing crossing = reference_ ? reference_->Measure() : floors::Crossing{};
-  least_trip_ns_ = std::fmin(least_trip_ns_, crossing.line_round_trip_ns);
-  most_trip_ns_ = std::fmax(most_trip_ns_, crossing.line_round_trip_ns);
-  return crossing;
-}
-
-void BenchSuite::Describe(const coordinator::Coordinator& coordinator,
-                          const floors::HostFloors& after, results::store::Run& run) {
-  run.environment =
-      coordinator::MachineFacts(coordinator.agents(), launch_.context, measurement_.worker_facts);
-  for (const auto& [key, value] : run.environment) {
-    if (key == "software/backend_remark") fmt::print(stderr, "{}: note: {}\n", name(), value);
-    if (key == "software/device") on_host_ = value == "host";
-  }
-  run.floors = floors::FloorFigures(floors_);
-  run.floors.emplace_back("line_round_trip_after_ns", after.line_round_trip_ns);
-  run.floors.emplace_back("line_round_trip_least_ns", least_trip_ns_);
-  run.floors.emplace_back("line_round_trip_most_ns", most_trip_ns_);
-  // An unknown round trip compares as false: nothing is claimed of it.
-  run.floors.emplace_back("placement_changed",
-                          most_trip_ns_ / least_trip_ns_ > kPlacementChange ? 1 : 0);
-}
-
-void BenchSuite::Conclude(coordinator::Coordinator& coordinator, results::store::Run& run) {
-  book_->PutOnOneClock(coordinator.clocks());
-  const floors::HostFloors after = measurement_.terminated ? floors_ : MeasureFloors(coordinator);
-  Describe(coordinator, after, run);
-  // What moves no data, or moves them elsewhere, is not bound by what it costs here.
-  const bool bound = on_host_ && backend_->capabilities().moves_data;
-  for (measure::Interruption& ended : measurement_.interruptions) {
-    kind_.Explain(measurement_.history, hosts_, ended);
-  }
-  const std::vector<floors::HostFloors> floors =
-      bound ? std::vector{floors_, after} : std::vector<floors::HostFloors>{};
-  run.cases = measure::CaseRecords(plan_, *book_, floors, measurement_);
-  for (results::store::CaseRecord& record : run.cases) record.device = on_host_ ? "host" : "cuda";
-  run.judgement = measure::LaunchJudgement(run.cases, measurement_, plan_.world_size);
-  const bool measured = run.judgement.verdict == verdict::Verdict::kPass;
-  const int last = static_cast<int>(measurement_.stopped_by.size()) - 1;
-  kind_.Judge({plan_, hosts_, *book_, last}, run);
-  run.verdict = run.judgement.verdict;
-  run.history = std::move(measurement_.history);
-  Renumber(measurement_.stopped_by, run.history);
-  run.complete = !measurement_.terminated;
-  const bool well = measured && run.judgement.findings.empty();
-  run.summary_line = well ? kind_.Describe(run) : "";
-  if (run.summary_line.empty()) run.summary_line = measure::SummaryLine(run, plan_);
-  run.duration_seconds = static_cast<double>(MonotonicNs() - began_ns_) * 1e-9;
-}
-
-results::store::Run BenchSuite::SoFar(const coordinator::Coordinator& coordinator,
-                                      results::store::Run run,
-                                      const measure::Measurement& measurement) const {
-  measure::SampleBook book = *book_;
-  book.PutOnOneClock(coordinator.clocks());
-  run.environment =
-      coordinator::MachineFacts(coordinator.agents(), launch_.context, measurement.worker_facts);
-  run.floors = floors::FloorFigures(floors_);
-  run.cases = measure::CaseRecords(plan_, book, {floors_}, measurement);
-  run.judgement = measure::LaunchJudgement(run.cases, measurement, plan_.world_size);
-  if (run.judgement.verdict == verdict::Verdict::kPass)
-    run.judgement.verdict = verdict::Verdict::kUnknown;
-  run.verdict = run.judgement.verdict;
-  run.complete = false;
-  run.summary_line = measure::SummaryLine(run, plan_);
-  return run;
-}
-
-void BenchSuite::PrintTable(const results::store::Run& run,
-                            const results::store::RunFile& file) const {
-  if (options_.format != measure::ReportFormat::kTable) return;
-  fmt::print("{}",
-             results::report::FormatTable(run, options_.wide ? results::report::Columns::kAll
-                                                             : results::report::Columns::kFew));
-  if (file.saved()) fmt::print("\nresult file: {}\n", file.path());
-}
-
-Status BenchSuite::Report(const results::store::Run& run, const results::store::RunFile& file) {
-  const bool display = options_.format == measure::ReportFormat::kGoogleBenchmark;
-  if (options_.format == measure::ReportFormat::kNcclTests) {
-    fmt::print("{}", results::report::FormatNcclTests(run));
-  } else if (options_.format == measure::ReportFormat::kJsonLines) {
-    fmt::print("{}", results::report::FormatJsonLines(run));
-  } else if (options_.format == measure::ReportFormat::kCsv) {
-    fmt::print("{}", results::report::FormatCsv(run));
-  }
-  if (display || selection_.writes_file) {
-    ReportWithGoogleBenchmark(run, options_.benchmark_flags, display);
-  }
-  PrintTable(run, file);
-  std::fflush(stdout);
-  if (run.verdict != verdict::Verdict::kPass && options_.format != measure::ReportFormat::kTable) {
-    fmt::print(stderr, "{}: {}\n", name(), run.summary_line);
-  }
-  return OkStatus();
-}
-
-Status BenchSuite::Conduct(coordinator::Coordinator& coordinator, results::store::Run& run,
-                           session::Output& output) {
-  began_ns_ = MonotonicNs();
-  for (const control::AgentInfo& agent : coordinator.agents()) hosts_.push_back(agent.host);
-  LOCKSTEP_RETURN_IF_ERROR(PlanOnHosts(run));
-  LOCKSTEP_RETURN_IF_ERROR(CheckMemory(plan_, coordinator));
-  if (plan_.backend == "gloo") WarnOfBinding(name(), coordinator);
-  session::ProgressLine progress(options_.progress);
-  const std::string announced =
-      fmt::format("{}: {}", name(), PlanText(plan_, selection_.repetitions));
-  progress.Show(announced);
-  if (backend_->capabilities().moves_data) {
-    reference_.emplace(LocalCpus(coordinator), LargestMessage(plan_));
-  }
-  floors_ = MeasureFloors(coordinator);
-  book_.emplace(plan_.world_size, plan_.cases.size(), CalibrateTicks());
-  run.origin_ticks = book_->scale().origin_ticks;
-  run.ns_per_tick = book_->scale().ns_per_tick;
-  book_->SetRates(RatesOf(coordinator, book_->scale()));
-  Scheduler scheduler(coordinator, agents(), plan_, *book_, progress);
-  // Now, because a launcher that ends us passes nothing on any more.
-  // An error before that is the only line.
-  scheduler.SetBegun([&] {
-    progress.Announce(announced);
-    output.Announce();
-  });
-  scheduler.SetReference([this] { return LookAtMachine(); });
-  scheduler.SetSave([&](const measure::Measurement& so_far) {
-    output.Save(coordinator, SoFar(coordinator, run, so_far));
-  });
-  scheduler.SetSecondPass([&](int repetition) {
-    return kind_.Retests({plan_, hosts_, *book_, repetition});
-  });
-  LOCKSTEP_ASSIGN_OR_RETURN(measurement_, scheduler.Run(selection_.repetitions));
-  return OkStatus();
-}
-
-ExitCode BenchSuite::OnFailover(const coordinator::FailoverReport& failover) {
-  results::store::Run run = NewRun();
-  ConcludeAfter(failover, plan_, launch_.context, run);
-  return session::TakeOver(name(), options_.output, failover, std::move(run),
-                           [&](const auto& left, const results::store::RunFile& file) {
-                             if (failover.whole) PrintTable(left, file);
-                             return OkStatus();
-                           });
-}
-
-int BenchSuite::Work(std::unique_ptr<worker::WorkerLink> link) { return RunWorker(kind_, *link); }
 
 int BenchMain(measure::Kind& kind, int argc, char** argv) {
   BenchSuite suite(kind);

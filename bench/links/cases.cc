@@ -76,10 +76,10 @@ Result<bool> AllAtOnce(const plan::BenchSpec& spec, const Axes& axes,
   }
   if (spec.backend == "gloo" && nodes.size() > kMostThreadedNodes) {
     if (!asked) return false;
-    return Unsupported(fmt::format(
+    return Unsupported(
         "--all-at-once=1: gloo takes two threads a peer, which is too many for {} ranks; leave it "
         "out, or use at most {}",
-        nodes.size(), kMostThreadedNodes));
+        nodes.size(), kMostThreadedNodes);
   }
   return axes.all_at_once.value_or(true);
 }
@@ -141,14 +141,14 @@ Result<plan::Plan> Expand(const plan::BenchSpec& spec, const Axes& axes, int wor
                           const std::vector<int>& nodes) {
   LOCKSTEP_ASSIGN_OR_RETURN(plan::Plan plan, plan::PlanWithoutCases(spec, world_size));
   if (axes.bytes < 1 || axes.bytes > kMostBytes) {
-    return InvalidInput(fmt::format("--bytes {}: give a size from 1 to 1G", axes.bytes));
+    return InvalidInput("--bytes {}: give a size from 1 to 1G", axes.bytes);
   }
   if (nodes.size() < 2) {
     return InvalidInput("--per=host: all ranks are on one host; use --per=rank, or more hosts");
   }
   if (nodes.size() * (nodes.size() + 1) / 2 > plan::kMaxCases) {
-    return InvalidInput(fmt::format("{} ranks have more than {} pairs; use --per=host, or fewer",
-                                    nodes.size(), plan::kMaxCases));
+    return InvalidInput("{} ranks have more than {} pairs; use --per=host, or fewer", nodes.size(),
+                        plan::kMaxCases);
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const bool all_at_once, AllAtOnce(spec, axes, nodes));
   plan.paired = true;  // drift of the machine meets all links alike

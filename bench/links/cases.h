@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/plan/plan.h"
+#include "core/base/named_members.h"
 #include "core/base/status.h"
 
 namespace lockstep::bench::links {
@@ -32,11 +33,7 @@ struct LinkExchange {
   bool operator==(const LinkExchange&) const = default;
   template <typename Fields, typename S>
   static void Describe(Fields& fields, S& step) {
-    fields("pairs", step.pairs);
-    fields("everyone", step.everyone);
-    fields("bytes", step.bytes);
-    fields("retest", step.retest);
-    fields("slow_factor", step.slow_factor);
+    LOCKSTEP_FIELDS(fields, step, pairs, everyone, bytes, retest, slow_factor);
   }
 };
 

@@ -36,17 +36,17 @@ plan::PlannedCase CaseOf(const ShardedLoad& load) {
 Status Check(const Axes& axes, int world_size) {
   const ShardedLoad& load = axes.common;
   if (load.slow_rank < 0 || load.slow_rank >= world_size) {
-    return InvalidInput(fmt::format("--slow-rank {}: no such rank; ranks are 0 to {}",
-                                    load.slow_rank, world_size - 1));
+    return InvalidInput("--slow-rank {}: no such rank; ranks are 0 to {}", load.slow_rank,
+                        world_size - 1);
   }
   for (const double slow_down : axes.slow_downs) {
     if (slow_down >= 1 && slow_down <= 1000) continue;
-    return InvalidInput(fmt::format("--slow-down {}: give a factor from 1 to 1000", slow_down));
+    return InvalidInput("--slow-down {}: give a factor from 1 to 1000", slow_down);
   }
   if (load.batch < 1 || load.samples < load.batch * world_size) {
     return InvalidInput(
-        fmt::format("--batch {}: {} samples give no batch to each of {} ranks; give more --samples",
-                    load.batch, load.samples, world_size));
+        "--batch {}: {} samples give no batch to each of {} ranks; give more --samples", load.batch,
+        load.samples, world_size);
   }
   return OkStatus();
 }

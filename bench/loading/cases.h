@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bench/plan/plan.h"
+#include "core/base/named_members.h"
 #include "core/base/status.h"
 
 namespace lockstep::bench::loading {
@@ -27,16 +28,8 @@ struct ShardedLoad {
   bool operator==(const ShardedLoad&) const = default;
   template <typename Fields, typename S>
   static void Describe(Fields& fields, S& step) {
-    fields("dataset", step.dataset);
-    fields("samples", step.samples);
-    fields("batch", step.batch);
-    fields("workers", step.workers);
-    fields("decode_passes", step.decode_passes);
-    fields("set_epoch", step.set_epoch);
-    fields("drop_last", step.drop_last);
-    fields("weighted", step.weighted);
-    fields("slow_down", step.slow_down);
-    fields("slow_rank", step.slow_rank);
+    LOCKSTEP_FIELDS(fields, step, dataset, samples, batch, workers, decode_passes, set_epoch,
+                    drop_last, weighted, slow_down, slow_rank);
   }
 };
 

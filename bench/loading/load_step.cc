@@ -5,12 +5,17 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <cstddef>
+#include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
+#include <vector>
 
+#include "bench/loading/cases.h"
+#include "bench/measure/step.h"
 #include "bench/plan/step_fields.h"
 #include "core/base/check.h"
+#include "datasets/loader/loader.h"
 #include "datasets/shards/samples.h"
 #include "datasets/shards/shard_file.h"
 
@@ -45,92 +50,110 @@ class DatasetFile {
   std::string path_;
 };
 
+class LoadStep final : public measure::Step {
+ public:
+  LoadStep(const measure::Bench& bench, std::uint32_t case_index)
+      : bench_(bench), plan_(plan::StepOf<ShardedLoad>(bench.plan.cases[case_index])) {}
+
+  // Begins an epoch and takes the batches that prefetching had time for.
+  Status Prepare() override {
+    if (loader_ == nullptr) LOCKSTEP_RETURN_IF_ERROR(Open());
+    LOCKSTEP_RETURN_IF_ERROR(BeginEpoch());
+    const std::int64_t ahead = std::int64_t{plan_.workers} * kPrefetch;
+    for (std::int64_t i = 0; i < ahead && i + 1 < loader_->batches(); ++i) {
+      LOCKSTEP_RETURN_IF_ERROR(Next());
+    }
+    return OkStatus();
+  }
+
+  Status Rewrite(bool, bool) override {
+    return batch_.number + 1 < loader_->batches() ? OkStatus() : BeginEpoch();
+  }
+
+  Result<comm::Interval> Run() override {
+    interval_.entry = NowTicks();
+    LOCKSTEP_RETURN_IF_ERROR(Next());
+    loaded_ = NowTicks();
+    LOCKSTEP_RETURN_IF_ERROR(bench_.communicator.Enqueue(collective::kBarrierOperation,
+                                                         collective::Buffers{}, bench_.stream));
+    interval_.exit = NowTicks();
+    return interval_;
+  }
+
+  // The loader verifies every byte; here, that the samples are the sampler's.
+  void Compare(measure::Comparison& comparison) override {
+    std::int64_t place = batch_.number * plan_.batch;
+    for (const datasets::loader::LoadedSample& sample : batch_.samples) {
+      ++comparison.checked;
+      const std::int64_t expected = loader_->indices()[place++];
+      if (sample.index == expected) continue;
+      if (comparison.wrong++ > 0) continue;
+      comparison.located.push_back({0, place - 1, fmt::format("sample {}", expected),
+                                    fmt::format("sample {}", sample.index)});
+    }
+  }
+
+  Status TakeParts(std::vector<double>& values) override {
+    values.insert(values.end(),
+                  {bench_.Ns(interval_.entry, loaded_), bench_.Ns(loaded_, interval_.exit),
+                   static_cast<double>(batch_.samples.size())});
+    return OkStatus();
+  }
+
+ private:
+  Status Open() {
+    DatasetFile file;
+    LOCKSTEP_RETURN_IF_ERROR(file.Open(plan_, bench_.plan.seed));
+    LOCKSTEP_ASSIGN_OR_RETURN(const datasets::shards::ShardFile shard,
+                              datasets::shards::ShardFile::Open(file.path()));
+    datasets::loader::LoaderOptions options;
+    options.sampler.world = bench_.communicator.size();
+    options.sampler.rank = bench_.communicator.rank();
+    options.sampler.seed = bench_.plan.seed;
+    options.sampler.drop_last = plan_.drop_last;
+    options.drop_last_batch = true;  // so that all iterations are alike
+    options.batch = plan_.batch;
+    options.workers = plan_.workers;
+    options.prefetch = kPrefetch;
+    options.decode_passes = plan_.decode_passes;
+    if (bench_.communicator.rank() == plan_.slow_rank) options.slow_down = plan_.slow_down;
+    options.deadline_seconds = bench_.plan.deadline_seconds;
+    options.journal = &bench_.link.journal();
+    options.phase_after = journal::Phase::kMeasure;
+    for (std::int64_t i = 0; plan_.weighted && i < shard.samples(); ++i) {
+      const bool image =
+          datasets::shards::KindOfSample(shard.spec(), i) == datasets::shards::SampleKind::kImage;
+      options.weights.push_back(image ? kImageWeight : 1);
+    }
+    LOCKSTEP_ASSIGN_OR_RETURN(loader_, datasets::loader::Loader::Open(file.path(), options));
+    return OkStatus();
+  }
+
+  Status BeginEpoch() {
+    LOCKSTEP_RETURN_IF_ERROR(loader_->StartEpoch(plan_.set_epoch ? epochs_ : 0));
+    ++epochs_;
+    return OkStatus();
+  }
+
+  Status Next() {
+    LOCKSTEP_ASSIGN_OR_RETURN(const bool more, loader_->Next(batch_));
+    LOCKSTEP_CHECK(more, "an epoch that is over was begun anew");
+    return OkStatus();
+  }
+
+  measure::Bench bench_;
+  ShardedLoad plan_;
+  std::unique_ptr<datasets::loader::Loader> loader_;
+  std::int64_t epochs_ = 0;  // begun
+  datasets::loader::LoadedBatch batch_;
+  Ticks loaded_ = 0;  // of the last Run
+  comm::Interval interval_;
+};
+
 }  // namespace
 
-LoadStep::LoadStep(const measure::Bench& bench, std::uint32_t case_index)
-    : bench_(bench), plan_(plan::StepOf<ShardedLoad>(bench.plan.cases[case_index])) {}
-
-Status LoadStep::Open() {
-  DatasetFile file;
-  LOCKSTEP_RETURN_IF_ERROR(file.Open(plan_, bench_.plan.seed));
-  LOCKSTEP_ASSIGN_OR_RETURN(const datasets::shards::ShardFile shard,
-                            datasets::shards::ShardFile::Open(file.path()));
-  datasets::loader::LoaderOptions options;
-  options.sampler.world = bench_.communicator.size();
-  options.sampler.rank = bench_.communicator.rank();
-  options.sampler.seed = bench_.plan.seed;
-  options.sampler.drop_last = plan_.drop_last;
-  options.drop_last_batch = true;  // so that all iterations are alike
-  options.batch = plan_.batch;
-  options.workers = plan_.workers;
-  options.prefetch = kPrefetch;
-  options.decode_passes = plan_.decode_passes;
-  if (bench_.communicator.rank() == plan_.slow_rank) options.slow_down = plan_.slow_down;
-  options.deadline_seconds = bench_.plan.deadline_seconds;
-  options.journal = &bench_.link.journal();
-  options.phase_after = journal::Phase::kMeasure;
-  for (std::int64_t i = 0; plan_.weighted && i < shard.samples(); ++i) {
-    const bool image =
-        datasets::shards::KindOfSample(shard.spec(), i) == datasets::shards::SampleKind::kImage;
-    options.weights.push_back(image ? kImageWeight : 1);
-  }
-  LOCKSTEP_ASSIGN_OR_RETURN(loader_, datasets::loader::Loader::Open(file.path(), options));
-  return OkStatus();
-}
-
-Status LoadStep::BeginEpoch() {
-  LOCKSTEP_RETURN_IF_ERROR(loader_->StartEpoch(plan_.set_epoch ? epochs_ : 0));
-  ++epochs_;
-  return OkStatus();
-}
-
-Status LoadStep::Next() {
-  LOCKSTEP_ASSIGN_OR_RETURN(const bool more, loader_->Next(batch_));
-  LOCKSTEP_CHECK(more, "an epoch that is over was begun anew");
-  return OkStatus();
-}
-
-Status LoadStep::Prepare() {
-  if (loader_ == nullptr) LOCKSTEP_RETURN_IF_ERROR(Open());
-  LOCKSTEP_RETURN_IF_ERROR(BeginEpoch());
-  const std::int64_t ahead = std::int64_t{plan_.workers} * kPrefetch;
-  for (std::int64_t i = 0; i < ahead && i + 1 < loader_->batches(); ++i) {
-    LOCKSTEP_RETURN_IF_ERROR(Next());
-  }
-  return OkStatus();
-}
-
-Status LoadStep::Rewrite(bool, bool) {
-  return batch_.number + 1 < loader_->batches() ? OkStatus() : BeginEpoch();
-}
-
-Result<comm::Interval> LoadStep::Run() {
-  interval_.entry = NowTicks();
-  LOCKSTEP_RETURN_IF_ERROR(Next());
-  loaded_ = NowTicks();
-  LOCKSTEP_RETURN_IF_ERROR(bench_.communicator.Enqueue(collective::kBarrierOperation,
-                                                       collective::Buffers{}, bench_.stream));
-  interval_.exit = NowTicks();
-  return interval_;
-}
-
-void LoadStep::Compare(measure::Comparison& comparison) {
-  std::int64_t place = batch_.number * plan_.batch;
-  for (const datasets::loader::LoadedSample& sample : batch_.samples) {
-    ++comparison.checked;
-    const std::int64_t expected = loader_->indices()[place++];
-    if (sample.index == expected) continue;
-    if (comparison.wrong++ > 0) continue;
-    comparison.located.push_back(
-        {0, place - 1, fmt::format("sample {}", expected), fmt::format("sample {}", sample.index)});
-  }
-}
-
-Status LoadStep::TakeParts(std::vector<double>& values) {
-  values.insert(values.end(),
-                {bench_.Ns(interval_.entry, loaded_), bench_.Ns(loaded_, interval_.exit),
-                 static_cast<double>(batch_.samples.size())});
-  return OkStatus();
+std::unique_ptr<measure::Step> MakeLoadStep(const measure::Bench& bench, std::uint32_t case_index) {
+  return std::make_unique<LoadStep>(bench, case_index);
 }
 
 }  // namespace lockstep::bench::loading

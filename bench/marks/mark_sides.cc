@@ -2,9 +2,6 @@
 // or as a graph that is replayed.
 #include "bench/marks/mark_sides.h"
 
-#include <fmt/core.h>
-
-#include <cstdint>
 #include <cstring>
 #include <utility>
 
@@ -86,7 +83,7 @@ Result<std::unique_ptr<MarkSides>> MarkSides::Open(comm::Communicator& communica
   LOCKSTEP_ASSIGN_OR_RETURN(const bool marks_written,
                             sides->marked_.communicator.MarkOn(marks, device));
   if (!marks_written) {
-    return Unsupported(fmt::format("the device '{}' has no streams that mark", device.name()));
+    return Unsupported("the device '{}' has no streams that mark", device.name());
   }
   sides->method_ = journal::ReadDeviceMarks(marks).method;
   return sides;

@@ -19,7 +19,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "bench/marks/mark_sides.h"
 #include "bench/marks/paired_cost.h"

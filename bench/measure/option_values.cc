@@ -1,7 +1,5 @@
 #include "bench/measure/option_values.h"
 
-#include <fmt/core.h>
-
 #include <cmath>
 #include <cstdlib>
 
@@ -13,14 +11,14 @@ namespace lockstep::bench::measure {
 Result<std::int64_t> ParseCount(const std::string& option, const std::string& word) {
   const Result<std::int64_t> bytes = ParseBytes(option, word);
   if (bytes.ok()) return bytes;
-  return InvalidInput(fmt::format("{}: '{}' is not a count", option, word));
+  return InvalidInput("{}: '{}' is not a count", option, word);
 }
 
 Result<double> ParseNumber(const std::string& option, const std::string& word) {
   char* end = nullptr;
   const double value = std::strtod(word.c_str(), &end);
   if (word.empty() || *end != '\0' || !std::isfinite(value)) {
-    return InvalidInput(fmt::format("{}: '{}' is not a number", option, word));
+    return InvalidInput("{}: '{}' is not a number", option, word);
   }
   return value;
 }
@@ -31,7 +29,7 @@ Status ReadSwitches(const std::string& option, const std::vector<std::string>& w
   values.clear();
   for (const std::string& word : words) {
     if (word != "0" && word != "1") {
-      return InvalidInput(fmt::format("{}: '{}' is none of 0, 1 (or 0,1 for both)", option, word));
+      return InvalidInput("{}: '{}' is none of 0, 1 (or 0,1 for both)", option, word);
     }
     PutInto(word == "1", standard, values);
   }

@@ -6,7 +6,6 @@
 #include <functional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "core/base/clock.h"
@@ -28,12 +27,16 @@ struct Batch {
   std::uint32_t case_index = 0;
   std::uint32_t warmup = 0;
   std::uint32_t iterations = 0;
+  static void Describe(auto& fields, auto& batch) {
+    fields(batch.case_index, batch.warmup, batch.iterations);
+  }
 };
 
 // All batches of a round in the order in which every rank runs them.
 struct Round {
   std::uint32_t number = 0;
   std::vector<Batch> batches;
+  static void Describe(auto& fields, auto& round) { fields(round.number, round.batches); }
 };
 std::string EncodeRound(const Round& round);
 Result<Round> DecodeRound(std::string_view bytes);
@@ -47,6 +50,9 @@ struct SampleRecord {
   std::uint32_t round = 0;
   Ticks entry = 0;
   Ticks exit = 0;
+  static void Describe(auto& fields, auto& sample) {
+    fields(sample.case_index, sample.round, sample.entry, sample.exit);
+  }
 };
 
 // The end of a batch: what it cost and what its comparison found.
@@ -57,6 +63,10 @@ struct BatchRecord {
   std::int64_t checked = 0;      // elements compared
   std::int64_t wrong = 0;        // of them, elements that differ
   std::uint32_t iterations = 0;  // warm-up included
+  static void Describe(auto& fields, auto& batch) {
+    fields(batch.case_index, batch.round, batch.wall_ticks, batch.checked, batch.wrong);
+    fields(batch.iterations);
+  }
 };
 
 // A located wrong element: the first one of an operation of an iteration. A worker leaves a
@@ -68,12 +78,17 @@ struct WrongRecord {
   std::int64_t element = 0;  // of the receive buffer
   std::string expected;
   std::string got;
+  static void Describe(auto& fields, auto& wrong) {
+    fields(wrong.case_index, wrong.warmup, wrong.operation, wrong.element);
+    fields(wrong.expected, wrong.got);
+  }
 };
 
 // The figures of the iteration of the SampleRecord before it, one for each part of the case.
 struct PartsRecord {
   std::uint32_t case_index = 0;
   std::vector<double> values;
+  static void Describe(auto& fields, auto& parts) { fields(parts.case_index, parts.values); }
 };
 
 // Outbox records are self-delimiting, so a worker that dies between two leaves whole ones.
@@ -93,11 +108,11 @@ struct RecordHandlers {
 void ForEachRecord(std::string_view bytes, const RecordHandlers& handlers);
 
 // Bytes that one SampleRecord takes in the outbox.
-inline constexpr std::size_t kSampleRecordBytes = 2 * sizeof(std::uint32_t) + sizeof(SampleRecord);
+inline constexpr std::size_t kSampleRecordBytes = 4 * sizeof(std::uint32_t) + 2 * sizeof(Ticks);
 
 // … and a PartsRecord of so many parts.
 constexpr std::size_t PartsRecordBytes(std::size_t parts) {
-  return 3 * sizeof(std::uint32_t) + parts * sizeof(double);
+  return 4 * sizeof(std::uint32_t) + parts * sizeof(double);
 }
 
 }  // namespace lockstep::bench::measure

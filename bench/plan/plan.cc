@@ -2,8 +2,6 @@
 // the memory that cases need together.
 #include "bench/plan/plan.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 
 namespace lockstep::bench::plan {
@@ -11,27 +9,25 @@ namespace {
 
 Status CheckCounts(const BenchSpec& spec) {
   if (spec.iterations && *spec.iterations < 1) {
-    return InvalidInput(fmt::format("-n {}: at least one iteration is needed", *spec.iterations));
+    return InvalidInput("-n {}: at least one iteration is needed", *spec.iterations);
   }
   if (spec.warmup < 0) {
-    return InvalidInput(
-        fmt::format("-w {}: a count of warm-up iterations is not negative", spec.warmup));
+    return InvalidInput("-w {}: a count of warm-up iterations is not negative", spec.warmup);
   }
   if (!(spec.precision > 0) || spec.precision >= 1) {
-    return InvalidInput(fmt::format(
+    return InvalidInput(
         "--precision {}: give the half width of the interval as a fraction, such as 0.05",
-        spec.precision));
+        spec.precision);
   }
   if (!(spec.drift >= 0) || spec.drift >= 1) {
-    return InvalidInput(fmt::format(
-        "--drift {}: give a relative half width such as 0.08, or 0 for none", spec.drift));
+    return InvalidInput("--drift {}: give a relative half width such as 0.08, or 0 for none",
+                        spec.drift);
   }
   if (!(spec.deadline_seconds > 0)) {
-    return InvalidInput(fmt::format("-T {}: the deadline must be positive", spec.deadline_seconds));
+    return InvalidInput("-T {}: the deadline must be positive", spec.deadline_seconds);
   }
   if (spec.time_budget_seconds && !(*spec.time_budget_seconds > 0)) {
-    return InvalidInput(
-        fmt::format("--time-budget {}: must be positive", *spec.time_budget_seconds));
+    return InvalidInput("--time-budget {}: must be positive", *spec.time_budget_seconds);
   }
   return OkStatus();
 }
@@ -47,8 +43,7 @@ std::int64_t ModelBytes(const ddp::ModelTensors& tensors) {
 Result<Plan> PlanWithoutCases(const BenchSpec& spec, int world_size, int fewest_ranks) {
   if (world_size < fewest_ranks) {
     return InvalidInput(
-        fmt::format("{} rank: a collective needs at least 2; start it with mpirun -np 2 (or more)",
-                    world_size));
+        "{} rank: a collective needs at least 2; start it with mpirun -np 2 (or more)", world_size);
   }
   LOCKSTEP_RETURN_IF_ERROR(CheckCounts(spec));
   Plan plan;
@@ -59,9 +54,9 @@ Result<Plan> PlanWithoutCases(const BenchSpec& spec, int world_size, int fewest_
 
 Status CheckNumberOfCases(const Plan& plan) {
   if (plan.cases.size() <= kMaxCases) return OkStatus();
-  return InvalidInput(fmt::format(
+  return InvalidInput(
       "these sizes and options make more than {} cases; use a larger step (-i) or factor (-f)",
-      kMaxCases));
+      kMaxCases);
 }
 
 std::int64_t AlignedBytes(std::int64_t bytes) { return (bytes + 4095) / 4096 * 4096; }

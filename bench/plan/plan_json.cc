@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/plan/plan.h"
+#include "core/base/named_members.h"
 #include "core/collective/data_type.h"
 
 namespace lockstep::bench::plan {
@@ -38,7 +39,7 @@ Result<RankReduction> ReductionFrom(const std::string& name) {
        {RankReduction::kSlowest, RankReduction::kMean, RankReduction::kMax}) {
     if (NameOf(reduction) == name) return reduction;
   }
-  return InvalidInput(fmt::format("the plan cannot be read: '{}' is no way over ranks", name));
+  return InvalidInput("the plan cannot be read: '{}' is no way over ranks", name);
 }
 
 Json ToJson(const PlannedModel& model) {
@@ -117,18 +118,8 @@ class Reader {
 };
 
 void DescribeCase(auto& fields, auto& planned) {
-  fields("name", planned.name);
-  fields("in_place", planned.in_place);
-  fields("model", planned.model);
-  fields("bucket", planned.bucket);
-  fields("bucket_cap_mb", planned.bucket_cap_mb);
-  fields("send_bytes", planned.send_bytes);
-  fields("recv_bytes", planned.recv_bytes);
-  fields("memory_bytes", planned.memory_bytes);
-  fields("side_stream", planned.side_stream);
-  fields("host_access", planned.host_access);
-  fields("rests", planned.rests);
-  fields("visit_iterations", planned.visit_iterations);
+  LOCKSTEP_FIELDS(fields, planned, name, in_place, model, bucket, bucket_cap_mb, send_bytes,
+                  recv_bytes, memory_bytes, side_stream, host_access, rests, visit_iterations);
   fields("visit_batch_ns", planned.visits.batch_ns);
   fields("visit_multiple", planned.visits.multiple);
   fields("visit_most_iterations", planned.visits.most_iterations);
@@ -137,25 +128,13 @@ void DescribeCase(auto& fields, auto& planned) {
 }
 
 void DescribePlan(auto& fields, auto& plan) {
-  fields("world_size", plan.world_size);
-  fields("backend", plan.backend);
-  fields("iterations", plan.iterations);
-  fields("warmup", plan.warmup);
-  fields("precision", plan.precision);
-  fields("drift", plan.drift);
-  fields("time_budget_seconds", plan.time_budget_seconds);
-  fields("check", plan.check);
-  fields("deadline_seconds", plan.deadline_seconds);
-  fields("seed", plan.seed);
-  fields("send_buffer_bytes", plan.send_buffer_bytes);
-  fields("recv_buffer_bytes", plan.recv_buffer_bytes);
-  fields("paired", plan.paired);
-  fields("memory_bytes", plan.memory_bytes);
+  LOCKSTEP_FIELDS(fields, plan, world_size, backend, iterations, warmup, precision, drift,
+                  time_budget_seconds, check, deadline_seconds, seed, send_buffer_bytes,
+                  recv_buffer_bytes, paired, memory_bytes);
 }
 
 void DescribeNccl(auto& fields, auto& nccl) {
-  fields("library", nccl.library);
-  fields("ranks_per_gpu", nccl.ranks_per_gpu);
+  LOCKSTEP_FIELDS(fields, nccl, library, ranks_per_gpu);
   fields("register", nccl.registers);
   fields("cuda_graph", nccl.graphs);
   fields("device_marks", nccl.marks);
@@ -235,7 +214,7 @@ Result<Plan> PlanFromJson(const std::string& text) {
   try {
     return PlanFrom(Json::parse(text));
   } catch (const nlohmann::json::exception& error) {
-    return InvalidInput(fmt::format("the plan cannot be read: {}", error.what()));
+    return InvalidInput("the plan cannot be read: {}", error.what());
   }
 }
 

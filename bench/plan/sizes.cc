@@ -1,7 +1,5 @@
 #include "bench/plan/sizes.h"
 
-#include <fmt/core.h>
-
 #include "bench/plan/plan.h"
 #include "core/base/units.h"
 
@@ -10,16 +8,15 @@ namespace {
 
 Status CheckSizes(const Sizes& sizes) {
   if (sizes.begin_bytes <= 0) {
-    return InvalidInput(
-        fmt::format("-b {}: the smallest size must be positive", sizes.begin_bytes));
+    return InvalidInput("-b {}: the smallest size must be positive", sizes.begin_bytes);
   }
   if (sizes.begin_bytes > sizes.end_bytes) {
-    return InvalidInput(fmt::format("-b {} is larger than -e {}: nothing to measure; swap them",
-                                    FormatBytes(sizes.begin_bytes), FormatBytes(sizes.end_bytes)));
+    return InvalidInput("-b {} is larger than -e {}: nothing to measure; swap them",
+                        FormatBytes(sizes.begin_bytes), FormatBytes(sizes.end_bytes));
   }
   if (sizes.step_bytes == 0 && sizes.factor <= 1.0 && sizes.begin_bytes != sizes.end_bytes) {
-    return InvalidInput(fmt::format(
-        "-f {}: the factor must be larger than 1, or give a step with -i", sizes.factor));
+    return InvalidInput("-f {}: the factor must be larger than 1, or give a step with -i",
+                        sizes.factor);
   }
   return OkStatus();
 }
@@ -39,8 +36,8 @@ Result<std::vector<std::int64_t>> CountsOf(const Sizes& sizes, std::int64_t unit
     if (sizes.begin_bytes == sizes.end_bytes) break;
   }
   if (counts.empty()) {
-    return InvalidInput(fmt::format("-e {} is smaller than a message of one element ({} bytes)",
-                                    sizes.end_bytes, unit));
+    return InvalidInput("-e {} is smaller than a message of one element ({} bytes)",
+                        sizes.end_bytes, unit);
   }
   return counts;
 }

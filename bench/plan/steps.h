@@ -12,7 +12,10 @@ namespace lockstep::bench::plan {
 // How the figures of all ranks become one value: that of the rank whose iteration took longest, so
 // that parts of it add up; the mean; the maximum.
 enum class RankReduction : std::uint8_t { kSlowest, kMean, kMax };
-std::string_view NameOf(RankReduction reduction);
+inline std::string_view NameOf(RankReduction reduction) {
+  constexpr std::string_view kNames[] = {"slowest", "mean", "max"};
+  return kNames[static_cast<std::size_t>(reduction)];
+}
 
 // A figure of every iteration beside its duration.
 struct PartInfo {

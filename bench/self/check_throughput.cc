@@ -1,10 +1,8 @@
 // Exact checking against what the memory allows: a plain read and a plain copy of the same bytes.
 #include <benchmark/benchmark.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <string>
 #include <vector>
 

@@ -145,7 +145,7 @@ Pair Storing() {
         write(fd, bytes->data(), bytes->size()) == static_cast<ssize_t>(bytes->size());
     close(fd);
     std::filesystem::remove(path);
-    return whole ? OkStatus() : EnvironmentError(fmt::format("{} takes no more bytes", kFolder));
+    return whole ? OkStatus() : EnvironmentError("{} takes no more bytes", kFolder);
   };
   return {"a million samples stored, beside as many bytes written", plain, store, 0, 15};
 }

@@ -1,7 +1,6 @@
 // Writing a run: 1e6 samples of two ranks. Goal: less than 100 ms, 40 ms wanted.
 #include <benchmark/benchmark.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include <cstdint>
 #include <string>

@@ -84,8 +84,8 @@ Result<ExitCode> DiagnoseFlightRecorder(const FlightOptions& options, const RasW
                             flight::FindFlightFiles(options.directory, options.prefix));
   if (ras != nullptr && jobs.size() > 1) {
     return InvalidInput(
-        fmt::format("--ras: {} holds dumps of {} jobs, and RAS is of one; choose one with --prefix",
-                    options.directory, jobs.size()));
+        "--ras: {} holds dumps of {} jobs, and RAS is of one; choose one with --prefix",
+        options.directory, jobs.size());
   }
   verdict::Verdict verdict = verdict::Verdict::kPass;
   if (options.format == "csv") fmt::print("{}", CsvHead());

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/base/csv.h"
+#include "core/base/named_members.h"
 #include "results/report/findings.h"
 #include "results/report/stacks.h"
 
@@ -94,8 +95,7 @@ Json ToJson(const verdict::Finding& finding) {
                {"culprits", finding.culprits},
                {"certainty", finding.proved ? "proved" : "suspected"},
                {"headline", finding.headline.text()},
-               {"message", finding.message},
-               {"remedy", finding.remedy}};
+               LOCKSTEP_PAIRS(finding, message, remedy)};
   if (finding.operation) {
     json["communicator"] = finding.operation->communicator;
     json["sequence"] = finding.operation->sequence;
@@ -107,8 +107,7 @@ Json ToJson(const verdict::Finding& finding) {
 Json ToJson(const verdict::RankOutcome& outcome) {
   return {{"rank", outcome.rank},
           {"outcome", verdict::NameOf(outcome.outcome)},
-          {"where", outcome.where},
-          {"seconds_silent", outcome.seconds_silent}};
+          LOCKSTEP_PAIRS(outcome, where, seconds_silent)};
 }
 
 Json ToJson(const verdict::Trace& trace) {
@@ -118,11 +117,9 @@ Json ToJson(const verdict::Trace& trace) {
     for (const verdict::TraceCell& cell : row.cells) {
       cells.push_back({{"call", cell.call}, {"state", verdict::NameOf(cell.state)}});
     }
-    rows.push_back({{"sequence", row.sequence},
-                    {"in_question", row.in_question},
-                    {"cells", std::move(cells)}});
+    rows.push_back({LOCKSTEP_PAIRS(row, sequence, in_question), {"cells", std::move(cells)}});
   }
-  return {{"communicator", trace.communicator}, {"ranks", trace.ranks}, {"rows", std::move(rows)}};
+  return {LOCKSTEP_PAIRS(trace, communicator, ranks), {"rows", std::move(rows)}};
 }
 
 }  // namespace lockstep::cli::diagnose

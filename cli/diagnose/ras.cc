@@ -35,19 +35,19 @@ Result<ras::JobStatus> Look(const std::string& name) {
     return ras::ParseStatus(answer, name);
   }
   const std::optional<std::string> text = ReadText(name);
-  if (!text) return EnvironmentError(fmt::format("--ras {}: cannot be read; check its mode", name));
+  if (!text) return EnvironmentError("--ras {}: cannot be read; check its mode", name);
   return ras::ParseStatus(*text, name);
 }
 
 Status Check(const RasOptions& options) {
   if (options.of.size() > 2) {
-    return InvalidInput(fmt::format("--ras is given {} times; give HOST:PORT once, or two files",
-                                    options.of.size()));
+    return InvalidInput("--ras is given {} times; give HOST:PORT once, or two files",
+                        options.of.size());
   }
   if (options.of.size() == 1 && IsFile(options.of.front())) {
-    return InvalidInput(fmt::format(
+    return InvalidInput(
         "--ras {}: one look shows no progress; give a second file, taken some seconds later",
-        options.of.front()));
+        options.of.front());
   }
   return OkStatus();
 }

@@ -10,22 +10,28 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <thread>
-#include <type_traits>
 
 #include "cli/trace_ddp/rank_processes.h"
 #include "core/base/temporary_folder.h"
 #include "core/comm/folder_meeting.h"
 #include "core/comm/gloo/gloo_communicator.h"
 #include "core/control/codec.h"
+#include "core/control/records.h"
 #include "core/device/host/host_device.h"
 #include "core/device/host/host_kernels.h"
+
+// Records are read by the program that wrote them.
+template <>
+inline constexpr bool lockstep::control::kTravelsAsBytes<lockstep::collective::Operation> = true;
+template <>
+inline constexpr bool lockstep::control::kTravelsAsBytes<lockstep::ddp::Section> = true;
+template <>
+inline constexpr bool lockstep::control::kTravelsAsBytes<lockstep::journal::Annotation> = true;
 #endif
 
 namespace lockstep::cli::trace_ddp {
@@ -33,23 +39,8 @@ namespace lockstep::cli::trace_ddp {
 #ifdef LOCKSTEP_HAS_GLOO
 namespace {
 
-// What a record holds; both ends are this program.
+// What a record holds.
 enum class Record : char { kSection = 's', kCall = 'c', kEnd = 'e', kEnvironment = 'x' };
-
-template <typename T>
-control::Encoder& PutBytes(control::Encoder& encoder, const T& value) {
-  static_assert(std::is_trivially_copyable_v<T>);
-  return encoder.Raw({reinterpret_cast<const char*>(&value), sizeof(value)});
-}
-
-template <typename T>
-T GetBytes(control::Decoder& decoder) {
-  static_assert(std::is_trivially_copyable_v<T>);
-  T value{};
-  const std::string_view bytes = decoder.Raw(sizeof(value));
-  if (decoder.ok()) std::memcpy(&value, bytes.data(), sizeof(value));
-  return value;
-}
 
 class RecordWriter final : public ddp::EngineObserver {
  public:
@@ -57,74 +48,29 @@ class RecordWriter final : public ddp::EngineObserver {
 
   void OnCollective(const collective::Operation& operation,
                     const journal::Annotation& annotation) override {
-    control::Encoder record = Begin(Record::kCall);
-    PutBytes(PutBytes(record, operation), annotation);
-    seat_.Write(record.Take());
+    Write(Record::kCall, operation, annotation);
   }
-  void OnSection(const ddp::Section& section) override {
-    control::Encoder record = Begin(Record::kSection);
-    PutBytes(record, section);
-    seat_.Write(record.Take());
-  }
+  void OnSection(const ddp::Section& section) override { Write(Record::kSection, section); }
   void OnPhase(journal::Phase) override {}
-
-  void OnEnd(const TracedRank& trace) {
-    control::Encoder record = Begin(Record::kEnd);
-    PutStatus(record, trace.status);
-    record.Put(static_cast<std::uint32_t>(trace.tensors.size()));
-    for (const FinalTensor& tensor : trace.tensors) {
-      record.Text(tensor.name);
-      PutValues(record, tensor.values);
-      record.Put(tensor.gradient.has_value());
-      if (tensor.gradient) PutValues(record, *tensor.gradient);
-    }
-    seat_.Write(record.Take());
-  }
-  void OnEnvironment(const Status& status) {
-    control::Encoder record = Begin(Record::kEnvironment);
-    PutStatus(record, status);
-    seat_.Write(record.Take());
-  }
+  void OnEnd(const TracedRank& trace) { Write(Record::kEnd, trace.status, trace.tensors); }
+  void OnEnvironment(const Status& status) { Write(Record::kEnvironment, status); }
 
  private:
-  static control::Encoder Begin(Record kind) {
+  template <typename... Parts>
+  void Write(const Parts&... parts) {
     control::Encoder record;
-    record.Put(static_cast<char>(kind));
-    return record;
-  }
-  static void PutStatus(control::Encoder& record, const Status& status) {
-    record.Put(static_cast<int>(status.code())).Text(status.message());
-  }
-  static void PutValues(control::Encoder& record, const std::vector<double>& values) {
-    record.Put(static_cast<std::uint32_t>(values.size()));
-    for (const double value : values) record.Put(value);
+    record(parts...);
+    seat_.Write(record.Take());
   }
 
   const RankSeat& seat_;
 };
 
-Status GetStatus(control::Decoder& decoder) {
-  const auto code = static_cast<StatusCode>(decoder.Get<int>());
-  return Status(code, decoder.Text());
-}
-
-std::vector<double> GetValues(control::Decoder& decoder) {
-  std::vector<double> values;
-  for (auto left = decoder.Get<std::uint32_t>(); left > 0 && decoder.ok(); --left) {
-    values.push_back(decoder.Get<double>());
-  }
-  return values;
-}
-
-void GetEnd(control::Decoder& decoder, TracedRank& trace) {
-  trace.status = GetStatus(decoder);
-  for (auto left = decoder.Get<std::uint32_t>(); left > 0 && decoder.ok(); --left) {
-    FinalTensor tensor;
-    tensor.name = decoder.Text();
-    tensor.values = GetValues(decoder);
-    if (decoder.Get<bool>()) tensor.gradient = GetValues(decoder);
-    trace.tensors.push_back(std::move(tensor));
-  }
+template <typename T>
+T Get(control::Decoder& decoder) {
+  T part;
+  decoder(part);
+  return part;
 }
 
 // What gloo said before it ended the process: the last line of it.
@@ -141,20 +87,20 @@ Status ReadRank(const EndedRank& ended, TracedRank& trace) {
   TraceRecorder recorder(trace);
   bool told = false;
   for (control::Decoder decoder(ended.written); !decoder.rest().empty() && decoder.ok();) {
-    const auto kind = static_cast<Record>(decoder.Get<char>());
-    if (kind == Record::kSection) recorder.OnSection(GetBytes<ddp::Section>(decoder));
-    if (kind == Record::kEnvironment) return GetStatus(decoder);
-    if (kind == Record::kEnd) GetEnd(decoder, trace);
+    const auto kind = decoder.Get<Record>();
+    if (kind == Record::kSection) recorder.OnSection(Get<ddp::Section>(decoder));
+    if (kind == Record::kEnvironment) return Get<Status>(decoder);
+    if (kind == Record::kEnd) decoder(trace.status, trace.tensors);
     told = told || kind == Record::kEnd;
     if (kind != Record::kCall) continue;
-    const auto operation = GetBytes<collective::Operation>(decoder);
-    recorder.OnCollective(operation, GetBytes<journal::Annotation>(decoder));
+    const auto operation = Get<collective::Operation>(decoder);
+    recorder.OnCollective(operation, Get<journal::Annotation>(decoder));
   }
   if (told) return OkStatus();
   const std::string how = ended.signal == 0 ? fmt::format("exit code {}", ended.exit_code)
                                             : fmt::format("SIG{}", sigabbrev_np(ended.signal));
-  trace.status = SystemFailed(fmt::format("crashed: {} in or after {}: {}", how,
-                                          DescribeLastCall(trace), LastWords(ended.errors)));
+  trace.status = SystemFailed("crashed: {} in or after {}: {}", how, DescribeLastCall(trace),
+                              LastWords(ended.errors));
   return OkStatus();
 }
 

@@ -21,27 +21,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// PyTorch's names.
+// PyTorch's names, in the order of Collective.
 std::string_view TorchKind(collective::Collective collective) {
-  switch (collective) {
-    case collective::Collective::kAllReduce:
-      return "ALLREDUCE";
-    case collective::Collective::kBroadcast:
-      return "BROADCAST";
-    case collective::Collective::kBarrier:
-      return "BARRIER";
-    case collective::Collective::kAllGather:
-      return "ALLGATHER";
-    case collective::Collective::kReduceScatter:
-      return "REDUCE_SCATTER";
-    case collective::Collective::kReduce:
-      return "REDUCE";
-    case collective::Collective::kSend:
-      return "SEND";
-    case collective::Collective::kRecv:
-      return "RECV";
-  }
-  LOCKSTEP_CHECK(false, "no such collective");
+  constexpr std::string_view kNames[] = {"ALLREDUCE",      "BROADCAST", "BARRIER", "ALLGATHER",
+                                         "REDUCE_SCATTER", "REDUCE",    "SEND",    "RECV"};
+  return kNames[static_cast<std::size_t>(collective)];
 }
 
 std::string NameOfSection(const ddp::Section& section) {

@@ -30,15 +30,15 @@ struct Pipe {
 Result<Pipe> NewPipe() {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) == 0) return Pipe{Fd(ends[0]), Fd(ends[1])};
-  return EnvironmentError(fmt::format("no pipe for the ranks: {}; raise the limit on open files",
-                                      std::strerror(errno)));
+  return EnvironmentError("no pipe for the ranks: {}; raise the limit on open files",
+                          std::strerror(errno));
 }
 
 Result<Fd> NewFile() {
   Fd file(memfd_create("lockstep_rank", MFD_CLOEXEC));
   if (file.valid()) return file;
-  return EnvironmentError(fmt::format(
-      "no file in memory for a rank: {}; raise the limit on open files", std::strerror(errno)));
+  return EnvironmentError("no file in memory for a rank: {}; raise the limit on open files",
+                          std::strerror(errno));
 }
 
 void WriteAll(int fd, std::string_view bytes) {
@@ -94,9 +94,9 @@ class RankProcesses {
       process.pid = fork();
       if (process.pid == 0) Be(rank, process, parent, body);
       if (process.pid < 0) {
-        return EnvironmentError(fmt::format(
+        return EnvironmentError(
             "no process for rank {}: {}; use fewer ranks, or raise the limit on processes", rank,
-            std::strerror(errno)));
+            std::strerror(errno));
       }
       processes_.push_back(std::move(process));
     }

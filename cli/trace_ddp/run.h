@@ -31,6 +31,9 @@ struct FinalTensor {
   std::string name;
   std::vector<double> values;
   std::optional<std::vector<double>> gradient;
+  static void Describe(auto& fields, auto& tensor) {  // for control::Encoder
+    fields(tensor.name, tensor.values, tensor.gradient);
+  }
 };
 inline constexpr std::int64_t kFinalElements = 64;  // of each tensor, at most
 

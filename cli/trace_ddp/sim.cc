@@ -44,7 +44,7 @@ Result<TracedRanks> TraceWithSim(const ddp::TrainingProgram& program, int ranks,
     if (end.state == comm::sim::RankState::kHung) {
       trace.waits = DescribeWait(end, trace);
     } else if (end.state != comm::sim::RankState::kFinished && trace.status.ok()) {
-      trace.status = SystemFailed(fmt::format("{}: {}", comm::sim::NameOf(end.state), end.message));
+      trace.status = SystemFailed("{}: {}", comm::sim::NameOf(end.state), end.message);
     }
   }
   return traces;

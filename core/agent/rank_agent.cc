@@ -117,8 +117,7 @@ void RankAgent::Obey(const control::Frame& frame) {
   switch (static_cast<Type>(frame.type)) {
     case Type::kStartWorker: {
       const auto order = Order<control::StartOrder>(frame);
-      return Tell(
-          control::StartedReport{control::StatusRecord(Start(order.lifetime, order.setup))});
+      return Tell(control::StartedReport{Start(order.lifetime, order.setup)});
     }
     case Type::kToWorker:
     case Type::kMeetingValue:

@@ -24,6 +24,8 @@ class Fd {
     if (fd_ >= 0) close(fd_);
     fd_ = fd;
   }
+  // Closes now; false with errno when that loses data (a network file system says so here).
+  bool Close() { return fd_ < 0 || close(std::exchange(fd_, -1)) == 0; }
 
  private:
   int fd_ = -1;

@@ -2,6 +2,10 @@
 // (core/verdict), and our own mistakes are CHECKs (core/base/check.h); neither is a Status.
 #pragma once
 
+#ifndef __CUDACC__  // nvcc cannot read it
+#include <fmt/core.h>
+#endif
+
 #include <optional>
 #include <string>
 #include <utility>
@@ -50,12 +54,26 @@ class [[nodiscard]] Status {
 };
 
 inline Status OkStatus() { return Status(); }
-Status InvalidInput(std::string message);
-Status Unsupported(std::string message);
-Status EnvironmentError(std::string message);
-Status DeadlineExceeded(std::string message);
-Status SystemFailed(std::string message);
-Status Terminated(std::string message);
+
+// Makes errors of a kind, of a message, or of a format and what goes into it.
+template <StatusCode kCode>
+struct ErrorMaker {
+  Status operator()(std::string message) const { return Status(kCode, std::move(message)); }
+#ifndef __CUDACC__
+  template <typename First, typename... More>
+  Status operator()(fmt::format_string<First, More...> format, First&& first,
+                    More&&... more) const {
+    return Status(kCode,
+                  fmt::format(format, std::forward<First>(first), std::forward<More>(more)...));
+  }
+#endif
+};
+inline constexpr ErrorMaker<StatusCode::kInvalidInput> InvalidInput{};
+inline constexpr ErrorMaker<StatusCode::kUnsupported> Unsupported{};
+inline constexpr ErrorMaker<StatusCode::kEnvironment> EnvironmentError{};
+inline constexpr ErrorMaker<StatusCode::kDeadlineExceeded> DeadlineExceeded{};
+inline constexpr ErrorMaker<StatusCode::kSystemFailed> SystemFailed{};
+inline constexpr ErrorMaker<StatusCode::kTerminated> Terminated{};
 
 // A value, or the reason why there is none.
 template <typename T>

@@ -118,6 +118,13 @@ bool TomlFields::Read(std::string_view key, std::int64_t& target, TomlRange rang
   return node != nullptr && ReadInt(*node, key, range, "an integer", target);
 }
 
+bool TomlFields::Read(std::string_view key, int& target, TomlRange range) {
+  std::int64_t value = 0;
+  if (!Read(key, value, range)) return false;
+  target = static_cast<int>(value);
+  return true;
+}
+
 bool TomlFields::Read(std::string_view key, double& target, double min, double max) {
   const toml::node* node = Find(key);
   if (node == nullptr) return false;

@@ -2,6 +2,7 @@
 // what is wrong and what is right.
 #pragma once
 
+#include <fmt/core.h>
 #include <toml++/toml.h>
 
 #include <cstdint>
@@ -23,6 +24,11 @@ class TomlMistakes {
   explicit TomlMistakes(std::string origin) : origin_(std::move(origin)) {}
   // `key` is dotted; empty: of the file as a whole.
   void Add(std::int64_t line, std::string_view key, std::string_view what);
+  template <typename First, typename... More>
+  void Add(std::int64_t line, std::string_view key, fmt::format_string<First, More...> format,
+           First&& first, More&&... more) {
+    Add(line, key, fmt::format(format, std::forward<First>(first), std::forward<More>(more)...));
+  }
   bool none() const { return !line_; }
   // Ok, or kInvalidInput: "FILE:LINE: key KEY: what is wrong; remedy".
   Status status() const;
@@ -52,6 +58,7 @@ class TomlFields {
   bool Read(std::string_view key, bool& target);
   bool Read(std::string_view key, std::string& target);
   bool Read(std::string_view key, std::int64_t& target, TomlRange range = {});
+  bool Read(std::string_view key, int& target, TomlRange range);
   bool Read(std::string_view key, double& target, double min, double max);
   bool ReadList(std::string_view key, std::vector<std::int64_t>& target, TomlRange range = {});
   // One value for all `ranks` or a list with one for each; `target` gets `ranks` items.
@@ -61,12 +68,23 @@ class TomlFields {
   // One of `names`; returns its index.
   std::optional<std::size_t> ReadName(std::string_view key,
                                       std::span<const std::string_view> names);
+  template <typename Enum>
+  bool ReadEnum(std::string_view key, std::span<const std::string_view> names, Enum& target) {
+    const std::optional<std::size_t> index = ReadName(key, names);
+    if (index) target = static_cast<Enum>(*index);
+    return index.has_value();
+  }
   // A value whose form the caller checks, or nullptr.
   const toml::node* Find(std::string_view key);
   const toml::table* FindTable(std::string_view key);
 
   // A mistake at the key (at the table when the key is absent).
   void Wrong(std::string_view key, std::string_view what);
+  template <typename First, typename... More>
+  void Wrong(std::string_view key, fmt::format_string<First, More...> format, First&& first,
+             More&&... more) {
+    Wrong(key, fmt::format(format, std::forward<First>(first), std::forward<More>(more)...));
+  }
   void RejectTheRest();
 
   std::string PathOf(std::string_view key) const;

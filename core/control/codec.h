@@ -9,6 +9,7 @@
 #include <concepts>
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -85,6 +86,11 @@ class Encoder {
     } else {
       for (const T& one : all) Write(one);
     }
+  }
+  template <typename K, typename V>
+  void Write(const std::map<K, V>& all) {
+    Put(static_cast<std::uint32_t>(all.size()));
+    for (const auto& [key, value] : all) (*this)(key, value);
   }
   template <typename T>
   void Write(const std::optional<T>& part) {
@@ -180,6 +186,15 @@ class Decoder {
         Read(one);
         all.push_back(std::move(one));
       }
+    }
+  }
+  template <typename K, typename V>
+  void Read(std::map<K, V>& all) {
+    all.clear();
+    for (auto left = Get<std::uint32_t>(); left > 0 && ok_; --left) {
+      K key{};
+      Read(key);
+      Read(all[key]);
     }
   }
   template <typename T>

@@ -175,7 +175,7 @@ struct StartOrder {
 };
 struct StartedReport {
   static constexpr FrameType kType = FrameType::kStarted;
-  StatusRecord status;
+  Status status;
   static void Describe(auto& fields, auto& frame) { fields(frame.status); }
 };
 struct CollectOrder {
@@ -275,7 +275,7 @@ struct GatherOrder {
 };
 struct GatheredReport {
   static constexpr FrameType kType = FrameType::kGathered;
-  StatusRecord status;
+  Status status;
   std::vector<std::string> parts;  // one a rank
   static void Describe(auto& fields, auto& frame) { fields(frame.status, frame.parts); }
 };

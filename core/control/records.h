@@ -22,18 +22,14 @@ template <>
 inline constexpr bool kTravelsAsBytes<journal::GpuSample> =
     std::has_unique_object_representations_v<journal::GpuSample>;
 
-struct StatusRecord {
-  StatusCode code = StatusCode::kOk;
-  std::string message;
-  StatusRecord() = default;
-  explicit StatusRecord(const Status& status) : code(status.code()), message(status.message()) {}
-  Status ToStatus() const { return Status(code, message); }
-  static void Describe(auto& fields, auto& record) {
-    fields.UpTo(record.code, StatusCode::kTerminated);
-    fields(record.message);
-  }
-};
-
+inline void Describe(Encoder& fields, const Status& status) {
+  fields(status.code(), status.message());
+}
+inline void Describe(Decoder& fields, Status& status) {
+  StatusCode code{};
+  fields.UpTo(code, StatusCode::kTerminated);
+  status = Status(code, fields.Text());
+}
 void Describe(auto& fields, Is<journal::Journal> auto& journal) {
   fields(journal.missed, journal.events);
 }

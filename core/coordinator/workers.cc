@@ -144,7 +144,7 @@ bool Workers::AwaitExits(Deadline deadline) {
 void Workers::OnStarted(Worker& worker, const std::string& payload) {
   const auto report = control::Decode<control::StartedReport>(payload);
   worker.started =
-      report ? report->status.ToStatus() : EnvironmentError("malformed reply from its agent");
+      report ? report->status : EnvironmentError("malformed reply from its agent");
   if (worker.started->ok()) worker.state = State::kRunning;
 }
 

@@ -54,10 +54,11 @@ void ReadConditions(TomlFields& fields, Rule& rule) {
     const auto text = item.value<std::string>();
     const auto condition = text ? ConditionOf(*text) : std::nullopt;
     if (!condition) {
-      return fields.Wrong("when", fmt::format("'{}' is no condition; write \"FACT OPERATOR VALUE\" "
-                                              "with < > == != contains lacks version< version>= "
-                                              "present or absent",
-                                              text.value_or("")));
+      return fields.Wrong("when",
+                          "'{}' is no condition; write \"FACT OPERATOR VALUE\" "
+                          "with < > == != contains lacks version< version>= "
+                          "present or absent",
+                          text.value_or(""));
     }
     rule.when.push_back(*condition);
   }

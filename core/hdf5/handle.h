@@ -1,6 +1,7 @@
 // RAII for HDF5's identifiers, and its error stack kept quiet: messages are ours.
 #pragma once
 
+#include <fmt/core.h>
 #include <hdf5.h>
 
 #include <string>
@@ -60,6 +61,10 @@ class HdfError {
   const std::string& text() const { return text_; }
   void Note(std::string text) {
     if (ok()) text_ = std::move(text);
+  }
+  template <typename First, typename... More>
+  void Note(fmt::format_string<First, More...> format, First&& first, More&&... more) {
+    Note(fmt::format(format, std::forward<First>(first), std::forward<More>(more)...));
   }
 
  private:

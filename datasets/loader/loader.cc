@@ -3,8 +3,6 @@
 // compared.
 #include "datasets/loader/loader.h"
 
-#include <fmt/core.h>
-
 #include <cmath>
 #include <cstring>
 #include <system_error>
@@ -21,29 +19,27 @@ constexpr int kMostPrefetch = 1024;
 
 Status Validate(const LoaderOptions& options, std::int64_t samples) {
   if (options.batch < 1 || options.batch > (std::int64_t{1} << 32)) {
-    return InvalidInput(fmt::format("batch: {} samples; give 1 to 2^32", options.batch));
+    return InvalidInput("batch: {} samples; give 1 to 2^32", options.batch);
   }
   if (options.workers < 0 || options.workers > kMostWorkers) {
-    return InvalidInput(fmt::format("workers: {}; give 0 to {}", options.workers, kMostWorkers));
+    return InvalidInput("workers: {}; give 0 to {}", options.workers, kMostWorkers);
   }
   if (options.prefetch < 1 || options.prefetch > kMostPrefetch) {
-    return InvalidInput(fmt::format("prefetch: {} batches a worker; give 1 to {}", options.prefetch,
-                                    kMostPrefetch));
+    return InvalidInput("prefetch: {} batches a worker; give 1 to {}", options.prefetch,
+                        kMostPrefetch);
   }
   const double passes = options.decode_passes * options.slow_down;
   if (!(options.decode_passes >= 0) || !(options.slow_down >= 0) || !(passes < 1e9)) {
     return InvalidInput(
-        fmt::format("decode: {} passes slowed down {} times; give numbers from 0 "
-                    "on, together below 10^9",
-                    options.decode_passes, options.slow_down));
+        "decode: {} passes slowed down {} times; give numbers from 0 on, together below 10^9",
+        options.decode_passes, options.slow_down);
   }
   if (!(options.deadline_seconds > 0) || !(options.deadline_seconds < 1e9)) {
-    return InvalidInput(
-        fmt::format("deadline: {} s; give more than 0, below 10^9", options.deadline_seconds));
+    return InvalidInput("deadline: {} s; give more than 0, below 10^9", options.deadline_seconds);
   }
   if (!options.weights.empty() && static_cast<std::int64_t>(options.weights.size()) != samples) {
-    return InvalidInput(fmt::format("weights: {} for {} samples; give one a sample",
-                                    options.weights.size(), samples));
+    return InvalidInput("weights: {} for {} samples; give one a sample", options.weights.size(),
+                        samples);
   }
   return OkStatus();
 }
@@ -95,8 +91,8 @@ Status Loader::StartEpoch(std::int64_t epoch) {
   try {
     pipeline_ = std::make_unique<Pipeline>(file_->shard, indices_, options_);
   } catch (const std::system_error& error) {
-    return EnvironmentError(
-        fmt::format("{}: no thread for a worker ({}); use fewer workers", path_, error.what()));
+    return EnvironmentError("{}: no thread for a worker ({}); use fewer workers", path_,
+                            error.what());
   }
   return OkStatus();
 }

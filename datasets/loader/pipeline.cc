@@ -3,8 +3,6 @@
 // consumer's end at its deadline.
 #include "datasets/loader/pipeline.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <chrono>
 #include <system_error>
@@ -127,10 +125,10 @@ Result<bool> Loader::Pipeline::Next(LoadedBatch& batch) {
     std::unique_lock lock(mutex_);
     const auto wait = std::chrono::duration<double>(options_.deadline_seconds);
     if (!changed_.wait_for(lock, wait, [&] { return slot.stage == Stage::kReady; })) {
-      return DeadlineExceeded(fmt::format(
+      return DeadlineExceeded(
           "{}: batch {} was not loaded within {} s; check the disk, use more workers or a longer "
           "deadline",
-          shard_.path(), next_, options_.deadline_seconds));
+          shard_.path(), next_, options_.deadline_seconds);
     }
     if (!slot.status.ok()) return slot.status;
     std::swap(batch, slot.batch);  // the memory of the consumer's last batch is used again

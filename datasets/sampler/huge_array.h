@@ -2,12 +2,9 @@
 // half with a hundredth of the address translations.
 #pragma once
 
-#include <fmt/core.h>
 #include <sys/mman.h>
 
-#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -47,10 +44,10 @@ class HugeArray {
                          : mmap(nullptr, size * sizeof(T), PROT_READ | PROT_WRITE,
                                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
-      return EnvironmentError(fmt::format(
+      return EnvironmentError(
           "{}: {} entries of {} bytes do not fit into the {} that are free; use a machine with "
           "more memory, or fewer samples",
-          what, size, sizeof(T), FormatBytes(static_cast<std::int64_t>(available))));
+          what, size, sizeof(T), FormatBytes(static_cast<std::int64_t>(available)));
     }
     madvise(memory, size * sizeof(T), MADV_HUGEPAGE);  // advice: without it only slower
     array.data_ = static_cast<T*>(memory);

@@ -2,11 +2,8 @@
 // backwards instead of shuffling all. Padding and drop_last follow distributed.py.
 #include "datasets/sampler/sampler.h"
 
-#include <fmt/core.h>
-
 #include <charconv>
 #include <limits>
-#include <string>
 #include <system_error>
 #include <utility>
 
@@ -59,16 +56,14 @@ Result<SampleIndices> ShuffledIndices(const SamplerOptions& options) {
 
 Status Validate(const SamplerOptions& options) {
   if (options.samples < 0 || options.samples > kMostSamples) {
-    return InvalidInput(
-        fmt::format("--samples: {} samples; give a number from 0 to 2^53", options.samples));
+    return InvalidInput("--samples: {} samples; give a number from 0 to 2^53", options.samples);
   }
   if (options.world < 1 || options.world > kMostRanks) {
-    return InvalidInput(
-        fmt::format("--ranks: {} ranks; give a number from 1 to 2^31", options.world));
+    return InvalidInput("--ranks: {} ranks; give a number from 1 to 2^31", options.world);
   }
   if (options.rank < 0 || options.rank >= options.world) {
-    return InvalidInput(fmt::format("--rank: {} is no rank of {}; give a number from 0 to {}",
-                                    options.rank, options.world, options.world - 1));
+    return InvalidInput("--rank: {} is no rank of {}; give a number from 0 to {}", options.rank,
+                        options.world, options.world - 1);
   }
   return OkStatus();
 }
@@ -91,9 +86,9 @@ Result<std::uint64_t> ParseSeed(std::string_view option, std::string_view text,
   constexpr __int128 kLowest = std::numeric_limits<std::int64_t>::min();
   constexpr __int128 kHighest = std::numeric_limits<std::uint64_t>::max();
   if (error != std::errc() || end != last || sum < kLowest || sum > kHighest || value < kLowest) {
-    return InvalidInput(fmt::format(
+    return InvalidInput(
         "{}: '{}' plus epoch {} is no seed of PyTorch; give a whole number from -2^63 to 2^64-1",
-        option, text, epoch));
+        option, text, epoch);
   }
   return static_cast<std::uint64_t>(value);
 }

@@ -1,5 +1,4 @@
 // torch.multinomial with replacement: pytorch aten/src/ATen/native/cpu/MultinomialKernel.cpp.
-#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
@@ -16,24 +15,22 @@ constexpr std::size_t kMostWeights = std::size_t{1} << 24;  // as PyTorch
 
 Status CheckWeights(std::span<const double> weights, std::int64_t draws) {
   if (weights.empty() || weights.size() > kMostWeights) {
-    return InvalidInput(
-        fmt::format("weights: {} of them; give 1 to 2^24, as PyTorch takes", weights.size()));
+    return InvalidInput("weights: {} of them; give 1 to 2^24, as PyTorch takes", weights.size());
   }
   if (draws < 2) {
-    return InvalidInput(fmt::format(
+    return InvalidInput(
         "weights: {} draws; give 2 or more (a single one differs between builds of PyTorch)",
-        draws));
+        draws);
   }
   double sum = 0;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (!std::isfinite(weights[i]) || weights[i] < 0) {
-      return InvalidInput(
-          fmt::format("weights: number {} is {}; give finite ones from 0 on", i, weights[i]));
+      return InvalidInput("weights: number {} is {}; give finite ones from 0 on", i, weights[i]);
     }
     sum += weights[i];
   }
   if (!(sum > 0) || !std::isfinite(sum)) {
-    return InvalidInput(fmt::format("weights: their sum is {}; give a positive, finite one", sum));
+    return InvalidInput("weights: their sum is {}; give a positive, finite one", sum);
   }
   return OkStatus();
 }

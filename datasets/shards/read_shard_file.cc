@@ -1,12 +1,10 @@
 // Opens a dataset that may be damaged: each size is checked against the file before memory is
 // taken. Samples are verified by checksum when they are read, not when the file is opened.
-#include <fmt/core.h>
 #include <hdf5.h>
 
 #include <filesystem>
 #include <string_view>
 #include <system_error>
-#include <utility>
 
 #include "core/hdf5/handle.h"
 #include "datasets/shards/shard_file.h"
@@ -15,14 +13,14 @@ namespace lockstep::datasets::shards {
 namespace {
 
 Status Unreadable(const std::string& path, std::string_view what) {
-  return InvalidInput(fmt::format(
-      "{}: {}; name a file that `lockstep make-dataset` wrote, or make it again", path, what));
+  return InvalidInput("{}: {}; name a file that `lockstep make-dataset` wrote, or make it again",
+                      path, what);
 }
 
 void GetNumber(hid_t file, const char* name, hid_t type, void* value, hdf5::HdfError& error) {
   const hdf5::Handle attribute(H5Aopen(file, name, H5P_DEFAULT), H5Aclose);
   if (!attribute.ok() || H5Aread(attribute.get(), type, value) < 0) {
-    error.Note(fmt::format("its attribute {} is missing", name));
+    error.Note("its attribute {} is missing", name);
   }
 }
 
@@ -34,7 +32,7 @@ std::string GetText(hid_t file, const char* name, hdf5::HdfError& error) {
                      H5Tis_variable_str(type.get()) == 0 && H5Tget_size(type.get()) < 100;
   std::string text(fixed ? H5Tget_size(type.get()) : 0, '\0');
   if (!fixed || H5Aread(attribute.get(), type.get(), text.data()) < 0) {
-    error.Note(fmt::format("its attribute {} is missing", name));
+    error.Note("its attribute {} is missing", name);
   }
   return text;
 }
@@ -44,7 +42,7 @@ hdf5::Handle OpenColumn(hid_t file, const char* name, std::uint64_t size, hdf5::
   const hdf5::Handle space(column.ok() ? H5Dget_space(column.get()) : H5I_INVALID_HID, H5Sclose);
   const bool fits = space.ok() && H5Sget_simple_extent_ndims(space.get()) == 1 &&
                     H5Sget_simple_extent_npoints(space.get()) == static_cast<hssize_t>(size);
-  if (!fits) error.Note(fmt::format("/{} is missing or has not {} elements", name, size));
+  if (!fits) error.Note("/{} is missing or has not {} elements", name, size);
   return column;
 }
 
@@ -54,12 +52,12 @@ std::vector<std::uint64_t> ReadColumn(hid_t file, const char* name, std::uint64_
   std::vector<std::uint64_t> values;
   // What a damaged header claims must not be allocated before the file was seen to hold it.
   if (!error.ok() || H5Dget_storage_size(column.get()) != size * 8) {
-    error.Note(fmt::format("/{} is incomplete", name));
+    error.Note("/{} is incomplete", name);
     return values;
   }
   values.resize(size);
   if (H5Dread(column.get(), H5T_NATIVE_UINT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0) {
-    error.Note(fmt::format("/{} cannot be read", name));
+    error.Note("/{} cannot be read", name);
   }
   return values;
 }
@@ -71,7 +69,7 @@ DatasetSpec ReadSpec(hid_t file, hdf5::HdfError& error) {
     error.Note("an HDF5 file, but no dataset of Lockstep");
   }
   GetNumber(file, "schema", H5T_NATIVE_INT, &schema, error);
-  if (schema > kShardSchema) error.Note(fmt::format("of schema {}, newer than ours", schema));
+  if (schema > kShardSchema) error.Note("of schema {}, newer than ours", schema);
   const Result<DatasetKind> kind = ParseDatasetKind("kind", GetText(file, "kind", error));
   if (kind.ok())
     spec.kind = *kind;
@@ -149,8 +147,8 @@ Status ShardFile::Read(std::int64_t index, std::vector<std::byte>& bytes) const 
   H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, &start, nullptr, &size, nullptr);
   if (H5Dread(open_->data.get(), H5T_NATIVE_UINT8, memory.get(), space.get(), H5P_DEFAULT,
               bytes.data()) < 0) {
-    return EnvironmentError(fmt::format(
-        "{}: sample {} cannot be read; check the disk, or make the file again", path_, index));
+    return EnvironmentError("{}: sample {} cannot be read; check the disk, or make the file again",
+                            path_, index);
   }
   return OkStatus();
 }
@@ -158,10 +156,10 @@ Status ShardFile::Read(std::int64_t index, std::vector<std::byte>& bytes) const 
 Status ShardFile::Verify(std::int64_t index, std::span<const std::byte> bytes) const {
   const std::uint64_t found = SampleChecksum(bytes);
   if (found == checksum(index)) return OkStatus();
-  return InvalidInput(fmt::format(
+  return InvalidInput(
       "{}: sample {} is corrupt (checksum {:016x}, written with {:016x}); make the file again or "
       "restore it from a good copy",
-      path_, index, found, checksum(index)));
+      path_, index, found, checksum(index));
 }
 
 }  // namespace lockstep::datasets::shards

@@ -2,8 +2,6 @@
 // are drawn log-uniformly. The checksum changes with any single changed word.
 #include "datasets/shards/samples.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -34,22 +32,21 @@ Result<DatasetKind> ParseDatasetKind(std::string_view option, std::string_view t
   for (const auto kind : {DatasetKind::kImages, DatasetKind::kTokens, DatasetKind::kMixed}) {
     if (text == NameOf(kind)) return kind;
   }
-  return InvalidInput(
-      fmt::format("{}: '{}' is no kind of dataset; choose images, tokens or mixed", option, text));
+  return InvalidInput("{}: '{}' is no kind of dataset; choose images, tokens or mixed", option,
+                      text);
 }
 
 Status Validate(const DatasetSpec& spec) {
   if (spec.samples < 1 || spec.samples > kMostSamples) {
-    return InvalidInput(
-        fmt::format("--samples: {} samples; give a number from 1 to 2^40", spec.samples));
+    return InvalidInput("--samples: {} samples; give a number from 1 to 2^40", spec.samples);
   }
   if (spec.min_bytes < 4 || spec.min_bytes > kMostSampleBytes) {
-    return InvalidInput(fmt::format("--min-sample: {}; give a size from 4 B to 1 GiB",
-                                    FormatBytes(spec.min_bytes)));
+    return InvalidInput("--min-sample: {}; give a size from 4 B to 1 GiB",
+                        FormatBytes(spec.min_bytes));
   }
   if (spec.max_bytes < spec.min_bytes || spec.max_bytes > kMostSampleBytes) {
-    return InvalidInput(fmt::format("--max-sample: {}; give a size from --min-sample ({}) to 1 GiB",
-                                    FormatBytes(spec.max_bytes), FormatBytes(spec.min_bytes)));
+    return InvalidInput("--max-sample: {}; give a size from --min-sample ({}) to 1 GiB",
+                        FormatBytes(spec.max_bytes), FormatBytes(spec.min_bytes));
   }
   return OkStatus();
 }

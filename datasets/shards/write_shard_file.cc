@@ -8,12 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
-#include <utility>
 
 #include "core/base/units.h"
 #include "core/hdf5/handle.h"
@@ -27,8 +25,8 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kPieceBytes = 4 << 20;
 
 Status CannotWrite(const std::string& path, std::string_view why) {
-  return EnvironmentError(fmt::format(
-      "{}: cannot be written ({}); free space there or choose another place", path, why));
+  return EnvironmentError("{}: cannot be written ({}); free space there or choose another place",
+                          path, why);
 }
 
 // The temporary file, gone again unless it was renamed. While it is written, a file size limit is
@@ -172,7 +170,7 @@ Status CheckPlace(const std::string& path) {
   struct stat facts {};
   const bool there = stat(path.c_str(), &facts) == 0;
   if (path.empty() || path.back() == '/' || (there && !S_ISREG(facts.st_mode))) {
-    return InvalidInput(fmt::format("'{}' is no file name; name a file that ends in .h5", path));
+    return InvalidInput("'{}' is no file name; name a file that ends in .h5", path);
   }
   return OkStatus();
 }

@@ -2,14 +2,21 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "core/stats/two_samples.h"
 #include "results/compare/case_groups.h"
 #include "results/compare/compare.h"
-#include "results/compare/rank_shifts.h"
 
 namespace lockstep::results::compare {
+
+// A rank that takes longer than it did, beside its peers.
+struct RankShift {
+  int rank = 0;
+  std::string what;    // of the RankExcess
+  stats::Shift shift;  // of the rank's excess, in parts of the case's time
+};
 
 // A case with all that its verdict needs but the correction for many tests.
 struct CaseEvidence {

@@ -6,7 +6,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <utility>
 
@@ -102,8 +101,8 @@ void HintAtOthersOfTheName(std::vector<CaseComparison>& cases) {
   for (CaseComparison& one : cases) {
     if (one.change != Change::kMissing || names[one.program + "\n" + one.name] < 2) continue;
     one.resolve =
-        "the other side has it with another backend or number of ranks: "
-        "--across=backend,ranks compares them";
+        "the other side has it with another backend or number of ranks: --across=backend,ranks "
+        "compares them";
   }
 }
 

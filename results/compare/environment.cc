@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <map>
 #include <set>
-#include <utility>
 
 #include "core/stats/stats.h"
 #include "core/stats/two_samples.h"

@@ -8,8 +8,6 @@
 #include <cmath>
 #include <cstddef>
 #include <map>
-#include <span>
-#include <string_view>
 
 #include "core/stats/stats.h"
 

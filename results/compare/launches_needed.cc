@@ -16,8 +16,7 @@ constexpr double kMostMore = 200;    // launches a side that anybody would take
 constexpr double kMostEffect = 0.5;  // a least effect that anybody would choose
 constexpr const char* kInterleave =
     "interleave the launches of both sides (base, candidate, base, …), or say --launch-drift=0 if "
-    "this "
-    "machine does not drift";
+    "this machine does not drift";
 
 std::string IntervalText(const stats::Shift& shift) {
   return fmt::format("{:+.1f} .. {:+.1f} %", 100 * std::expm1(shift.low),

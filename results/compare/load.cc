@@ -28,12 +28,11 @@ Result<std::vector<std::string>> SortedRunFiles(const std::string& directory) {
     if (path.extension() == ".h5" && !hidden) paths.push_back(path);
   }
   if (error) {
-    return InvalidInput(fmt::format("{}: cannot be listed ({}); name a directory with run files",
-                                    directory, error.message()));
+    return InvalidInput("{}: cannot be listed ({}); name a directory with run files", directory,
+                        error.message());
   }
   if (paths.empty()) {
-    return InvalidInput(
-        fmt::format("{}: no .h5 file in it; name a directory with run files", directory));
+    return InvalidInput("{}: no .h5 file in it; name a directory with run files", directory);
   }
   std::ranges::sort(paths);
   return paths;
@@ -62,8 +61,8 @@ Status AddFiles(const std::string& name, Depth depth, std::vector<std::string>& 
   }
   const std::vector<std::string> matches = Matches(name);
   if (matches.empty()) {
-    return InvalidInput(fmt::format(
-        "{}: no such file or directory; name run files, directories of them or a glob", name));
+    return InvalidInput(
+        "{}: no such file or directory; name run files, directories of them or a glob", name);
   }
   for (const std::string& match : matches) {
     LOCKSTEP_RETURN_IF_ERROR(AddFiles(match, depth, paths));
@@ -98,9 +97,9 @@ Result<Loaded> LoadLaunches(const std::vector<std::string>& names, Depth depth) 
     }
   }
   if (!loaded.launches.empty()) return loaded;
-  return InvalidInput(fmt::format(
-      "no run could be read: {}",
-      loaded.skipped.empty() ? "nothing was named; name run files" : loaded.skipped.front()));
+  return InvalidInput("no run could be read: {}", loaded.skipped.empty()
+                                                      ? "nothing was named; name run files"
+                                                      : loaded.skipped.front());
 }
 
 }  // namespace lockstep::results::compare

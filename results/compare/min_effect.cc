@@ -8,7 +8,6 @@
 
 #include <charconv>
 #include <optional>
-#include <utility>
 
 #include "core/base/file_text.h"
 
@@ -16,8 +15,8 @@ namespace lockstep::results::compare {
 namespace {
 
 Status FileError(const std::string& path, std::int64_t line, std::string_view what) {
-  return InvalidInput(
-      fmt::format("{}:{}: {}; write min_effect = [\"2%\", \"all_reduce/*=3%\"]", path, line, what));
+  return InvalidInput("{}:{}: {}; write min_effect = [\"2%\", \"all_reduce/*=3%\"]", path, line,
+                      what);
 }
 
 }  // namespace
@@ -36,9 +35,8 @@ Result<double> ParseFraction(std::string_view option, std::string_view text, boo
   const bool in_range = fraction >= 1e-4 && fraction < 10;
   if (!is_number || !(in_range || (zero && fraction == 0))) {
     return InvalidInput(
-        fmt::format("{}: '{}' is no part of a time; give one such as 5% or 0.05, "
-                    "from {} to 999%",
-                    option, text, zero ? "0" : "0.01%"));
+        "{}: '{}' is no part of a time; give one such as 5% or 0.05, from {} to 999%", option, text,
+        zero ? "0" : "0.01%");
   }
   return fraction;
 }
@@ -49,9 +47,8 @@ Status MinEffects::Add(std::string_view rule) {
   const std::string pattern(for_all ? "*" : rule.substr(0, equals));
   if (pattern.empty()) {
     return InvalidInput(
-        fmt::format("--min-effect: '{}' names no case before '='; write "
-                    "'all_reduce/*=3%', or 3% for all",
-                    rule));
+        "--min-effect: '{}' names no case before '='; write 'all_reduce/*=3%', or 3% for all",
+        rule);
   }
   LOCKSTEP_ASSIGN_OR_RETURN(
       const double effect, ParseFraction("--min-effect", for_all ? rule : rule.substr(equals + 1)));
@@ -62,7 +59,7 @@ Status MinEffects::Add(std::string_view rule) {
 Status MinEffects::AddFile(const std::string& path) {
   const std::optional<std::string> text = ReadText(path);
   if (!text) {
-    return InvalidInput(fmt::format("{}: cannot be read; name a TOML file with min_effect", path));
+    return InvalidInput("{}: cannot be read; name a TOML file with min_effect", path);
   }
   toml::table table;
   try {

@@ -6,9 +6,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
-#include "results/report/exports/xml.h"
+#include "results/report/exports/text.h"
 #include "results/report/figures.h"
 #include "results/report/grid.h"
 
@@ -39,9 +38,8 @@ std::string MethodText(const LaunchComparison& comparison) {
   std::string text = fmt::format(
       "change: of the median over launches of the candidate, with its 95 % interval "
       "(Hodges-Lehmann); slower or faster: proved by ranks\n(Mann-Whitney), corrected for {} "
-      "case{} "
-      "at {:.0f} % (Benjamini-Hochberg), or clear at sight, and by the minimum effect at least; "
-      "same:\nthe interval lies within it; fewer than {} launches a side decide nothing\n",
+      "case{} at {:.0f} % (Benjamini-Hochberg), or clear at sight, and by the minimum effect at "
+      "least; same:\nthe interval lies within it; fewer than {} launches a side decide nothing\n",
       comparison.tests, comparison.tests == 1 ? "" : "s", 100 * kFalseChanges, kFewestLaunches);
   if (!comparison.interleaved) {
     text += fmt::format(
@@ -64,8 +62,6 @@ std::string ForMarkdown(const std::string& text) {
   }
   return out;
 }
-
-std::string ForXml(const std::string& text) { return report::exports::Xml(report::OneLine(text)); }
 
 bool SeveralPrograms(const auto& cases) {
   return std::ranges::any_of(cases,
@@ -112,11 +108,9 @@ std::string FormatTable(const LaunchComparison& comparison) {
   const bool programs = SeveralPrograms(comparison.cases);
   const bool backends = SeveralBackends(comparison.cases);
   report::Grid grid;
-  grid.AddColumn("verdict", report::Grid::Align::kLeft);
-  grid.AddColumn("case", report::Grid::Align::kLeft);
-  for (const char* title : {"base", "candidate", "change", "counts from", "launches"}) {
-    grid.AddColumn(title, report::Grid::Align::kRight);
-  }
+  grid.AddColumns(report::Grid::Align::kLeft, {"verdict", "case"});
+  grid.AddColumns(report::Grid::Align::kRight,
+                  {"base", "candidate", "change", "counts from", "launches"});
   grid.AddColumn("", report::Grid::Align::kLeft);
   for (const CaseComparison& one : comparison.cases) {
     grid.AddRow({VerdictText(one), CaseText(one, programs, backends),
@@ -142,9 +136,7 @@ std::string FormatTable(const LaunchSummary& summary) {
   const bool backends = SeveralBackends(summary.cases);
   report::Grid grid;
   grid.AddColumn("case", report::Grid::Align::kLeft);
-  for (const char* title : {"median", "+-%", "lowest", "highest", "launches"}) {
-    grid.AddColumn(title, report::Grid::Align::kRight);
-  }
+  grid.AddColumns(report::Grid::Align::kRight, {"median", "+-%", "lowest", "highest", "launches"});
   grid.AddColumn("outcome", report::Grid::Align::kLeft);
   for (const CaseOverLaunches& one : summary.cases) {
     const bool timed = one.timed > 0;
@@ -194,40 +186,23 @@ std::string FormatMarkdown(const LaunchComparison& comparison) {
 }
 
 std::string FormatJUnit(const LaunchComparison& comparison) {
-  std::string cases;
-  int failures = 0, errors = 0;
-  const auto add = [&](const std::string& program, const std::string& name, const char* element,
-                       const std::string& message) {
-    cases += fmt::format("  <testcase classname=\"{}\" name=\"{}\"", ForXml(program), ForXml(name));
-    if (element == nullptr) {
-      cases += "/>\n";
-      return;
-    }
-    cases += fmt::format(">\n    <{} message=\"{}\"/>\n  </testcase>\n", element, ForXml(message));
-  };
+  report::exports::JUnitSuite suite;
   const bool backends = SeveralBackends(comparison.cases);
   for (const CaseComparison& one : comparison.cases) {
     const bool failed =
         one.outcome_change == OutcomeChange::kWorse || one.change == Change::kSlower;
     const bool open = one.outcome_change == OutcomeChange::kNone &&
                       (one.change == Change::kAmbiguous || one.change == Change::kMissing);
-    failures += failed ? 1 : 0;
-    errors += !failed && open ? 1 : 0;
-    add(one.program, CaseText(one, false, backends),
-        failed ? "failure"
-        : open ? "error"
-               : nullptr,
-        fmt::format("{} {}; {}", VerdictText(one), EffectText(one.effect), NoteText(one)));
+    suite.Add(one.program, CaseText(one, false, backends),
+              failed ? "failure"
+              : open ? "error"
+                     : "",
+              fmt::format("{} {}; {}", VerdictText(one), EffectText(one.effect), NoteText(one)));
   }
   for (const std::string& note : comparison.notes) {
-    ++errors;
-    add("files", note.substr(0, note.find(':')), "error", note);
+    suite.Add("files", note.substr(0, note.find(':')), "error", note);
   }
-  return fmt::format(
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite "
-      "name=\"lockstep compare\" tests=\"{}\" failures=\"{}\" errors=\"{}\">\n"
-      "{}</testsuite>\n</testsuites>\n",
-      comparison.cases.size() + comparison.notes.size(), failures, errors, cases);
+  return suite.Format("lockstep compare", /*with_skipped=*/false);
 }
 
 }  // namespace lockstep::results::compare

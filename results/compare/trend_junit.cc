@@ -2,43 +2,14 @@
 // skipped, and an inconclusive trend is an error, so that silence never passes.
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <cmath>
 #include <string>
 
 #include "results/compare/trend_print.h"
-#include "results/report/exports/xml.h"
+#include "results/report/exports/text.h"
 #include "results/report/figures.h"
 
 namespace lockstep::results::compare {
 namespace {
-
-// The tests and their counts.
-struct Suite {
-  std::string tests;
-  int count = 0, failures = 0, errors = 0, skipped = 0;
-
-  // `element`: nullptr for a test that passed.
-  void Add(const std::string& group, const std::string& name, const char* element,
-           const std::string& message) {
-    ++count;
-    tests += fmt::format("  <testcase classname=\"{}\" name=\"{}\"",
-                         report::exports::Xml(report::OneLine(group)),
-                         report::exports::Xml(report::OneLine(name)));
-    tests += element == nullptr
-                 ? "/>\n"
-                 : fmt::format(">\n    <{} message=\"{}\"/>\n  </testcase>\n", element,
-                               report::exports::Xml(report::OneLine(message)));
-  }
-  void Failure(const std::string& group, const std::string& name, const std::string& message) {
-    ++failures;
-    Add(group, name, "failure", message);
-  }
-  void Error(const std::string& group, const std::string& name, const std::string& message) {
-    ++errors;
-    Add(group, name, "error", message);
-  }
-};
 
 std::string ChangeMessage(const Series& series, const TrendEvent& event,
                           const LevelChange& change) {
@@ -65,50 +36,44 @@ std::string RegressionOf(const Trend& trend, std::size_t index) {
   return "";
 }
 
-void AddHistory(const Trend& trend, std::size_t index, Suite& suite) {
+void AddHistory(const Trend& trend, std::size_t index, report::exports::JUnitSuite& suite) {
   const Series& series = trend.series[index];
   const std::string group = series.program + "." + series.machine;
   const std::string name = fmt::format("{} ({} x {})", series.name, series.backend, series.ranks);
   const std::string regression = RegressionOf(trend, index);
   if (!regression.empty()) {
-    suite.Failure(group, name, regression);
+    suite.Add(group, name, "failure", regression);
   } else if (series.nights.size() < stats::kFewestNights) {
-    ++suite.skipped;
     suite.Add(group, name, "skipped",
               fmt::format("{} nights; fewer than {} say nothing", series.nights.size(),
                           stats::kFewestNights));
   } else {
-    suite.Add(group, name, nullptr, "");
+    suite.Add(group, name);
   }
 }
 
 }  // namespace
 
 std::string FormatTrendJUnit(const Trend& trend) {
-  Suite suite;
+  report::exports::JUnitSuite suite;
   // What is told by no single case: that there is no history to speak of.
   if (trend.exit_code == ExitCode::kInconclusive) {
-    suite.Error("trend", "histories", trend.headline);
+    suite.Add("trend", "histories", "error", trend.headline);
   } else {
-    suite.Add("trend", "histories", nullptr, "");
+    suite.Add("trend", "histories");
   }
   for (std::size_t i = 0; i < trend.series.size(); ++i) AddHistory(trend, i, suite);
   for (const Peer& peer : trend.peers) {
     if (peer.slow) {
-      suite.Failure("machines", peer.machine, peer.why);
+      suite.Add("machines", peer.machine, "failure", peer.why);
     } else {
-      suite.Add("machines", peer.machine, nullptr, "");
+      suite.Add("machines", peer.machine);
     }
   }
   for (const std::string& note : trend.notes) {
-    suite.Error("files", note.substr(0, note.find(':')), note);
+    suite.Add("files", note.substr(0, note.find(':')), "error", note);
   }
-  return fmt::format(
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"lockstep "
-      "trend\" "
-      "tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\">\n{}</testsuite>\n"
-      "</testsuites>\n",
-      suite.count, suite.failures, suite.errors, suite.skipped, suite.tests);
+  return suite.Format("lockstep trend", /*with_skipped=*/true);
 }
 
 }  // namespace lockstep::results::compare

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/named_members.h"
 #include "core/base/version.h"
 #include "core/stats/stats.h"
 #include "results/report/figures.h"
@@ -122,22 +123,20 @@ std::vector<std::string> OutlierTexts(const Trend& trend) {
       break;
     }
     const auto& [key, outlier] = *night;
-    texts.push_back(fmt::format("{} on {}: {} case{}, by up to {}{}", Date(key.first), key.second,
-                                outlier.cases, outlier.cases == 1 ? "" : "s",
-                                Percent(outlier.effect),
-                                outlier.is_newest ? " (the newest night: the next one tells "
-                                                    "whether this is a new level)"
-                                                  : ""));
+    texts.push_back(fmt::format(
+        "{} on {}: {} case{}, by up to {}{}", Date(key.first), key.second, outlier.cases,
+        outlier.cases == 1 ? "" : "s", Percent(outlier.effect),
+        outlier.is_newest ? " (the newest night: the next one tells whether this is a new level)"
+                          : ""));
   }
   return texts;
 }
 
 report::Grid GridOf(const Trend& trend) {
   report::Grid grid;
-  for (const char* title : {"case", "machine"}) grid.AddColumn(title, report::Grid::Align::kLeft);
-  for (const char* title : {"nights", "level now", "noise", "changes", "outliers"}) {
-    grid.AddColumn(title, report::Grid::Align::kRight);
-  }
+  grid.AddColumns(report::Grid::Align::kLeft, {"case", "machine"});
+  grid.AddColumns(report::Grid::Align::kRight,
+                  {"nights", "level now", "noise", "changes", "outliers"});
   grid.AddColumn(fmt::format("newest {} nights", kCurve), report::Grid::Align::kLeft);
   for (const Series& series : trend.series) {
     const bool known = series.nights.size() >= stats::kFewestNights;
@@ -194,29 +193,25 @@ Json ToJson(const std::vector<Difference>& differences) {
 }
 
 Json ToJson(const Series& series) {
-  Json json = {{"machine", series.machine},     {"program", series.program},
-               {"case", series.name},           {"backend", series.backend},
-               {"ranks", series.ranks},         {"noise", series.segments.noise},
-               {"level_ns", series.level_ns()}, {"nights", Json::array()},
+  Json json = {LOCKSTEP_PAIRS(series, machine, program),
+               {"case", series.name},
+               LOCKSTEP_PAIRS(series, backend, ranks),
+               {"noise", series.segments.noise},
+               {"level_ns", series.level_ns()},
+               {"nights", Json::array()},
                {"changes", Json::array()}};
   const std::set<std::size_t> outliers(series.segments.outliers.begin(),
                                        series.segments.outliers.end());
   for (std::size_t i = 0; i < series.nights.size(); ++i) {
     const Night& night = series.nights[i];
-    json["nights"].push_back({{"when", night.when},
-                              {"median_ns", night.median_ns},
-                              {"launches", night.launches},
-                              {"outlier", outliers.contains(i)}});
+    json["nights"].push_back(
+        {LOCKSTEP_PAIRS(night, when, median_ns, launches), {"outlier", outliers.contains(i)}});
   }
   for (const LevelChange& change : series.changes) {
-    json["changes"].push_back({{"when", series.nights[change.night].when},
-                               {"night", change.night},
-                               {"effect", change.effect},
-                               {"before_ns", change.before_ns},
-                               {"after_ns", change.after_ns},
-                               {"nights_before", change.nights_before},
-                               {"nights_since", change.nights_since},
-                               {"changed_with_it", ToJson(change.differences)}});
+    json["changes"].push_back(
+        {{"when", series.nights[change.night].when},
+         LOCKSTEP_PAIRS(change, night, effect, before_ns, after_ns, nights_before, nights_since),
+         {"changed_with_it", ToJson(change.differences)}});
   }
   return json;
 }
@@ -260,24 +255,14 @@ std::string FormatTrendJson(const Trend& trend) {
                        {"case", trend.series[s].name},
                        {"effect", trend.series[s].changes[c].effect}});
     }
-    json["events"].push_back({{"when", event.when},
-                              {"machine", event.machine},
-                              {"effect", event.effect},
-                              {"recent", event.recent},
+    json["events"].push_back({LOCKSTEP_PAIRS(event, when, machine, effect, recent),
                               {"cases_measured", event.cases},
                               {"changed_with_it", ToJson(event.differences)},
                               {"cases", std::move(cases)}});
   }
   for (const Peer& peer : trend.peers) {
-    json["machines"].push_back({{"machine", peer.machine},
-                                {"excess", peer.excess},
-                                {"limit", peer.limit},
-                                {"slow", peer.slow},
-                                {"cases", peer.cases},
-                                {"cases_slow", peer.cases_slow},
-                                {"why", peer.why},
-                                {"worst_case", peer.worst_case},
-                                {"worst_excess", peer.worst_excess}});
+    json["machines"].push_back({LOCKSTEP_PAIRS(peer, machine, excess, limit, slow, cases,
+                                               cases_slow, why, worst_case, worst_excess)});
   }
   for (const Series& series : trend.series) json["histories"].push_back(ToJson(series));
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

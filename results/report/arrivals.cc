@@ -1,6 +1,5 @@
 // Who came late, and whether the clocks can tell.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -61,9 +60,7 @@ std::string FormatArrivals(const store::Run& run) {
   using enum Grid::Align;
   Grid grid;
   grid.AddColumn("case", kLeft);
-  for (const char* title : {"median", "arrival skew", "transfer", "clock error"}) {
-    grid.AddColumn(title, kRight);
-  }
+  grid.AddColumns(kRight, {"median", "arrival skew", "transfer", "clock error"});
   grid.AddColumn("last rank", kLeft);
   for (const store::CaseRecord& record : run.cases) {
     if (!record.arrivals) continue;

@@ -14,28 +14,49 @@
 
 #include "results/report/figures.h"
 #include "results/report/report.h"
+#include "results/store/schema.h"
 
 namespace lockstep::results::report {
 namespace {
 
-template <typename Row>
-using Cells = std::vector<std::pair<std::string, std::function<std::string(const Row&)>>>;
+using Record = store::CaseRecord;
+using Cells = std::vector<std::pair<std::string, std::string>>;  // title and text
 
-std::string Number(double value) { return std::isfinite(value) ? fmt::format("{}", value) : ""; }
-std::string Number(std::int64_t value) { return fmt::format("{}", value); }
-
+// A row for each record, and a head of the same titles.
 template <typename Row>
-std::string Table(const Cells<Row>& cells, const std::vector<Row>& rows) {
-  std::vector<std::string> words;
-  for (const auto& [title, cell] : cells) words.push_back(title);
-  std::string text = CsvLine(words);
-  for (const Row& row : rows) {
-    words.clear();
-    for (const auto& [title, cell] : cells) words.push_back(cell(row));
-    text += CsvLine(words);
-  }
+std::string Table(const std::vector<Row>& rows, const std::function<Cells(const Row&)>& cells_of) {
+  const auto line = [](const Cells& cells, std::string Cells::value_type::*part) {
+    std::vector<std::string> words;
+    for (const auto& cell : cells) words.push_back(cell.*part);
+    return CsvLine(words);
+  };
+  std::string text = line(cells_of(Row()), &Cells::value_type::first);
+  for (const Row& row : rows) text += line(cells_of(row), &Cells::value_type::second);
   return text;
 }
+
+// The fields of a record under the names that the result file has for them. What is no number, or
+// no number from 0 on where there are no others, is empty.
+class CsvFields {
+ public:
+  // `measured`: false where there is no figure yet.
+  CsvFields(bool measured, Cells& cells) : measured_(measured), cells_(cells) {}
+  template <typename T>
+  void operator()(const char* name, const T& field, const char* = "") {
+    bool known = true;
+    if constexpr (std::is_same_v<T, double>) known = measured_ && std::isfinite(field);
+    if constexpr (std::is_same_v<T, int>) known = field >= 0;
+    cells_.emplace_back(name, known ? fmt::format("{}", field) : "");
+  }
+  template <typename T>
+  void Later(const char* name, const T& field) {
+    (*this)(name, field);
+  }
+
+ private:
+  bool measured_;
+  Cells& cells_;
+};
 
 // One name, or those of a sequence.
 template <typename Name>
@@ -50,132 +71,83 @@ std::string NamesIn(const store::CaseRecord& record, const Name& name) {
   return text;
 }
 
-using Record = store::CaseRecord;
-
-void AddIdentity(const store::Run& run, Cells<Record>& cells) {
-  cells.emplace_back("run", [&](const Record&) { return run.id; });
-  cells.emplace_back("program", [&](const Record&) { return run.name; });
-  cells.emplace_back("lockstep_version", [&](const Record&) { return run.lockstep.number; });
-  cells.emplace_back("case", [](const Record& r) { return r.name; });
-  cells.emplace_back("repetition",
-                     [](const Record& r) { return Number(std::int64_t{r.repetition}); });
-  cells.emplace_back("backend", [](const Record& r) { return r.backend; });
-  cells.emplace_back("device", [](const Record& r) { return r.device; });
-  cells.emplace_back("ranks", [](const Record& r) { return Number(std::int64_t{r.ranks}); });
-  cells.emplace_back("collective", [](const Record& r) {
-    return NamesIn(r, [](const auto& o) { return collective::NameOf(o.collective); });
-  });
-  cells.emplace_back("type", [](const Record& r) {
-    const std::string text = TypeText(r);
-    return text == "-" ? "" : text;
-  });
-  cells.emplace_back("reduction", [](const Record& r) {
-    return NamesIn(r, [](const auto& o) {
-      return collective::InfoOf(o.collective).reduces ? collective::NameOf(o.reduction) : "";
-    });
-  });
-  cells.emplace_back("in_place", [](const Record& r) { return r.in_place ? "true" : "false"; });
-  cells.emplace_back("bytes", [](const Record& r) { return Number(r.bytes); });
-  cells.emplace_back("model", [](const Record& r) { return r.model; });
-  cells.emplace_back(
-      "bucket", [](const Record& r) { return r.bucket < 0 ? "" : Number(std::int64_t{r.bucket}); });
+Cells IdentityOf(const store::Run& run, const Record& r) {
+  const std::string type = TypeText(r);
+  const auto reduction = [](const collective::Operation& o) {
+    return collective::InfoOf(o.collective).reduces ? collective::NameOf(o.reduction) : "";
+  };
+  return {
+      {"run", run.id},
+      {"program", run.name},
+      {"lockstep_version", run.lockstep.number},
+      {"case", r.name},
+      {"repetition", fmt::format("{}", r.repetition)},
+      {"backend", r.backend},
+      {"device", r.device},
+      {"ranks", fmt::format("{}", r.ranks)},
+      {"collective", NamesIn(r, [](const auto& o) { return collective::NameOf(o.collective); })},
+      {"type", type == "-" ? "" : type},
+      {"reduction", NamesIn(r, reduction)},
+      {"in_place", r.in_place ? "true" : "false"},
+      {"bytes", fmt::format("{}", r.bytes)},
+      {"model", r.model},
+      {"bucket", r.bucket < 0 ? "" : fmt::format("{}", r.bucket)}};
 }
 
-void AddFigures(Cells<Record>& cells) {
-  using store::Summary;
-  const auto count = [&](const char* title, std::int64_t Summary::*field) {
-    cells.emplace_back(title, [field](const Record& r) { return Number(r.summary.*field); });
-  };
-  const auto figure = [&](const char* title, double Summary::*field) {
-    cells.emplace_back(title, [field](const Record& r) {
-      return r.summary.iterations > 0 ? Number(r.summary.*field) : "";
-    });
-  };
-  cells.emplace_back(
-      "verdict", [](const Record& r) { return std::string(verdict::NameOf(r.judgement.verdict)); });
-  cells.emplace_back("stopped_by", [](const Record& r) { return r.summary.stopped_by; });
-  count("iterations", &Summary::iterations);
-  count("rounds", &Summary::rounds);
-  figure("median_ns", &Summary::median_ns);
-  figure("interval_low_ns", &Summary::interval_low_ns);
-  figure("interval_high_ns", &Summary::interval_high_ns);
-  figure("rounds_low_ns", &Summary::rounds_low_ns);
-  figure("rounds_high_ns", &Summary::rounds_high_ns);
-  figure("min_ns", &Summary::min_ns);
-  figure("p99_ns", &Summary::p99_ns);
-  figure("max_ns", &Summary::max_ns);
-  cells.emplace_back("max_rank", [](const Record& r) {
-    return r.summary.max_rank < 0 ? "" : Number(std::int64_t{r.summary.max_rank});
-  });
-  figure("rank_average_median_ns", &Summary::rank_average_median_ns);
-  figure("algorithm_gbps", &Summary::algorithm_gbps);
-  figure("bus_gbps", &Summary::bus_gbps);
-  figure("floor_ns", &Summary::floor_ns);
-  figure("percent_of_limit", &Summary::percent_of_limit);
-  figure("limit_low", &Summary::limit_low);
-  figure("limit_high", &Summary::limit_high);
-  figure("line_least_ns", &Summary::line_least_ns);
-  figure("line_most_ns", &Summary::line_most_ns);
-  count("checked_elements", &Summary::checked_elements);
-  count("wrong_elements", &Summary::wrong_elements);
+void AddFigures(const Record& r, Cells& cells) {
+  cells.emplace_back("verdict", verdict::NameOf(r.judgement.verdict));
+  cells.emplace_back("stopped_by", r.summary.stopped_by);
+  CsvFields fields(r.summary.iterations > 0, cells);
+  store::Describe(fields, r.summary);
+  cells.pop_back();  // stopped_by again
 }
 
 // Those that any case has, in order of first appearance.
-void AddSettingsAndParts(const store::Run& run, Cells<Record>& cells) {
+struct SettingsAndParts {
   std::vector<std::string> settings, parts;
+};
+
+SettingsAndParts ColumnsOf(const store::Run& run) {
+  SettingsAndParts columns;
   const auto add = [](const std::string& name, std::vector<std::string>& names) {
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   };
   for (const Record& record : run.cases) {
-    for (const auto& [name, value] : record.settings) add(name, settings);
-    for (const store::Part& part : record.parts) add(part.name, parts);
+    for (const auto& [name, value] : record.settings) add(name, columns.settings);
+    for (const store::Part& part : record.parts) add(part.name, columns.parts);
   }
-  for (const std::string& wanted : settings) {
-    cells.emplace_back("setting:" + wanted,
-                       [wanted](const Record& r) { return ValueOf(r.settings, wanted); });
-  }
-  for (const std::string& wanted : parts) {
-    cells.emplace_back("part:" + wanted, [wanted](const Record& r) -> std::string {
-      for (const store::Part& part : r.parts) {
-        if (part.name == wanted && r.summary.iterations > 0) return Number(part.median);
-      }
-      return "";
-    });
-  }
+  return columns;
 }
 
-std::string LinkTable(const store::Run& run) {
-  using store::LinkPair;
-  Cells<LinkPair> cells = {
-      {"run", [&](const LinkPair&) { return run.id; }},
-      {"lockstep_version", [&](const LinkPair&) { return run.lockstep.number; }},
-      {"a", [](const LinkPair& p) { return Number(std::int64_t{p.a}); }},
-      {"b", [](const LinkPair& p) { return Number(std::int64_t{p.b}); }},
-      {"standing", [](const LinkPair& p) { return p.standing; }},
-      {"rounds", [](const LinkPair& p) { return Number(std::int64_t{p.rounds}); }}};
-  const auto figure = [&](const char* title, double LinkPair::*field) {
-    cells.emplace_back(title, [field](const LinkPair& p) { return Number(p.*field); });
-  };
-  figure("latency_ns", &LinkPair::latency_ns);
-  figure("latency_low_ns", &LinkPair::latency_low_ns);
-  figure("latency_high_ns", &LinkPair::latency_high_ns);
-  figure("forward_gbps", &LinkPair::forward_gbps);
-  figure("back_gbps", &LinkPair::back_gbps);
-  figure("retest_latency_ns", &LinkPair::retest_latency_ns);
-  figure("retest_forward_gbps", &LinkPair::retest_forward_gbps);
-  figure("retest_back_gbps", &LinkPair::retest_back_gbps);
-  return Table(cells, run.links->pairs);
+void AddColumns(const SettingsAndParts& columns, const Record& r, Cells& cells) {
+  for (const std::string& name : columns.settings) {
+    cells.emplace_back("setting:" + name, ValueOf(r.settings, name));
+  }
+  CsvFields fields(r.summary.iterations > 0, cells);
+  for (const std::string& name : columns.parts) {
+    const auto part = std::ranges::find(r.parts, name, &store::Part::name);
+    fields(("part:" + name).c_str(), part == r.parts.end() ? std::nan("") : part->median);
+  }
 }
 
 }  // namespace
 
 std::string FormatCsv(const store::Run& run) {
-  if (run.links) return LinkTable(run);
-  Cells<Record> cells;
-  AddIdentity(run, cells);
-  AddFigures(cells);
-  AddSettingsAndParts(run, cells);
-  return Table(cells, run.cases);
+  if (run.links) {
+    return Table<store::LinkPair>(run.links->pairs, [&](const store::LinkPair& pair) {
+      Cells cells = {{"run", run.id}, {"lockstep_version", run.lockstep.number}};
+      CsvFields fields(true, cells);
+      store::Describe(fields, pair);
+      return cells;
+    });
+  }
+  const SettingsAndParts columns = ColumnsOf(run);
+  return Table<Record>(run.cases, [&](const Record& record) {
+    Cells cells = IdentityOf(run, record);
+    AddFigures(record, cells);
+    AddColumns(columns, record, cells);
+    return cells;
+  });
 }
 
 }  // namespace lockstep::results::report

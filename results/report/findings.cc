@@ -68,8 +68,7 @@ std::string WrongLines(const store::Run& run) {
     for (const store::WrongResult& wrong : record.wrong) {
       if (++shown > kMostWrong) continue;
       text += fmt::format(
-          "  {}: rank {}, iteration {}, operation {}, element {}: expected {}, "
-          "got {}\n",
+          "  {}: rank {}, iteration {}, operation {}, element {}: expected {}, got {}\n",
           record.name, wrong.rank, wrong.iteration, wrong.operation, wrong.element, wrong.expected,
           wrong.got);
     }
@@ -111,15 +110,8 @@ std::string ReasonOf(const std::string& stopped_by) {
 }  // namespace
 
 std::string_view Shout(verdict::Verdict verdict) {
-  switch (verdict) {
-    case verdict::Verdict::kPass:
-      return "PASS";
-    case verdict::Verdict::kFail:
-      return "FAIL";
-    case verdict::Verdict::kUnknown:
-      return "INCONCLUSIVE";
-  }
-  return "INCONCLUSIVE";
+  constexpr std::string_view kWords[] = {"PASS", "FAIL", "INCONCLUSIVE"};
+  return kWords[static_cast<std::size_t>(verdict)];
 }
 
 std::string Headline(const store::Run& run) {

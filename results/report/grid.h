@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,9 @@ class Grid {
   enum class Align { kLeft, kRight };
   // A unit stands below the title, in a second line of the head.
   void AddColumn(std::string title, Align align, std::string unit = "");
+  void AddColumns(Align align, std::initializer_list<const char*> titles) {
+    for (const char* title : titles) AddColumn(title, align);
+  }
   // As many cells as columns.
   void AddRow(std::vector<std::string> cells);
   // A line of its own above the rows that follow; columns take no notice of it.

@@ -4,6 +4,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/base/named_members.h"
 #include "results/report/report.h"
 #include "results/store/schema.h"
 
@@ -60,11 +61,7 @@ Json ToJson(const collective::Operation& operation) {
 
 Json ToJson(const store::Part& part) {
   return {{"part", part.name},
-          {"units", part.units},
-          {"over", part.over},
-          {"median", part.median},
-          {"interval_low", part.interval_low},
-          {"interval_high", part.interval_high}};
+          LOCKSTEP_PAIRS(part, units, over, median, interval_low, interval_high)};
 }
 
 Json ToJson(const store::OptionEffect& effect, const store::Run& run) {
@@ -82,17 +79,9 @@ Json ToJson(const store::CaseRecord& record) {
   Json operations = Json::array();
   for (const collective::Operation& operation : record.operations)
     operations.push_back(ToJson(operation));
-  return {{"name", record.name},
-          {"backend", record.backend},
-          {"device", record.device},
-          {"ranks", record.ranks},
-          {"repetition", record.repetition},
+  return {LOCKSTEP_PAIRS(record, name, backend, device, ranks, repetition),
           {"operations", operations},
-          {"in_place", record.in_place},
-          {"bytes", record.bytes},
-          {"model", record.model},
-          {"bucket", record.bucket},
-          {"bucket_cap_mb", record.bucket_cap_mb},
+          LOCKSTEP_PAIRS(record, in_place, bytes, model, bucket, bucket_cap_mb),
           {"settings", settings},
           {"summary", Described(record.summary)},
           {"arrivals", record.arrivals ? Described(*record.arrivals) : Json()},
@@ -111,8 +100,7 @@ Json ToJson(const store::Run& run) {
   store::DescribeRoot(fields, run);
   fields.json.update({{"recommendation", run.recommendation},  // of schema 1, too
                       {"cases", run.cases.size()},
-                      {"seed", run.seed},
-                      {"plan_hash", run.plan_hash},
+                      LOCKSTEP_PAIRS(run, seed, plan_hash),
                       {"floors", floors},
                       {"clocks", AllDescribed(run.clocks)},
                       {"environment", environment},

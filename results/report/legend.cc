@@ -163,8 +163,8 @@ std::string FormatLegend(const store::Run& run, Columns columns) {
   const bool all = columns == Columns::kAll;
   const bool collectives = std::any_of(run.cases.begin(), run.cases.end(), IsCollective);
   std::string text = fmt::format(
-      "\n{}: of the slowest rank, over iterations; +-: half its 95 % interval\n{}"
-      "measured: precise when the rounds agree to --precision\n",
+      "\n{}: of the slowest rank, over iterations; +-: half its 95 % interval\n{}measured: precise "
+      "when the rounds agree to --precision\n",
       collectives ? "median" : "step", BesideTheInterval(run));
   if (const std::string factors = BusFactors(run); !factors.empty()) {
     text += fmt::format("{}busbw: bytes / median x f for n ranks, f = {}\n",

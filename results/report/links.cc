@@ -84,9 +84,7 @@ std::string Spread(const store::LinkMatrix& links) {
   if (latencies.empty() || rates.empty()) return "No pair was measured.\n";
   Grid grid;
   grid.AddColumn(fmt::format("{} pairs", links.pairs.size()), Grid::Align::kLeft);
-  for (const char* title : {"min", "p5", "p25", "median", "p75", "p95", "max"}) {
-    grid.AddColumn(title, Grid::Align::kRight);
-  }
+  grid.AddColumns(Grid::Align::kRight, {"min", "p5", "p25", "median", "p75", "p95", "max"});
   std::vector<std::string> latency_row = {"half round trip of 8 bytes"};
   std::vector<std::string> rate_row = {
       fmt::format("GB/s of messages of {}", FormatBytes(links.bytes))};
@@ -117,9 +115,8 @@ std::string StandingOut(const store::Run& run) {
   });
   Grid grid;
   grid.AddColumn("pair", Grid::Align::kLeft);
-  for (const char* title : {"half trip", "again", "GB/s ->", "again", "GB/s <-", "again"}) {
-    grid.AddColumn(title, Grid::Align::kRight);
-  }
+  grid.AddColumns(Grid::Align::kRight,
+                  {"half trip", "again", "GB/s ->", "again", "GB/s <-", "again"});
   grid.AddColumn("standing", Grid::Align::kLeft);
   for (std::size_t i = 0; i < std::min(kMostRows, pairs.size()); ++i) {
     const store::LinkPair& pair = *pairs[i];

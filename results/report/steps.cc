@@ -135,11 +135,8 @@ Grid StepGrid(const store::Run& run, NameStyle names, Columns columns) {
   for (const store::Part* part : parts) {
     grid.AddColumn(TitleOf(part->name, columns), kRight, part->units == "ns" ? unit.name : "");
   }
-  if (all) {
-    for (const char* title : {"iter/rounds", "wrong"}) grid.AddColumn(title, kRight);
-  }
-  grid.AddColumn("measured", kLeft);
-  grid.AddColumn("outcome", kLeft);
+  if (all) grid.AddColumns(kRight, {"iter/rounds", "wrong"});
+  grid.AddColumns(kLeft, {"measured", "outcome"});
   CaseRows rows(names, grid);
   for (const store::CaseRecord& record : run.cases) {
     if (record.parts.empty() || IsUnmeasured(record)) continue;
@@ -168,10 +165,8 @@ std::string FormatSkew(const store::Run& run) {
   using enum Grid::Align;
   Grid grid;
   grid.AddColumn("case", kLeft);
-  for (const char* title :
-       {"rank", "samples/s", "load p50", "load p99", "waited/iter", "imbalance"}) {
-    grid.AddColumn(title, kRight);
-  }
+  grid.AddColumns(kRight,
+                  {"rank", "samples/s", "load p50", "load p99", "waited/iter", "imbalance"});
   grid.AddColumn("waiting", kRight, "%");
   for (const store::CaseRecord& record : run.cases) {
     const std::optional<stats::Skew> skew = SkewOf(record);
@@ -196,10 +191,8 @@ std::string FormatSkew(const store::Run& run) {
 Grid EffectGrid(const store::Run& run, NameStyle names) {
   using enum Grid::Align;
   Grid grid;
-  grid.AddColumn("case", kLeft);
-  grid.AddColumn("option", kLeft);
-  grid.AddColumn("baseline", kLeft);
-  for (const char* title : {"ratio", "95 %", "rounds"}) grid.AddColumn(title, kRight);
+  grid.AddColumns(kLeft, {"case", "option", "baseline"});
+  grid.AddColumns(kRight, {"ratio", "95 %", "rounds"});
   CaseRows rows(names, grid);
   for (const store::OptionEffect& e : run.effects) {
     const bool known = std::isfinite(e.interval_low) && std::isfinite(e.interval_high);

@@ -82,7 +82,7 @@ std::string Ranks(const store::Watched& watched) {
   std::ranges::stable_sort(
       order, [&](const auto& a, const auto& b) { return caused[a.rank] > caused[b.rank]; });
   Grid grid;
-  for (const char* title : {"rank", "made wait", "waited", "%"}) grid.AddColumn(title, kRight);
+  grid.AddColumns(kRight, {"rank", "made wait", "waited", "%"});
   grid.AddColumn("most of it for", kLeft);
   grid.AddColumn("came last", kRight);
   for (std::size_t i = 0; i < std::min(order.size(), kMostRanks); ++i) {
@@ -116,7 +116,7 @@ std::string Places(const store::Watched& watched) {
       order, [](const auto& a, const auto& b) { return a.second.waited_ns > b.second.waited_ns; });
   Grid grid;
   grid.AddColumn("where", kLeft);
-  for (const char* title : {"calls", "waited", "longest"}) grid.AddColumn(title, kRight);
+  grid.AddColumns(kRight, {"calls", "waited", "longest"});
   grid.AddColumn("most of it for", kLeft);
   for (std::size_t i = 0; i < std::min(order.size(), kMostPlaces); ++i) {
     const auto& [name, sum] = order[i];

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/base/named_members.h"
 #include "core/base/units.h"
 #include "core/base/version.h"
 #include "core/base/wrap.h"
@@ -40,10 +41,8 @@ std::string Time(const std::optional<double>& seconds) {
 std::string TableOf(const Scoreboard& board) {
   using report::Grid;
   Grid grid;
-  for (const char* title : {"cause", "certainty"}) grid.AddColumn(title, Grid::Align::kLeft);
-  for (const char* title : {"trials", "wrong", "p50", "max", "late"}) {
-    grid.AddColumn(title, Grid::Align::kRight);
-  }
+  grid.AddColumns(Grid::Align::kLeft, {"cause", "certainty"});
+  grid.AddColumns(Grid::Align::kRight, {"trials", "wrong", "p50", "max", "late"});
   std::string_view backend;
   for (const ScoreRow& row : board.rows) {
     if (row.backend != backend) grid.AddHeading(row.backend);
@@ -98,20 +97,12 @@ Json JsonOf(const Tally& tally) { return {{"right", tally.right}, {"of", tally.m
 Json JsonOf(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
 Json JsonOf(const ScoreRow& row) {
-  return {{"backend", row.backend},
-          {"cause", row.cause},
-          {"certainty", row.certainty},
-          {"trials", row.trials},
-          {"faulty", row.faulty},
-          {"found", row.found},
+  return {LOCKSTEP_PAIRS(row, backend, cause, certainty, trials, faulty, found),
           {"outcomes", JsonOf(row.outcomes)},
           {"cause_right", JsonOf(row.cause_tally)},
           {"culprits_right", JsonOf(row.culprits)},
           {"collective_right", JsonOf(row.collective)},
-          {"healthy", row.healthy},
-          {"false_alarms", row.false_alarms},
-          {"wrong", row.wrong},
-          {"unknown", row.unknown},
+          LOCKSTEP_PAIRS(row, healthy, false_alarms, wrong, unknown),
           {"timed", row.seconds.size()},
           {"seconds_p50", JsonOf(Percentile(row, 0.5))},
           {"seconds_p99", JsonOf(Percentile(row, 0.99))},
@@ -122,8 +113,7 @@ Json JsonOf(const ScoreRow& row) {
 Json JsonOf(const std::vector<TrialScore>& trials, bool wrong) {
   Json json = Json::array();
   for (const TrialScore& trial : trials) {
-    json.push_back({{"name", trial.name},
-                    {"backend", trial.backend},
+    json.push_back({LOCKSTEP_PAIRS(trial, name, backend),
                     {"what", wrong ? WhatIsWrong(trial) : "nothing can be said"},
                     {"why", trial.why}});
   }

@@ -16,7 +16,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "results/store/descriptor.h"
+#include "core/base/fd.h"
 #include "results/store/store.h"
 
 namespace lockstep::results::store {
@@ -65,8 +65,8 @@ std::string_view RemedyFor(int error) {
 }
 
 Status CannotWrite(const std::string& path, int error) {
-  return EnvironmentError(
-      fmt::format("{}: cannot be written ({}); {}", path, std::strerror(error), RemedyFor(error)));
+  return EnvironmentError("{}: cannot be written ({}); {}", path, std::strerror(error),
+                          RemedyFor(error));
 }
 
 fs::path DirectoryOf(const fs::path& path) {
@@ -92,9 +92,7 @@ class Temporary {
     if (!renamed_) unlink(path_.c_str());
     errno = error;
   }
-  Descriptor Create() {
-    return Descriptor(open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  }
+  Fd Create() { return Fd(open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)); }
   bool RenameTo(const fs::path& path, bool replaces) {
     renamed_ = replaces ? rename(path_.c_str(), path.c_str()) == 0 : RenameToNew(path_, path);
     return renamed_;
@@ -105,25 +103,36 @@ class Temporary {
   bool renamed_ = false;
 };
 
+// False with errno on an error.
+bool WriteFully(int fd, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t size = write(fd, bytes.data(), bytes.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return false;
+    bytes = bytes.subspan(static_cast<std::size_t>(size));
+  }
+  return true;
+}
+
 // Some file systems have no fsync of directories (EINVAL); there the rename has to do.
 bool SyncDirectory(const fs::path& directory) {
-  const Descriptor fd(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  return fd.ok() && (fsync(fd.get()) == 0 || errno == EINVAL || errno == ENOTSUP);
+  const Fd fd(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return fd.valid() && (fsync(fd.get()) == 0 || errno == EINVAL || errno == ENOTSUP);
 }
 
 // What no run can be written to, whatever the machine: asked for by mistake.
 Status CheckIsFileName(const std::string& path) {
   const std::string_view remedy = "name a file that ends in .h5";
-  if (path.empty()) return InvalidInput(fmt::format("--output: the path is empty; {}", remedy));
+  if (path.empty()) return InvalidInput("--output: the path is empty; {}", remedy);
   if (path.find('\0') != std::string::npos) {
-    return InvalidInput(fmt::format("--output: the path has a NUL byte; {}", remedy));
+    return InvalidInput("--output: the path has a NUL byte; {}", remedy);
   }
   struct stat facts {};
   if (path.back() == '/' || (stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode))) {
-    return InvalidInput(fmt::format("{}: is a directory; {}", path, remedy));
+    return InvalidInput("{}: is a directory; {}", path, remedy);
   }
   if (stat(path.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode)) {
-    return InvalidInput(fmt::format("{}: is a device, pipe or socket; {}", path, remedy));
+    return InvalidInput("{}: is a device, pipe or socket; {}", path, remedy);
   }
   return OkStatus();
 }
@@ -149,9 +158,9 @@ Status CheckWritable(const std::string& path) {
   // Trying says more than permissions do: read-only or full file systems, quotas, limits.
   const NoFileSizeSignal no_signal;
   Temporary probe(TemporaryBeside(directory / fs::path(path).filename()));
-  Descriptor fd = probe.Create();
+  Fd fd = probe.Create();
   static constexpr std::array<std::byte, 65536> kProbe{};
-  if (!fd.ok() || !WriteFully(fd.get(), kProbe) || !fd.Close()) return CannotWrite(path, errno);
+  if (!fd.valid() || !WriteFully(fd.get(), kProbe) || !fd.Close()) return CannotWrite(path, errno);
   return OkStatus();
 }
 
@@ -165,8 +174,8 @@ Status WriteAtomically(const std::string& name,
   if (made) return CannotWrite(path, made.value());
   const NoFileSizeSignal no_signal;
   Temporary temporary(TemporaryBeside(path));
-  Descriptor fd = temporary.Create();
-  if (!fd.ok()) return CannotWrite(path, errno);
+  Fd fd = temporary.Create();
+  if (!fd.valid()) return CannotWrite(path, errno);
   for (const auto& part : parts) {
     if (!WriteFully(fd.get(), part)) return CannotWrite(path, errno);
   }

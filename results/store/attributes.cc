@@ -2,10 +2,7 @@
 // An error is noted once and stops what follows, so callers need no checks in between.
 #include "results/store/attributes.h"
 
-#include <fmt/core.h>
-
 #include <array>
-#include <cstring>
 
 namespace lockstep::results::store {
 namespace {
@@ -130,13 +127,13 @@ void AttributeSink::PutOne(const std::string& name, const Value& value) {
         }
       },
       value);
-  if (written < 0) error_.Note(fmt::format("attribute {} of {} refused", name, path_));
+  if (written < 0) error_.Note("attribute {} of {} refused", name, path_);
 }
 
 Value AttributeSource::Get(const char* name, const Value& like) {
   if (!error_.ok()) return like;
   if (H5Aexists(object_, name) <= 0) {
-    error_.Note(fmt::format("attribute {} of {} is missing", name, path_));
+    error_.Note("attribute {} of {} is missing", name, path_);
     return like;
   }
   const hdf5::Handle attribute(H5Aopen(object_, name, H5P_DEFAULT), H5Aclose);
@@ -147,15 +144,15 @@ Value AttributeSource::Get(const char* name, const Value& like) {
       Read(attribute.get(), stored.get(), value)) {
     return value;
   }
-  error_.Note(fmt::format("attribute {} of {} has another type or shape", name, path_));
+  error_.Note("attribute {} of {} has another type or shape", name, path_);
   return like;
 }
 
 bool AttributeSource::Has(const char* name) { return error_.ok() && H5Aexists(object_, name) > 0; }
 
 void AttributeSource::Refuse(const char* name, const Value& value) {
-  error_.Note(fmt::format("attribute {} of {} has the unknown value '{}'", name, path_,
-                          std::get<std::string>(value)));
+  error_.Note("attribute {} of {} has the unknown value '{}'", name, path_,
+              std::get<std::string>(value));
 }
 
 }  // namespace lockstep::results::store

@@ -4,7 +4,6 @@
 #include <hdf5.h>
 
 #include <string>
-#include <string_view>
 
 #include "core/hdf5/handle.h"
 #include "results/store/fields.h"

@@ -2,8 +2,6 @@
 // is refused before memory is taken, because headers may be damaged.
 #include "results/store/datasets.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 
 namespace lockstep::results::store {
@@ -39,7 +37,7 @@ hdf5::Handle WriteDataset(hid_t file, const Dataset& dataset, hid_t file_type, h
   const bool empty = std::find(dims.begin(), dims.end(), hsize_t{0}) != dims.end();
   if (!id.ok() ||
       (!empty && H5Dwrite(id.get(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0)) {
-    error.Note(fmt::format("{} refused", dataset.path));
+    error.Note("{} refused", dataset.path);
   }
   return id;
 }
@@ -49,7 +47,7 @@ StoredDataset OpenDataset(hid_t file, const std::string& path, int rank, hdf5::H
   if (!error.ok()) return stored;
   stored.id = hdf5::Handle(H5Dopen2(file, path.c_str(), H5P_DEFAULT), H5Dclose);
   if (!stored.id.ok()) {
-    error.Note(fmt::format("{} is missing", path));
+    error.Note("{} is missing", path);
     return stored;
   }
   stored.type = hdf5::Handle(H5Dget_type(stored.id.get()), H5Tclose);
@@ -57,14 +55,14 @@ StoredDataset OpenDataset(hid_t file, const std::string& path, int rank, hdf5::H
   std::vector<hsize_t> dims(static_cast<std::size_t>(rank));
   if (H5Sget_simple_extent_ndims(space.get()) != rank ||
       H5Sget_simple_extent_dims(space.get(), dims.data(), nullptr) != rank) {
-    error.Note(fmt::format("{} has not {} dimensions", path, rank));
+    error.Note("{} has not {} dimensions", path, rank);
     return stored;
   }
   stored.dims.assign(dims.begin(), dims.end());
   double bytes = static_cast<double>(H5Tget_size(stored.type.get()));
   for (const hsize_t dim : dims) bytes *= static_cast<double>(dim);
   if (bytes > kMaxExpansion * static_cast<double>(H5Dget_storage_size(stored.id.get()))) {
-    error.Note(fmt::format("{} has less data than its shape says", path));
+    error.Note("{} has less data than its shape says", path);
   }
   return stored;
 }
@@ -74,7 +72,7 @@ void ReadDataset(const StoredDataset& stored, const std::string& path, hid_t mem
   const bool empty = std::find(stored.dims.begin(), stored.dims.end(), 0u) != stored.dims.end();
   if (!error.ok() || empty) return;
   if (H5Dread(stored.id.get(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0) {
-    error.Note(fmt::format("{} cannot be read", path));
+    error.Note("{} cannot be read", path);
   }
 }
 
@@ -86,14 +84,14 @@ hdf5::Handle CreateGroup(hid_t file, const std::string& path, hdf5::HdfError& er
   if (!error.ok()) return hdf5::Handle();
   hdf5::Handle group(H5Gcreate2(file, path.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
                      H5Gclose);
-  if (!group.ok()) error.Note(fmt::format("{} refused", path));
+  if (!group.ok()) error.Note("{} refused", path);
   return group;
 }
 
 hdf5::Handle OpenGroup(hid_t file, const std::string& path, hdf5::HdfError& error) {
   if (!error.ok()) return hdf5::Handle();
   hdf5::Handle group(H5Gopen2(file, path.c_str(), H5P_DEFAULT), H5Gclose);
-  if (!group.ok()) error.Note(fmt::format("{} is missing", path));
+  if (!group.ok()) error.Note("{} is missing", path);
   return group;
 }
 

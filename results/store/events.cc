@@ -2,10 +2,7 @@
 // names into the file. Values that no enumerator has are refused when a file is read.
 #include "results/store/events.h"
 
-#include <fmt/core.h>
-
 #include <cstddef>
-#include <string_view>
 
 #include "results/store/datasets.h"
 #include "results/store/fields.h"
@@ -63,8 +60,7 @@ void CheckEvents(const std::vector<journal::JournalEvent>& events, const std::st
     const journal::JournalEvent& event = events[i];
     const auto check = [&](auto value, auto last, const char* column) {
       if (value <= last) return;
-      error.Note(fmt::format("{} {} in row {} of {} is unknown", column, static_cast<int>(value), i,
-                             path));
+      error.Note("{} {} in row {} of {} is unknown", column, static_cast<int>(value), i, path);
     };
     check(event.kind, journal::kLastEventKind, "kind");
     check(event.collective, kLast<collective::Collective>, "collective");
@@ -87,7 +83,7 @@ std::vector<journal::JournalEvent> ReadEvents(hid_t file, const std::string& pat
   const StoredDataset stored = OpenDataset(file, path, 1, error);
   if (!error.ok()) return {};
   if (H5Tget_class(stored.type.get()) != H5T_COMPOUND) {
-    error.Note(fmt::format("{} is no table", path));
+    error.Note("{} is no table", path);
     return {};
   }
   const hdf5::Handle type = EventType();
@@ -95,7 +91,7 @@ std::vector<journal::JournalEvent> ReadEvents(hid_t file, const std::string& pat
   for (unsigned i = 0; i < static_cast<unsigned>(columns); ++i) {
     char* name = H5Tget_member_name(type.get(), i);
     const bool missing = H5Tget_member_index(stored.type.get(), name) < 0;
-    if (missing) error.Note(fmt::format("column {} of {} is missing", name, path));
+    if (missing) error.Note("column {} of {} is missing", name, path);
     H5free_memory(name);
   }
   if (!error.ok()) return {};

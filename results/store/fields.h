@@ -112,13 +112,34 @@ class ValueSource {
   virtual bool Has(const char*) { return true; }
 };
 
-// The two visitors that a description is called with: fields("bytes", record.bytes, "B").
+// What the last unit in a name says: "latency_low_ns" is in ns. "" of names without one.
+constexpr const char* UnitsOf(std::string_view name) {
+  constexpr std::pair<std::string_view, const char*> kUnits[] = {
+      {"ns", "ns"},  {"seconds", "s"},  {"gbps", "GB/s"},   {"bytes", "B"},
+      {"mb", "MiB"}, {"ticks", "tick"}, {"ppm", "ppm"},     {"percent", "%"},
+      {"mw", "mW"},  {"mhz", "MHz"},    {"celsius", "degC"}};
+  while (!name.empty()) {
+    const std::size_t word = name.rfind('_') + 1;  // npos + 1 is 0
+    for (const auto& [unit, units] : kUnits) {
+      if (name.substr(word) == unit) return units;
+    }
+    name = name.substr(0, word == 0 ? 0 : word - 1);
+  }
+  return "";
+}
+
+// The two visitors that a description is called with: fields("bytes", record.bytes). Units are said
+// where the name does not tell them: fields("count", record.count, "element").
 class Writing {
  public:
   explicit Writing(ValueSink& sink) : sink_(sink) {}
   template <typename T>
-  void operator()(const char* name, const T& field, const char* units = "") {
+  void operator()(const char* name, const T& field, const char* units) {
     sink_.Put(name, ToValue(field), units);
+  }
+  template <typename T>
+  void operator()(const char* name, const T& field) {
+    (*this)(name, field, UnitsOf(name));
   }
   template <typename T>
   void Later(const char* name, const T& field) {

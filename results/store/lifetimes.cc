@@ -2,13 +2,11 @@
 // events decide how a process ended, and the stored outcomes add what only the agents knew.
 #include "results/store/lifetimes.h"
 
-#include <fmt/core.h>
 #include <sys/wait.h>
 
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <utility>
 
 namespace lockstep::results::store {
@@ -100,9 +98,9 @@ Result<std::vector<Lifetime>> LifetimesOf(const Run& run, const std::string& pat
   }
   if (by_number.empty()) {
     return InvalidInput(
-        fmt::format("{}: holds no history of any rank; name a run file whose "
-                    "workers got as far as to journal something",
-                    path));
+        "{}: holds no history of any rank; name a run file whose workers got as far as to journal "
+        "something",
+        path);
   }
   std::vector<Lifetime> lifetimes;
   for (auto& [number, lifetime] : by_number) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/named_members.h"
 #include "results/store/attributes.h"
 #include "results/store/datasets.h"
 #include "results/store/schema.h"
@@ -18,10 +19,7 @@ namespace lockstep::results::store {
 namespace {
 
 void DescribeLinks(auto& fields, auto& links) {
-  fields("bytes", links.bytes, "B");
-  fields("slow_factor", links.slow_factor);
-  fields("usual_latency_ns", links.usual_latency_ns, "ns");
-  fields("usual_gbps", links.usual_gbps, "GB/s");
+  LOCKSTEP_FIELDS(fields, links, bytes, slow_factor, usual_latency_ns, usual_gbps);
 }
 
 std::size_t RanksOf(const Run& run) {

@@ -54,7 +54,7 @@ std::size_t CountChildren(hid_t file, const std::string& path, hdf5::HdfError& e
   H5G_info_t info{};
   if (!error.ok()) return 0;
   if (H5Gget_info(group.get(), &info) < 0 || info.nlinks > kMaxChildren) {
-    error.Note(fmt::format("{} cannot be listed", path));
+    error.Note("{} cannot be listed", path);
     return 0;
   }
   return info.nlinks;
@@ -65,7 +65,7 @@ void ReadFacts(hid_t file, const std::string& prefix, int depth, Run& run, hdf5:
   const std::string path = "/environment/" + prefix;
   const hdf5::Handle group = OpenGroup(file, path, error);
   if (!error.ok()) return;
-  if (depth > kMaxDepth) return error.Note(fmt::format("{} is nested too deep", path));
+  if (depth > kMaxDepth) return error.Note("{} is nested too deep", path);
   AttributeSource attributes(group.get(), path, error);
   for (const std::string& name : AttributeNames(group.get())) {
     const Value value = attributes.Get(name.c_str(), std::string());
@@ -146,8 +146,7 @@ template <typename Record, typename Take>
 void Distribute(hid_t file, const std::string& path, Run& run, hdf5::HdfError& error, Take take) {
   for (const auto& row : ReadTable<OfCase<Record>>(file, path, error)) {
     if (row.case_index < kLaunch || row.case_index >= std::ssize(run.cases)) {
-      return error.Note(
-          fmt::format("{} names case {}, of {}", path, row.case_index, run.cases.size()));
+      return error.Note("{} names case {}, of {}", path, row.case_index, run.cases.size());
     }
     take(row.case_index == kLaunch ? nullptr : &run.cases[row.case_index], row.record);
   }
@@ -183,8 +182,8 @@ void ReadParts(hid_t file, Run& run, hdf5::HdfError& error) {
         effect.baseline < cases) {
       continue;
     }
-    return error.Note(fmt::format("/effects names cases {} and {}, of {}", effect.case_index,
-                                  effect.baseline, cases));
+    return error.Note("/effects names cases {} and {}, of {}", effect.case_index, effect.baseline,
+                      cases);
   }
 }
 
@@ -196,8 +195,7 @@ void ReadClocks(hid_t file, Run& run, hdf5::HdfError& error) {
   run.clock_anchors = ReadTable<ClockAnchorPoint>(file, "/clock_anchors", error);
   for (const ClockAnchorPoint& anchor : run.clock_anchors) {
     if (anchor.host >= 0 && anchor.host < std::ssize(run.clocks)) continue;
-    return error.Note(
-        fmt::format("/clock_anchors names host {}, of {}", anchor.host, run.clocks.size()));
+    return error.Note("/clock_anchors names host {}, of {}", anchor.host, run.clocks.size());
   }
 }
 
@@ -208,8 +206,8 @@ void ReadEvidence(hid_t file, Run& run, hdf5::HdfError& error) {
   std::map<std::pair<int, int>, verdict::RankEvidence*> ranks;
   for (EvidenceRecord& record : run.evidence) {
     if (record.case_index < kLaunch || record.case_index >= std::ssize(run.cases)) {
-      return error.Note(fmt::format("/verdicts/evidence names case {}, of {}", record.case_index,
-                                    run.cases.size()));
+      return error.Note("/verdicts/evidence names case {}, of {}", record.case_index,
+                        run.cases.size());
     }
     ranks[{record.lifetime, record.known.rank}] = &record.known;
   }
@@ -217,9 +215,8 @@ void ReadEvidence(hid_t file, Run& run, hdf5::HdfError& error) {
     const auto rank = ranks.find({row.lifetime, row.rank});
     if (rank == ranks.end()) {
       return error.Note(
-          fmt::format("/verdicts/sockets names rank {} of lifetime {}, which "
-                      "/verdicts/evidence lacks",
-                      row.rank, row.lifetime));
+          "/verdicts/sockets names rank {} of lifetime {}, which /verdicts/evidence lacks",
+          row.rank, row.lifetime);
     }
     rank->second->sockets.push_back({.local = row.local,
                                      .remote = row.remote,
@@ -305,8 +302,8 @@ Result<Run> ReadRun(const std::string& path) {
   if (!file.ok()) error.Note("HDF5 cannot open it");
   ReadAll(file.get(), run, error);
   if (error.ok()) return run;
-  return InvalidInput(fmt::format("{}: no complete Lockstep run ({}); use an unmodified copy of it",
-                                  path, error.text()));
+  return InvalidInput("{}: no complete Lockstep run ({}); use an unmodified copy of it", path,
+                      error.text());
 }
 
 }  // namespace lockstep::results::store

@@ -47,6 +47,14 @@ bool IsOf(const std::string& id, const std::string& path) {
 
 }  // namespace
 
+std::string DefaultRunPath(const Run& run, const std::string& directory) {
+  // "2026-11-21T10:44:25Z" -> "20261121T104425Z"
+  std::string time = run.started_at;
+  std::erase_if(time, [](char c) { return c == '-' || c == ':'; });
+  const std::string_view slash = directory.empty() || directory.back() == '/' ? "" : "/";
+  return fmt::format("{}{}{}-{}-{}.h5", directory, slash, time, run.name, run.id);
+}
+
 std::string IdentityOf(const Run& run) { return run.id + " " + run.started_at; }
 
 void Identify(const std::string& identity, Run& run) {
@@ -60,9 +68,9 @@ Status RunFile::Check() const {
   LOCKSTEP_RETURN_IF_ERROR(CheckWritable(path_));
   std::error_code error;
   if (!fs::exists(path_, error)) return OkStatus();
-  return InvalidInput(fmt::format(
+  return InvalidInput(
       "--output: {} exists, and a run is not overwritten; remove it, or choose another name",
-      path_));
+      path_);
 }
 
 void RunFile::MoveTo(std::string path) {

@@ -2,7 +2,6 @@
 // the shape of its axes when it is read.
 #include "results/store/samples.h"
 
-#include <fmt/core.h>
 #include <hdf5_hl.h>
 
 #include <numeric>
@@ -22,7 +21,7 @@ struct Axes {
 void MakeScale(const hdf5::Handle& scale, const char* name, const std::string& path,
                hdf5::HdfError& error) {
   if (error.ok() && H5DSset_scale(scale.get(), name) < 0) {
-    error.Note(fmt::format("{} cannot become a scale", path));
+    error.Note("{} cannot become a scale", path);
   }
 }
 
@@ -47,7 +46,7 @@ void FinishColumn(const hdf5::Handle& column, const std::string& path, const std
       H5DSset_label(column.get(), 1, "rank") < 0 ||
       H5DSattach_scale(column.get(), axes.round.get(), 0) < 0 ||
       H5DSattach_scale(column.get(), axes.rank.get(), 1) < 0) {
-    error.Note(fmt::format("{} refused its scales", path));
+    error.Note("{} refused its scales", path);
   }
 }
 
@@ -82,7 +81,7 @@ StoredDataset OpenColumn(hid_t file, const std::string& path, const Samples& sam
   StoredDataset stored = OpenDataset(file, path, 2, error);
   if (error.ok() && (stored.dims[0] != samples.round.size() ||
                      stored.dims[1] != static_cast<std::size_t>(samples.ranks))) {
-    error.Note(fmt::format("{} has another shape than its axes", path));
+    error.Note("{} has another shape than its axes", path);
   }
   return stored;
 }

@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/fd.h"
 #include "core/base/random.h"
-#include "results/store/descriptor.h"
 #include "results/store/run.h"
 
 namespace lockstep::results::store {
@@ -78,7 +78,7 @@ class Checksum {
 };
 
 Status Unreadable(const std::string& path, std::string_view what, std::string_view remedy) {
-  return InvalidInput(fmt::format("{}: {}; {}", path, what, remedy));
+  return InvalidInput("{}: {}; {}", path, what, remedy);
 }
 
 // What a file without our first line is.
@@ -103,6 +103,19 @@ struct Claims {
   std::uint64_t bytes = 0;
   std::uint64_t checksum = 0;
 };
+
+// Reads until `bytes` is full or the file ends; how many were read, -1 with errno on an error.
+ssize_t ReadFully(int fd, std::span<std::byte> bytes) {
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t size = read(fd, bytes.data() + done, bytes.size() - done);
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return -1;
+    if (size == 0) break;
+    done += static_cast<std::size_t>(size);
+  }
+  return static_cast<ssize_t>(done);
+}
 
 Status VerifyBody(const std::string& path, int fd, const Claims& claims) {
   std::vector<std::byte> block(std::size_t{1} << 20);
@@ -137,9 +150,9 @@ std::array<char, kSealBytes> SealOf(const std::vector<std::span<const std::byte>
 }
 
 Status VerifySeal(const std::string& path) {
-  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat facts {};
-  if (!file.ok() || fstat(file.get(), &facts) != 0) {
+  if (!file.valid() || fstat(file.get(), &facts) != 0) {
     return Unreadable(path, fmt::format("cannot be opened ({})", std::strerror(errno)),
                       "name a file that a run wrote");
   }

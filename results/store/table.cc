@@ -2,8 +2,6 @@
 // Columns are found by name when a table is read, so their order does not matter.
 #include "results/store/table.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cstring>
 
@@ -116,14 +114,13 @@ void ReadCells(hid_t file, const std::string& path, Cells& cells, hdf5::HdfError
   const StoredDataset stored = OpenDataset(file, path, 1, error);
   if (!error.ok()) return;
   if (H5Tget_class(stored.type.get()) != H5T_COMPOUND) {
-    return error.Note(fmt::format("{} is no table", path));
+    return error.Note("{} is no table", path);
   }
   for (Column& column : cells.columns) {
     column.bytes = StoredBytes(stored.type.get(), column);
     const bool lacks = H5Tget_member_index(stored.type.get(), column.name.c_str()) < 0;
     if (column.bytes == 0 && !(column.later && lacks)) {
-      return error.Note(
-          fmt::format("column {} of {} is missing or of another type", column.name, path));
+      return error.Note("column {} of {} is missing or of another type", column.name, path);
     }
   }
   std::vector<std::byte> packed(RowBytes(cells) * stored.dims[0]);
@@ -141,8 +138,8 @@ void ReadCells(hid_t file, const std::string& path, Cells& cells, hdf5::HdfError
 }
 
 void CellSource::Refuse(const char* name, const Value& value) {
-  error_.Note(fmt::format("column {} of {} has the unknown value '{}'", name, path_,
-                          std::get<std::string>(value)));
+  error_.Note("column {} of {} has the unknown value '{}'", name, path_,
+              std::get<std::string>(value));
 }
 
 }  // namespace lockstep::results::store

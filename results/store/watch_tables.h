@@ -2,7 +2,6 @@
 // tables name rows of a third, which is checked when they are read.
 #pragma once
 
-#include <fmt/core.h>
 #include <hdf5.h>
 
 #include <cstddef>
@@ -10,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/named_members.h"
 #include "core/hdf5/handle.h"
 #include "results/store/datasets.h"
 #include "results/store/run.h"
@@ -18,42 +18,21 @@
 namespace lockstep::results::store {
 
 void Describe(auto& fields, Is<WatchedRank> auto& row) {
-  fields("rank", row.rank);
-  fields("pid", row.pid);
-  fields("begun_ns", row.begun_ns, "ns");
-  fields("ended_ns", row.ended_ns, "ns");
-  fields("calls", row.calls);
-  fields("uncounted", row.uncounted);
-  fields("complete", row.complete);
+  LOCKSTEP_FIELDS(fields, row, rank, pid, begun_ns, ended_ns, calls, uncounted, complete);
 }
 
 void Describe(auto& fields, Is<WaitPlace> auto& row) {
-  fields("rank", row.rank);
-  fields("call", row.call);
-  fields("site", row.site);
-  fields("communicator", row.communicator);
-  fields("calls", row.calls);
-  fields("came_last", row.came_last);
-  fields("waited_ns", row.waited_ns, "ns");
-  fields("longest_ns", row.longest_ns, "ns");
+  LOCKSTEP_FIELDS(fields, row, rank, call, site, communicator, calls, came_last, waited_ns,
+                  longest_ns);
 }
 
 void Describe(auto& fields, Is<WaitedFor> auto& row) {
-  fields("place", row.place);
-  fields("rank", row.rank);
-  fields("times", row.times);
-  fields("waited_ns", row.waited_ns, "ns");
+  LOCKSTEP_FIELDS(fields, row, place, rank, times, waited_ns);
 }
 
 void Describe(auto& fields, Is<WatchedCall> auto& row) {
-  fields("place", row.place);
-  fields("thread", row.thread);
-  fields("peer", row.peer);
-  fields("tag", row.tag);
-  fields("entered_ns", row.entered_ns, "ns");
-  fields("left_ns", row.left_ns, "ns");
-  fields("waited_ns", row.waited_ns, "ns");
-  fields("waited_for", row.waited_for);
+  LOCKSTEP_FIELDS(fields, row, place, thread, peer, tag, entered_ns, left_ns, waited_ns,
+                  waited_for);
 }
 
 inline void WriteWatched(hid_t file, const Run& run, hdf5::HdfError& error) {
@@ -71,7 +50,7 @@ std::vector<Row> ReadOfPlaces(hid_t file, const std::string& path, std::size_t p
   std::vector<Row> rows = ReadTable<Row>(file, path, error);
   for (const Row& row : rows) {
     if (row.place >= 0 && static_cast<std::size_t>(row.place) < places) continue;
-    error.Note(fmt::format("{} names place {}, of {}", path, row.place, places));
+    error.Note("{} names place {}, of {}", path, row.place, places);
     return {};
   }
   return rows;

@@ -261,8 +261,8 @@ Status WriteRun(const Run& run, const std::string& path, WriteRules rules) {
   if (error.ok() && H5Fflush(file.get(), H5F_SCOPE_GLOBAL) < 0) error.Note("HDF5 flushed none");
   if (!error.ok()) {
     return EnvironmentError(
-        fmt::format("{}: cannot be built in memory ({}); free memory, or measure fewer iterations",
-                    path, error.text()));
+        "{}: cannot be built in memory ({}); free memory, or measure fewer iterations", path,
+        error.text());
   }
   std::vector<std::span<const std::byte>> pieces = memory.Pieces(kSealBytes);
   const auto seal = SealOf(pieces);

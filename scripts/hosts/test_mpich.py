@@ -21,6 +21,7 @@ import unittest
 import launches
 import lockstep
 from launches import SKIPPED, TREE, command
+from trials.noise import Mark
 
 TARGETS = {"bench_allreduce": "//bench", "bench_ddp_step": "//bench", "stress": "//stress",
            "lockstep": "//cli", "mpi_contract": "//core/comm/mpi"}
@@ -67,12 +68,12 @@ def run(ranks, program, *words, environment=None):
 
 
 def worker_of(rank, mark, seconds=40):
-    """The process id of a rank's worker in the launch that has `mark` in its environment."""
+    """The process id of a rank's worker in the launch of `mark`."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         for pid, variables in launches.processes():
             role = variables.get(b"LOCKSTEP_WORKER", b"").split()
-            if role and int(role[4]) == rank and variables.get(b"LOCKSTEP_MARK") == mark.encode():
+            if role and int(role[4]) == rank and mark.is_of(variables):
                 return pid
         time.sleep(0.05)
     raise AssertionError(f"rank {rank} has no worker")
@@ -134,10 +135,11 @@ class MpichTest(unittest.TestCase):
     def hit(self, name, backend, ranks, number, signal_to):
         """Starts an endless measurement, sends a signal to a worker (a rank) or to mpiexec (None),
         and returns its exit code and what it said."""
+        mark = Mark()
         process = launch(ranks, "bench_allreduce", *ENDLESS, f"--backend={backend}", "-T", "10",
                          "--time-budget=4s", f"--output={path(name)}",
-                         environment={"LOCKSTEP_MARK": name})
-        workers = [worker_of(rank, name) for rank in range(ranks)]
+                         environment=mark.environment)
+        workers = [worker_of(rank, mark) for rank in range(ranks)]
         time.sleep(1)
         os.kill(process.pid if signal_to is None else workers[signal_to], number)
         said = process.communicate()[0]

@@ -21,12 +21,12 @@ import subprocess
 import sys
 import tempfile
 import time
-import uuid
 
 import launches
 import lockstep
 from hosts.test_hosts import mpirun_across
 from launches import SKIPPED, await_that, choices, command, needed_program
+from trials.noise import Mark
 
 KINDS = ("killed", "launcher", "cut_off", "stopped", "workers_stopped")
 PROGRAMS = ("bench_allreduce", "stress")
@@ -37,7 +37,6 @@ CAUSES = {
     "stopped": ("host_stopped",),
     "workers_stopped": ("host_stopped", "rank_stopped"),
 }
-MARK = "LOCKSTEP_DEATHS_MARK"
 LOST_SECONDS = 6
 # A benchmark whose workers were stopped starts them again and measures the rest.
 BUDGET_SECONDS = 40
@@ -214,15 +213,14 @@ def run_inside(trial, mark):
     words = ["timeout", "-k", "5", "240", command("test_hosts"), str(trial["hosts"] + 1),
              "--shell", "--", sys.executable, command("node_deaths"), "--inside",
              json.dumps(trial)]
-    environment = dict(os.environ, **{MARK: mark}, HOME=os.path.dirname(trial["output"]),
+    environment = dict(mark.environment, HOME=os.path.dirname(trial["output"]),
                        LOCKSTEP_LOST_SECONDS=str(LOST_SECONDS))
     return subprocess.run(words, capture_output=True, text=True, env=environment,
                           stdin=subprocess.DEVNULL)
 
 
 def left_over(mark):
-    return [pid for pid, variables in launches.processes()
-            if variables.get(MARK.encode()) == mark.encode()]
+    return [pid for _, _, pid in mark.processes()]
 
 
 def judge(trial, seen):
@@ -250,7 +248,7 @@ def judge(trial, seen):
 
 
 def run_trial(trial):
-    mark = uuid.uuid4().hex
+    mark = Mark()
     done = run_inside(trial, mark)
     if done.returncode == SKIPPED:
         print(done.stderr.strip(), file=sys.stderr)

@@ -12,7 +12,6 @@
 
 #include "core/verdict/links/slow_link.h"
 #include "stress/cases/name_causes.h"
-#include "stress/faults/outside.h"
 
 namespace lockstep::stress::cases {
 namespace {
@@ -33,7 +32,7 @@ void MarkOver(verdict::RankEvidence& evidence) {
 }
 
 // Ranks whose gradients differ from those of most; all that differ when there is no majority.
-void CompareGradients(const std::vector<std::optional<ProgramReport>>& reports,
+void CompareGradients(const std::vector<std::optional<workloads::ProgramReport>>& reports,
                       std::vector<verdict::RankEvidence>& evidence) {
   std::map<std::string, std::vector<std::size_t>> groups;
   for (std::size_t rank = 0; rank < reports.size(); ++rank) {
@@ -169,7 +168,7 @@ bool Meets(const verdict::Judgement& judgement, const scenario::Expectation& exp
 }
 
 // Why the figures of a rank are not the expected ones, or "".
-std::string WrongFigure(const std::vector<std::optional<ProgramReport>>& reports,
+std::string WrongFigure(const std::vector<std::optional<workloads::ProgramReport>>& reports,
                         const scenario::Expectation& expectation) {
   for (const auto& [name, range] : expectation.figures) {
     for (std::size_t rank = 0; rank < reports.size(); ++rank) {
@@ -236,8 +235,8 @@ void Compare(const StressCase& stress_case, const std::string& backend, CaseResu
 
 std::vector<verdict::RankEvidence> AsJudged(
     std::vector<verdict::RankEvidence> evidence,
-    const std::vector<std::optional<ProgramReport>>& reports, const std::vector<bool>& heals,
-    bool stuck) {
+    const std::vector<std::optional<workloads::ProgramReport>>& reports,
+    const std::vector<bool>& heals, bool stuck) {
   for (std::size_t rank = 0; rank < evidence.size(); ++rank) {
     verdict::RankEvidence& known = evidence[rank];
     if (heals[rank] && known.state == verdict::ProcessState::kStopped)

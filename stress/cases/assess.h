@@ -9,17 +9,17 @@
 #include "core/verdict/links/hosts.h"
 #include "core/verdict/lost_hosts.h"
 #include "stress/cases/catalogue.h"
-#include "stress/cases/program_report.h"
 #include "stress/cases/recovery.h"
 #include "stress/scenario/scenario.h"
+#include "stress/workloads/program_report.h"
 
 namespace lockstep::stress::cases {
 
 // What a case left behind.
 struct CaseFacts {
-  std::vector<verdict::RankEvidence> evidence;        // one a rank
-  std::vector<std::optional<ProgramReport>> reports;  // one a rank
-  std::vector<bool> fired;                            // one a fault
+  std::vector<verdict::RankEvidence> evidence;                   // one a rank
+  std::vector<std::optional<workloads::ProgramReport>> reports;  // one a rank
+  std::vector<bool> fired;                                       // one a fault
   std::vector<std::string> notes;          // of faults by agents: what was done, or why it was not
   std::vector<journal::Journal> journals;  // for the file
   std::vector<verdict::links::RankHost> hosts = {};  // one a rank; none: not known
@@ -44,8 +44,8 @@ struct CaseResult {
 // Ranks of `heals` are stopped for now.
 std::vector<verdict::RankEvidence> AsJudged(
     std::vector<verdict::RankEvidence> evidence,
-    const std::vector<std::optional<ProgramReport>>& reports, const std::vector<bool>& heals,
-    bool stuck);
+    const std::vector<std::optional<workloads::ProgramReport>>& reports,
+    const std::vector<bool>& heals, bool stuck);
 
 // What the judge knows besides the histories.
 verdict::Setting SettingOf(const scenario::Scenario& scenario, const std::string& backend,

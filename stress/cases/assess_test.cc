@@ -27,7 +27,9 @@ StressCase CaseOf(const std::string& rest) {
   return made;
 }
 
-ProgramReport Finished() { return ProgramReport{.status = OkStatus(), .where = "script"}; }
+workloads::ProgramReport Finished() {
+  return workloads::ProgramReport{.status = OkStatus(), .where = "script"};
+}
 
 CaseFacts FactsOf(std::vector<verdict::RankEvidence> evidence) {
   CaseFacts facts;
@@ -90,7 +92,7 @@ TEST(Assess, WhatDidNotHappenIsNoPass) {
   EXPECT_EQ(AssessOf("", FactsOf({verdict::At50(0), verdict::After49(1).Lost()})).verdict,
             verdict::Verdict::kUnknown);
   CaseFacts unable = FactsOf({verdict::After49(0).Leaves(4), verdict::After49(1).Leaves(4)});
-  unable.reports[0] = ProgramReport{.status = EnvironmentError("no memory")};
+  unable.reports[0] = workloads::ProgramReport{.status = EnvironmentError("no memory")};
   const CaseResult not_run = AssessOf("", std::move(unable));
   EXPECT_EQ(not_run.verdict, verdict::Verdict::kUnknown);
   EXPECT_THAT(not_run.why, HasSubstr("rank 0 could not run it: no memory"));
@@ -132,7 +134,7 @@ TEST(AsJudged, AFinishedProgramCallsNothingMore) {
 }
 
 TEST(AsJudged, AStopThatWillEndIsNoStop) {
-  const std::vector<std::optional<ProgramReport>> reports(2);
+  const std::vector<std::optional<workloads::ProgramReport>> reports(2);
   const std::vector<verdict::RankEvidence> evidence = {verdict::At50(0),
                                                        verdict::After49(1).Stopped(SIGSTOP)};
   EXPECT_EQ(AsJudged(evidence, reports, {false, true}, false)[1].state,
@@ -142,7 +144,7 @@ TEST(AsJudged, AStopThatWillEndIsNoStop) {
 }
 
 TEST(AsJudged, DifferentGradientsAreWrongData) {
-  std::vector<std::optional<ProgramReport>> reports(3, Finished());
+  std::vector<std::optional<workloads::ProgramReport>> reports(3, Finished());
   for (auto& report : reports) report->gradients = "a";
   reports[2]->gradients = "b";
   const auto judged = AsJudged({verdict::After49(0), verdict::After49(1), verdict::After49(2)},

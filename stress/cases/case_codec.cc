@@ -2,24 +2,11 @@
 // the notation of core/control/codec.h.
 #include "stress/cases/case_codec.h"
 
-#include <utility>
-
 #include "core/control/codec.h"
 #include "core/control/records.h"
 
 namespace lockstep::stress::cases {
 
-// Reports have a text of their own.
-static void Describe(control::Encoder& fields, const ProgramReport& report) {
-  fields(EncodeReport(report));
-}
-static void Describe(control::Decoder& fields, ProgramReport& report) {
-  std::string text;
-  fields(text);
-  Result<ProgramReport> decoded = DecodeReport(text);
-  fields.Require(decoded.ok());
-  if (decoded.ok()) report = *std::move(decoded);
-}
 void Describe(auto& fields, control::Is<Recovery> auto& recovery) {
   fields(recovery.mode, recovery.outcome, recovery.generation, recovery.lost, recovery.members);
   fields(recovery.first_iteration, recovery.detect_seconds, recovery.abort_seconds);

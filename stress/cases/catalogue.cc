@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <iterator>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -57,9 +56,9 @@ Result<fs::path> CatalogueDirectory() {
     if (fs::is_directory(candidate, error)) return candidate;
   }
   return InvalidInput(
-      fmt::format("no catalogue of scenarios was found; set {} to a directory of them, or give the "
-                  "path of a scenario",
-                  kUserVariable));
+      "no catalogue of scenarios was found; set {} to a directory of them, or give the path of a "
+      "scenario",
+      kUserVariable);
 }
 
 struct CatalogueEntry {
@@ -106,8 +105,8 @@ Result<std::vector<std::string>> PathsOf(const std::vector<std::string>& pattern
       if (fnmatch(pattern.c_str(), entry.name.c_str(), 0) == 0) paths.push_back(entry.path);
     }
     if (paths.size() > before) continue;
-    return InvalidInput(fmt::format("--scenario: '{}' names nothing; {}see lockstep-stress --list",
-                                    pattern, NearestEntry(pattern, *entries)));
+    return InvalidInput("--scenario: '{}' names nothing; {}see lockstep-stress --list", pattern,
+                        NearestEntry(pattern, *entries));
   }
   return paths;
 }
@@ -126,7 +125,7 @@ Status AddCases(const std::string& path, std::optional<int> ranks, std::uint64_t
     return OkStatus();
   }
   const std::optional<std::string> text = ReadText(path);
-  if (!text) return EnvironmentError(fmt::format("'{}' can't be read; check its rights", path));
+  if (!text) return EnvironmentError("'{}' can't be read; check its rights", path);
   LOCKSTEP_ASSIGN_OR_RETURN(const scenario::Scenario scenario,
                             scenario::ParseScenario(*text, path, {.ranks = ranks}));
   for (std::int64_t i = 0; i < repeat; ++i) {
@@ -200,9 +199,8 @@ Status LeaveOutUnmet(std::string_view backend, Selection& selection) {
     return true;
   });
   if (!selection.cases.empty()) return OkStatus();
-  return Unsupported(
-      fmt::format("--backend={}: {}; choose another scenario or backend", backend,
-                  selection.unmet.empty() ? "nothing to run" : selection.unmet.front()));
+  return Unsupported("--backend={}: {}; choose another scenario or backend", backend,
+                     selection.unmet.empty() ? "nothing to run" : selection.unmet.front());
 }
 
 Status LeaveOutForMpi(bool single_host, Selection& selection) {
@@ -213,9 +211,8 @@ Status LeaveOutForMpi(bool single_host, Selection& selection) {
     return true;
   });
   if (!selection.cases.empty()) return OkStatus();
-  return Unsupported(
-      fmt::format("--backend=mpi: {}; use --backend=gloo, or another scenario",
-                  selection.unmet.empty() ? "nothing to run" : selection.unmet.front()));
+  return Unsupported("--backend=mpi: {}; use --backend=gloo, or another scenario",
+                     selection.unmet.empty() ? "nothing to run" : selection.unmet.front());
 }
 
 std::string FormatUnmet(const std::vector<std::string>& unmet) {
@@ -255,9 +252,8 @@ Result<Selection> SelectCases(const std::vector<std::string>& patterns, std::opt
   }
   if (!selection.cases.empty()) return selection;
   return InvalidInput(
-      fmt::format("{} is not for {} ranks; start it with another mpirun -np (see "
-                  "lockstep-stress --list)",
-                  fmt::join(selection.skipped, ", "), ranks.value_or(0)));
+      "{} is not for {} ranks; start it with another mpirun -np (see lockstep-stress --list)",
+      fmt::join(selection.skipped, ", "), ranks.value_or(0));
 }
 
 Status LeaveOut(Selection& selection, const std::function<bool(const StressCase&)>& lacks,
@@ -279,11 +275,11 @@ Status LeaveOutHosts(bool single_host, bool network_faults, Selection& selection
         one.faults, [](const auto& fault) { return faults::IsOfNetwork(fault.kind); });
     return (single_host && one.scenario.hosts > 1) || (network && !network_faults);
   };
-  const std::string_view why =
-      single_host ? "is about several hosts, and all ranks are on one; start it over several (see "
-                    "scripts/test_hosts)"
-                  : "interferes with the network between these hosts; give "
-                    "--allow-network-faults if it may, or see scripts/test_hosts";
+  const std::string_view why = single_host
+                                   ? "is about several hosts, and all ranks are on one; start it "
+                                     "over several (see scripts/test_hosts)"
+                                   : "interferes with the network between these hosts; give "
+                                     "--allow-network-faults if it may, or see scripts/test_hosts";
   return LeaveOut(selection, lacks, [&](const StressCase& first) {
     return fmt::format("'{}' {}", first.scenario.name, why);
   });

@@ -2,8 +2,6 @@
 // error, says more than the journals.
 #include "stress/cases/name_causes.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -30,24 +28,19 @@ void Rename(verdict::Finding& finding, verdict::Cause cause, std::string_view re
 }
 
 std::string_view RemedyOf(scenario::RacePattern pattern) {
-  switch (pattern) {
-    case scenario::RacePattern::kMissingWaitBefore:
-      return "Let the collective's stream wait for an event that is recorded after the kernel "
-             "(comm_stream.wait_stream(compute_stream)).";
-    case scenario::RacePattern::kMissingWaitAfter:
-      return "Let the reader's stream wait for the collective (work.wait(), or an event recorded "
-             "after it) before it uses the result.";
-    case scenario::RacePattern::kBufferReuse:
-      return "Let whoever writes the next input wait for the collective, or give each round in "
-             "flight a buffer of its own.";
-    case scenario::RacePattern::kFreeWhileInUse:
-      return "Tell the allocator that the collective's stream uses the memory "
-             "(tensor.record_stream(comm_stream)), or keep the tensor until the work is done.";
-    case scenario::RacePattern::kEventBeforeWork:
-      return "Record the event after the kernel was enqueued: an event covers only what is in "
-             "front of it.";
-  }
-  return "";
+  constexpr std::string_view kRemedies[] = {
+      // in the order of RacePattern
+      "Let the collective's stream wait for an event that is recorded after the kernel "
+      "(comm_stream.wait_stream(compute_stream)).",
+      "Let the reader's stream wait for the collective (work.wait(), or an event recorded "
+      "after it) before it uses the result.",
+      "Let whoever writes the next input wait for the collective, or give each round in "
+      "flight a buffer of its own.",
+      "Tell the allocator that the collective's stream uses the memory "
+      "(tensor.record_stream(comm_stream)), or keep the tensor until the work is done.",
+      "Record the event after the kernel was enqueued: an event covers only what is in "
+      "front of it."};
+  return kRemedies[static_cast<std::size_t>(pattern)];
 }
 
 bool EndedInOrder(const verdict::Judgement& judgement, const std::vector<int>& ranks) {

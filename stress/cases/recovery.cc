@@ -63,8 +63,7 @@ verdict::Finding AbortHung(std::vector<int> culprits, double seconds) {
   verdict::Finding finding;
   finding.cause = verdict::Cause::kAbortHung;
   finding.message = fmt::format(
-      "rank {} did not come back from Abort(), or from the call that it was to end, "
-      "within {} s",
+      "rank {} did not come back from Abort(), or from the call that it was to end, within {} s",
       fmt::join(culprits, ","), seconds);
   finding.headline = verdict::Headline::Of(finding.message);
   finding.remedy = finding.cause.info().remedy;
@@ -75,10 +74,9 @@ verdict::Finding AbortHung(std::vector<int> culprits, double seconds) {
 verdict::Finding NotConnected(std::vector<int> culprits, double seconds) {
   verdict::Finding finding;
   finding.cause = verdict::Cause::kInitFailure;
-  finding.message = fmt::format(
-      "the ranks did not connect anew within {} s; without a connection: "
-      "rank {}",
-      seconds, fmt::join(culprits, ","));
+  finding.message =
+      fmt::format("the ranks did not connect anew within {} s; without a connection: rank {}",
+                  seconds, fmt::join(culprits, ","));
   finding.headline = verdict::Headline::Of(finding.message);
   finding.remedy = "See what these ranks report, and whether all were given the same members.";
   finding.culprits = std::move(culprits);

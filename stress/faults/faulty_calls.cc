@@ -1,6 +1,5 @@
 // Changes what the program calls before it is journaled. A call is left out, added, held back
 // behind the next one, or made with other arguments.
-#include <cstring>
 #include <utility>
 
 #include "core/base/check.h"

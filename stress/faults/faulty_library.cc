@@ -1,6 +1,5 @@
 // Changes what the library does with a call, below the journal. The work that the backend enqueues
 // is wrapped in a stream that alters, delays or swallows it.
-#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -33,8 +32,7 @@ Status Before(const Ordeal& ordeal, FaultGate& gate) {
       LOCKSTEP_RETURN_IF_ERROR(gate.Sleep(static_cast<std::int64_t>(seconds * 1e9)));
     } else if (taken.fault.kind == FaultKind::kFailedCollective) {
       gate.Fired(taken);
-      return SystemFailed(
-          fmt::format("injected failure of {}", collective::Describe(ordeal.operation)));
+      return SystemFailed("injected failure of {}", collective::Describe(ordeal.operation));
     }
   }
   return OkStatus();

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <bit>
 #include <optional>
-#include <string_view>
 
 #include "core/base/random.h"
 #include "core/journal/journal.h"

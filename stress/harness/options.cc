@@ -1,8 +1,6 @@
 // The options of `stress`, with their bounds.
 #include "stress/harness/options.h"
 
-#include <fmt/core.h>
-
 #include <utility>
 
 #include "core/base/argument_parser.h"
@@ -19,15 +17,14 @@ constexpr double kMostSeconds = 86'400;
 Result<double> ReadSeconds(const std::string& option, const std::string& word) {
   LOCKSTEP_ASSIGN_OR_RETURN(const double seconds, ParseSeconds(option, word));
   if (seconds > 0 && seconds <= kMostSeconds) return seconds;
-  return InvalidInput(
-      fmt::format("{}: '{}' is not between 0 and a day; give e.g. 5s", option, word));
+  return InvalidInput("{}: '{}' is not between 0 and a day; give e.g. 5s", option, word);
 }
 
 Result<std::int64_t> ReadCount(const std::string& option, const std::string& word,
                                std::int64_t most) {
   const Result<std::int64_t> count = ParseBytes(option, word);
   if (count.ok() && *count >= 1 && *count <= most) return *count;
-  return InvalidInput(fmt::format("{}: '{}' is no count from 1 to {}", option, word, most));
+  return InvalidInput("{}: '{}' is no count from 1 to {}", option, word, most);
 }
 
 }  // namespace
@@ -45,10 +42,9 @@ Result<StressCommandLine> ParseStressCommandLine(int argc, const char* const* ar
   parser.Add("--scenario,scenario=NAME", options.scenarios,
              "Scenarios, by name with wildcards or by file ('uneven_inputs/*')");
   parser
-      .Add(
-          "--backend=WORD", options.backend,
-          "Communication library (gloo, nccl, mpi with one case a launch, or sim: all ranks in one "
-          "process, without mpirun)")
+      .Add("--backend=WORD", options.backend,
+           "Communication library (gloo, nccl, mpi with one case a launch, or sim: all ranks in "
+           "one process, without mpirun)")
       .ShowDefault();
   parser.Add("--nccl-library=FILE", nccl.library,
              "The libnccl.so.2 in question (default: the dynamic linker's)");

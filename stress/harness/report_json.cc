@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "core/base/named_members.h"
 #include "core/base/version.h"
 #include "core/journal/journal.h"
 #include "core/journal/purpose.h"
@@ -42,7 +43,7 @@ Json OutcomeJson(const cases::StressCase& stress_case, const cases::CaseResult& 
                  std::size_t rank) {
   const verdict::RankOutcome& outcome = result.judgement.outcomes[rank];
   const verdict::RankEvidence& evidence = result.facts.evidence[rank];
-  const std::optional<cases::ProgramReport>& report = result.facts.reports[rank];
+  const std::optional<workloads::ProgramReport>& report = result.facts.reports[rank];
   const auto& events = evidence.journal.events;
   Json json = {{"rank", outcome.rank}, {"outcome", verdict::NameOf(outcome.outcome)}};
   json["where"] = report           ? report->where
@@ -89,10 +90,7 @@ Json RecoveryJson(const cases::Recovery& recovery) {
   const auto seconds = [](double value) { return std::isfinite(value) ? Rounded(value) : Json(); };
   return {{"mode", scenario::NameOf(recovery.mode)},
           {"outcome", scenario::NameOf(recovery.outcome)},
-          {"generation", recovery.generation},
-          {"lost", recovery.lost},
-          {"members", recovery.members},
-          {"first_iteration", recovery.first_iteration},
+          LOCKSTEP_PAIRS(recovery, generation, lost, members, first_iteration),
           {"detect_seconds", seconds(recovery.detect_seconds)},
           {"abort_seconds", seconds(recovery.abort_seconds)},
           {"rebuild_seconds", seconds(recovery.rebuild_seconds)},
@@ -133,11 +131,7 @@ Json CaseJson(const cases::StressCase& stress_case, const std::string& backend,
 }
 
 Json RaceJson(const RaceRow& row) {
-  return {{"pattern", row.pattern},
-          {"guard", row.guard},
-          {"rounds", row.rounds},
-          {"corrupt_rounds", row.corrupt_rounds},
-          {"overlapped_rounds", row.overlapped_rounds},
+  return {LOCKSTEP_PAIRS(row, pattern, guard, rounds, corrupt_rounds, overlapped_rounds),
           {"first_element", row.first_element ? Json(*row.first_element) : Json()},
           {"round_us", row.round_us},
           {"extra_us", row.extra_us ? Json(*row.extra_us) : Json()}};

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <string>
 #include <string_view>
 
 #include "core/comm/backends.h"
@@ -33,10 +32,10 @@ Status LeaveOutRecoveries(std::string_view backend, std::string_view why,
 
 Status CheckCases(const comm::Backend& backend, const cases::Selection& selection) {
   if (!backend.uses_launcher_mpi || selection.cases.size() == 1) return OkStatus();
-  return Unsupported(fmt::format(
+  return Unsupported(
       "--backend={} runs one case a launch, because a launch has one MPI identity, and {} were "
       "asked for; give one scenario and start it once for each",
-      backend.name, selection.cases.size()));
+      backend.name, selection.cases.size());
 }
 
 bool NeedsProcesses(const faults::PlannedFault& fault) {

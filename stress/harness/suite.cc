@@ -5,22 +5,29 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <fstream>
 #include <functional>
 #include <map>
+#include <memory>
 #include <new>
+#include <string>
 #include <utility>
 
+#include "core/base/status.h"
 #include "core/comm/backends.h"
+#include "core/coordinator/coordinator.h"
+#include "results/store/run.h"
 #include "results/store/run_file.h"
 #include "results/store/save_pace.h"
 #include "results/store/store.h"
 #include "session/progress_line.h"
+#include "session/session.h"
 #include "stress/cases/assess.h"
 #include "stress/cases/case_codec.h"
 #include "stress/faults/fault_registry.h"
+#include "stress/harness/options.h"
 #include "stress/harness/record.h"
+#include "stress/harness/report.h"
 #include "stress/harness/selection.h"
 #include "stress/links/link_plugin.h"
 #include "stress/run/case_runner.h"
@@ -40,15 +47,15 @@ Status WriteText(const std::string& path, const std::string& text) {
   file << text;
   file.flush();
   if (file) return OkStatus();
-  return EnvironmentError(fmt::format(
-      "--verdicts: '{}' could not be written; check the directory and its space", path));
+  return EnvironmentError(
+      "--verdicts: '{}' could not be written; check the directory and its space", path);
 }
 
 // What this machine lacks: for any case (kEnvironment: it is told once, in place of verdicts), or
 // for this one (kUnsupported).
 Status LackOf(const cases::CaseResult& result, StatusCode code) {
   for (const auto& report : result.facts.reports) {
-    if (!report || report->where != cases::kWherePlatform) continue;
+    if (!report || report->where != workloads::kWherePlatform) continue;
     if (report->status.code() == code) return report->status;
   }
   return OkStatus();
@@ -138,128 +145,147 @@ cases::CaseResult ResultFrom(const coordinator::FailoverReport& failover,
   return result;
 }
 
+class StressSuite final : public session::Suite {
+ public:
+  std::string name() const override { return "lockstep-stress"; }
+  // With backend sim it runs here: all ranks are in this process.
+  Result<session::Plan> Prepare(const session::Launch& launch) override {
+    launch_ = launch;
+    LOCKSTEP_ASSIGN_OR_RETURN(const StressCommandLine line,
+                              ParseStressCommandLine(launch.argc, launch.argv));
+    if (!line.options) return session::Plan{ExitCode::kPass, line.text};
+    options_ = *line.options;
+    if (options_.list_faults) return session::Plan{ExitCode::kPass, faults::ListFaults()};
+    if (options_.list) {
+      LOCKSTEP_ASSIGN_OR_RETURN(const std::string text, cases::DescribeCatalogue());
+      return session::Plan{ExitCode::kPass, text};
+    }
+    outcome_.backend = options_.backend;
+    cases::Selection& selected = outcome_;
+    if (options_.backend != "sim") {
+      LOCKSTEP_ASSIGN_OR_RETURN(selected, SelectForLaunch(options_, launch.context));
+      return session::Plan{};
+    }
+    if (launch.context.rank != 0) return session::Plan{ExitCode::kPass};
+    LOCKSTEP_ASSIGN_OR_RETURN(selected, SelectForSimulation(options_));
+    LOCKSTEP_ASSIGN_OR_RETURN(const ExitCode code, Simulate());
+    return session::Plan{code};
+  }
+
+  coordinator::CoordinatorOptions agents() const override {
+    coordinator::CoordinatorOptions agents;
+    agents.workers_own_mpi = (*comm::FindBackend("--backend", options_.backend))->uses_launcher_mpi;
+    agents.silence_deadline_seconds = options_.deadline_seconds;
+    agents.quiet_seconds = kQuietSeconds;
+    if (!options_.gpu_samples) agents.gpu_sample_seconds = 0;
+    if (std::ranges::any_of(outcome_.cases, HasLinkFaults)) {
+      agents.plugin = [any = options_.allow_network_faults](int rank) {
+        return links::MakeLinkPlugin(rank, any);
+      };
+    }
+    return agents;
+  }
+
+  std::string output() const override { return options_.output; }
+  results::store::Run NewRun() const override {
+    return NewStressRun(options_, outcome_, launch_.command_line);
+  }
+
+  Status CheckOutputs() const override {
+    return options_.verdicts.empty() ? OkStatus()
+                                     : results::store::CheckWritable(options_.verdicts);
+  }
+
+  // What the system under test does is in the run; errors are of input or environment.
+  Status Conduct(coordinator::Coordinator& coordinator, results::store::Run& run,
+                 session::Output& output) override {
+    return RunCases(
+        coordinator, options_,
+        [&] {
+          if (outcome_.results.empty()) return;
+          StressOutcome so_far = outcome_;
+          so_far.terminated = true;
+          results::store::Run kept = run;
+          harness::Conclude(coordinator.agents(), launch_.context, so_far, kept);
+          output.Save(coordinator, std::move(kept));
+        },
+        outcome_);
+  }
+
+  void Conclude(coordinator::Coordinator& coordinator, results::store::Run& run) override {
+    harness::Conclude(coordinator.agents(), launch_.context, outcome_, run);
+    const Result<const comm::Backend*> mpi = comm::FindBackend("--backend", "mpi");
+    run.environment.emplace_back("software/mpi", mpi.ok() ? (*mpi)->version() : "none");
+  }
+
+  Status Report(const results::store::Run& run, const results::store::RunFile& file) override {
+    const Status written = options_.verdicts.empty()
+                               ? OkStatus()
+                               : WriteText(options_.verdicts, FormatStressJson(outcome_));
+    fmt::print("{}", FormatStressTable(outcome_, run));
+    if (file.saved()) fmt::print("\nresult file: {}\n", file.path());
+    return written;
+  }
+
+  ExitCode OnFailover(const coordinator::FailoverReport& failover) override {
+    results::store::Run run = NewRun();
+    outcome_.terminated = true;
+    // Every case has workers of its own, so the newest are those of the case that ran.
+    const auto current = static_cast<std::size_t>(std::max(failover.lifetime, 0));
+    std::map<std::size_t, cases::CaseResult> told = ReplicatedResults(failover);
+    for (std::size_t i = 0; i <= current && i < outcome_.cases.size(); ++i) {
+      outcome_.results.push_back(
+          told.contains(i) ? std::move(told[i])
+                           : ResultFrom(failover, outcome_.cases[i], i == current, options_));
+    }
+    harness::Conclude(failover.agents, launch_.context, outcome_, run);
+    return session::TakeOver(name(), options_.output, failover, std::move(run),
+                             [this](const auto& left, const results::store::RunFile& file) {
+                               return Report(left, file);
+                             });
+  }
+
+  int Work(std::unique_ptr<worker::WorkerLink> link) override {
+    return run::RunStressWorker(std::move(link));
+  }
+
+ private:
+  Result<ExitCode> Simulate() {
+    for (const cases::StressCase& stress_case : outcome_.cases) {
+      LOCKSTEP_RETURN_IF_ERROR(simulate::CheckSimMemory(stress_case.scenario, options_.sim_rules));
+    }
+    results::store::Run run = NewRun();
+    session::Output output(name(), options_.output, run);
+    LOCKSTEP_RETURN_IF_ERROR(output.Check());
+    LOCKSTEP_RETURN_IF_ERROR(CheckOutputs());
+    outcome_.backend = fmt::format("sim_{}", comm::sim::NameOf(options_.sim_rules));
+    session::ProgressLine progress(options_.progress);
+    for (const cases::StressCase& stress_case : outcome_.cases) {
+      ShowProgress(outcome_, stress_case, progress);
+      try {
+        outcome_.results.push_back(
+            simulate::Simulate(stress_case, options_.sim_rules, options_.deadline_seconds));
+      } catch (const std::bad_alloc&) {
+        return simulate::SimOutOfMemory();
+      }
+    }
+    progress.Clear();
+    harness::Conclude({}, launch_.context, outcome_, run);
+    return output.Store(run, [this](const auto& stored, const results::store::RunFile& file) {
+      return Report(stored, file);
+    });
+  }
+
+  session::Launch launch_;
+  StressOptions options_;
+  StressOutcome outcome_;
+};
+
 }  // namespace
 
-Result<session::Plan> StressSuite::Prepare(const session::Launch& launch) {
-  launch_ = launch;
-  LOCKSTEP_ASSIGN_OR_RETURN(const StressCommandLine line,
-                            ParseStressCommandLine(launch.argc, launch.argv));
-  if (!line.options) return session::Plan{ExitCode::kPass, line.text};
-  options_ = *line.options;
-  if (options_.list_faults) return session::Plan{ExitCode::kPass, faults::ListFaults()};
-  if (options_.list) {
-    LOCKSTEP_ASSIGN_OR_RETURN(const std::string text, cases::DescribeCatalogue());
-    return session::Plan{ExitCode::kPass, text};
-  }
-  outcome_.backend = options_.backend;
-  cases::Selection& selected = outcome_;
-  if (options_.backend != "sim") {
-    LOCKSTEP_ASSIGN_OR_RETURN(selected, SelectForLaunch(options_, launch.context));
-    return session::Plan{};
-  }
-  if (launch.context.rank != 0) return session::Plan{ExitCode::kPass};
-  LOCKSTEP_ASSIGN_OR_RETURN(selected, SelectForSimulation(options_));
-  LOCKSTEP_ASSIGN_OR_RETURN(const ExitCode code, Simulate());
-  return session::Plan{code};
-}
-
-coordinator::CoordinatorOptions StressSuite::agents() const {
-  coordinator::CoordinatorOptions agents;
-  agents.workers_own_mpi = (*comm::FindBackend("--backend", options_.backend))->uses_launcher_mpi;
-  agents.silence_deadline_seconds = options_.deadline_seconds;
-  agents.quiet_seconds = kQuietSeconds;
-  if (!options_.gpu_samples) agents.gpu_sample_seconds = 0;
-  if (std::ranges::any_of(outcome_.cases, HasLinkFaults)) {
-    agents.plugin = [any = options_.allow_network_faults](int rank) {
-      return links::MakeLinkPlugin(rank, any);
-    };
-  }
-  return agents;
-}
-
-results::store::Run StressSuite::NewRun() const {
-  return NewStressRun(options_, outcome_, launch_.command_line);
-}
-
-Status StressSuite::CheckOutputs() const {
-  return options_.verdicts.empty() ? OkStatus() : results::store::CheckWritable(options_.verdicts);
-}
-
-Result<ExitCode> StressSuite::Simulate() {
-  for (const cases::StressCase& stress_case : outcome_.cases) {
-    LOCKSTEP_RETURN_IF_ERROR(simulate::CheckSimMemory(stress_case.scenario, options_.sim_rules));
-  }
-  results::store::Run run = NewRun();
-  session::Output output(name(), options_.output, run);
-  LOCKSTEP_RETURN_IF_ERROR(output.Check());
-  LOCKSTEP_RETURN_IF_ERROR(CheckOutputs());
-  outcome_.backend = fmt::format("sim_{}", comm::sim::NameOf(options_.sim_rules));
-  session::ProgressLine progress(options_.progress);
-  for (const cases::StressCase& stress_case : outcome_.cases) {
-    ShowProgress(outcome_, stress_case, progress);
-    try {
-      outcome_.results.push_back(
-          simulate::Simulate(stress_case, options_.sim_rules, options_.deadline_seconds));
-    } catch (const std::bad_alloc&) {
-      return simulate::SimOutOfMemory();
-    }
-  }
-  progress.Clear();
-  harness::Conclude({}, launch_.context, outcome_, run);
-  return output.Store(run, [this](const auto& stored, const results::store::RunFile& file) {
-    return Report(stored, file);
-  });
-}
-
-Status StressSuite::Conduct(coordinator::Coordinator& coordinator, results::store::Run& run,
-                            session::Output& output) {
-  return RunCases(
-      coordinator, options_,
-      [&] {
-        if (outcome_.results.empty()) return;
-        StressOutcome so_far = outcome_;
-        so_far.terminated = true;
-        results::store::Run kept = run;
-        harness::Conclude(coordinator.agents(), launch_.context, so_far, kept);
-        output.Save(coordinator, std::move(kept));
-      },
-      outcome_);
-}
-
-void StressSuite::Conclude(coordinator::Coordinator& coordinator, results::store::Run& run) {
-  harness::Conclude(coordinator.agents(), launch_.context, outcome_, run);
-  const Result<const comm::Backend*> mpi = comm::FindBackend("--backend", "mpi");
-  run.environment.emplace_back("software/mpi", mpi.ok() ? (*mpi)->version() : "none");
-}
-
-Status StressSuite::Report(const results::store::Run& run, const results::store::RunFile& file) {
-  const Status written = options_.verdicts.empty()
-                             ? OkStatus()
-                             : WriteText(options_.verdicts, FormatStressJson(outcome_));
-  fmt::print("{}", FormatStressTable(outcome_, run));
-  if (file.saved()) fmt::print("\nresult file: {}\n", file.path());
-  return written;
-}
-
-ExitCode StressSuite::OnFailover(const coordinator::FailoverReport& failover) {
-  results::store::Run run = NewRun();
-  outcome_.terminated = true;
-  // Every case has workers of its own, so the newest are those of the case that ran.
-  const auto current = static_cast<std::size_t>(std::max(failover.lifetime, 0));
-  std::map<std::size_t, cases::CaseResult> told = ReplicatedResults(failover);
-  for (std::size_t i = 0; i <= current && i < outcome_.cases.size(); ++i) {
-    outcome_.results.push_back(
-        told.contains(i) ? std::move(told[i])
-                         : ResultFrom(failover, outcome_.cases[i], i == current, options_));
-  }
-  harness::Conclude(failover.agents, launch_.context, outcome_, run);
-  return session::TakeOver(
-      name(), options_.output, failover, std::move(run),
-      [this](const auto& left, const results::store::RunFile& file) { return Report(left, file); });
-}
-
-int StressSuite::Work(std::unique_ptr<worker::WorkerLink> link) {
-  return run::RunStressWorker(std::move(link));
+int StressMain(int argc, char** argv) {
+  StressSuite suite;
+  return session::Main(suite, argc, argv);
 }
 
 }  // namespace lockstep::stress::harness

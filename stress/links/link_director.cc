@@ -1,25 +1,107 @@
 // Learns from the plugins whose each connection is, sends each fault to the agents whose links
-// it befalls, and counts which of them are in force.
+// it befalls, and counts which of them are in force. A fault between the hosts of two ranks becomes
+// rules, one for each host whose packets it befalls.
 #include "stress/links/link_director.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <limits>
 #include <sstream>
 #include <utility>
 
 #include "core/base/now.h"
 #include "core/base/random.h"
+#include "core/base/status.h"
 #include "core/collective/data_type.h"
+#include "core/control/codec.h"
 #include "core/journal/event.h"
 #include "stress/links/link_orders.h"
 #include "stress/links/link_rule.h"
-#include "stress/links/network_plan.h"
+#include "stress/network/network_rule.h"
 
 namespace lockstep::stress::links {
 namespace {
+
+// For the agent of `rank`: the first one of its host.
+struct HostRule {
+  int rank = 0;
+  network::NetworkRule rule;
+};
+
+// What the user gave for `key`; 0 where it was not given.
+double AmountOf(const faults::PlannedFault& fault, const char* key) {
+  const auto found = fault.amounts.find(key);
+  return found == fault.amounts.end() ? 0 : found->second;
+}
+
+network::NetworkRule RuleOf(const faults::PlannedFault& fault) {
+  network::NetworkRule rule;
+  rule.down = fault.kind == faults::FaultKind::kNetworkDown;
+  rule.reset = fault.kind == faults::FaultKind::kNetworkReset;
+  rule.block = fault.kind == faults::FaultKind::kNetworkBlock;
+  rule.port = static_cast<int>(AmountOf(fault, "port"));
+  rule.refuse = AmountOf(fault, "refuse") != 0;
+  rule.loss = AmountOf(fault, "loss");
+  rule.rate_bytes_per_s = AmountOf(fault, "rate");
+  rule.reorder = AmountOf(fault, "share");
+  const bool reorders = fault.kind == faults::FaultKind::kNetworkReorder;
+  (reorders ? rule.reorder_s : rule.delay_s) = AmountOf(fault, "delay");
+  rule.jitter_s = AmountOf(fault, "jitter");
+  return rule;
+}
+
+// `addresses`: by rank, those of its host. kEnvironment in one line when the fault cannot be there:
+// its ranks are on one host, or a host has no address.
+Result<std::vector<HostRule>> PlanNetworkFault(
+    const faults::PlannedFault& fault, const std::vector<control::AgentInfo>& agents,
+    const std::vector<std::vector<std::string>>& addresses) {
+  const auto host = [&](int rank) { return agents[static_cast<std::size_t>(rank)].host; };
+  const auto first = [&](const std::string& name) {
+    const auto found = std::ranges::find(agents, name, &control::AgentInfo::host);
+    return static_cast<int>(found - agents.begin());
+  };
+  const int from = first(host(fault.rank));
+  // The first ranks of the other hosts.
+  std::vector<int> others;
+  if (fault.amounts.contains("to")) {
+    others.push_back(first(host(static_cast<int>(AmountOf(fault, "to")))));
+  } else {
+    for (int rank = 0; rank < static_cast<int>(agents.size()); ++rank) {
+      if (rank != from && first(host(rank)) == rank) others.push_back(rank);
+    }
+  }
+  if (others.empty() || others.front() == from) {
+    return EnvironmentError(
+        "there is no network between its ranks, which are all on {}; start it over several hosts "
+        "(scripts/test_hosts makes some)",
+        host(from));
+  }
+  const auto rule_at = [&](int rank) {
+    HostRule made{rank, RuleOf(fault)};
+    for (const control::AgentInfo& agent : agents) {
+      if (agent.host == host(rank)) made.rule.spared.push_back(agent.pid);
+    }
+    return made;
+  };
+  std::vector<HostRule> rules = {rule_at(from)};
+  // Whose packets meet it; one host forgets a connection for both ends.
+  const bool both =
+      AmountOf(fault, "one_way") == 0 && fault.kind != faults::FaultKind::kNetworkReset;
+  for (const int other : others) {
+    const auto& there = addresses[static_cast<std::size_t>(other)];
+    auto& to = rules.front().rule.to;
+    to.insert(to.end(), there.begin(), there.end());
+    if (!both) continue;
+    rules.push_back(rule_at(other));
+    rules.back().rule.to = addresses[static_cast<std::size_t>(from)];
+  }
+  for (const HostRule& rule : rules) {
+    if (!rule.rule.to.empty()) continue;
+    return EnvironmentError("the other host has no IPv4 address beside the loopback's");
+  }
+  return rules;
+}
 
 // As the relay of `rank` sees it; none when its connections are not concerned.
 std::optional<LinkRule> RuleFor(const faults::PlannedFault& fault, int rank) {
@@ -104,7 +186,7 @@ void LinkDirector::Apply(std::size_t fault, std::function<void()> applied) {
     if (!rule) continue;
     rule->id = id;
     rule->seed = Mix64(seed_ + fault) + static_cast<std::uint64_t>(rank);
-    coordinator_.SendToPlugin(rank, fmt::format("{} {}", kApplyOrder, Encode(*rule)));
+    coordinator_.SendToPlugin(rank, fmt::format("{} {}", kApplyOrder, control::Encode(*rule)));
     ++order.relays;
   }
   orders_[id] = std::move(order);
@@ -128,7 +210,8 @@ void LinkDirector::ApplyToNetwork(int id) {
   for (HostRule& rule : *rules) {
     rule.rule.id = id;
     rule.rule.seed = Mix64(seed_ + order.fault) + static_cast<std::uint64_t>(rule.rank);
-    coordinator_.SendToPlugin(rule.rank, fmt::format("{} {}", kNetworkOrder, Encode(rule.rule)));
+    coordinator_.SendToPlugin(rule.rank,
+                              fmt::format("{} {}", kNetworkOrder, control::Encode(rule.rule)));
   }
 }
 

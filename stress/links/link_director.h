@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "core/base/deadline.h"
 #include "core/coordinator/coordinator.h"
 #include "stress/faults/fault_plan.h"
 

@@ -1,10 +1,7 @@
-// What is wrong with a link, as one of its ends sees it, and the texts that carry that.
+// What is wrong with a link, as one of its ends sees it.
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
 
 namespace lockstep::stress::links {
 
@@ -22,6 +19,10 @@ struct LinkRule {
   double rate_bytes_per_s = 0;  // 0: unlimited
   std::uint64_t seed = 1;
 
+  static void Describe(auto& fields, auto& rule) {
+    fields(rule.id, rule.peer, rule.outgoing, rule.incoming, rule.down, rule.reset, rule.delay_s);
+    fields(rule.jitter_s, rule.loss, rule.rate_bytes_per_s, rule.seed);
+  }
   bool Concerns(int a_peer, bool is_outgoing) const {
     // A connection to nobody's worker (the launcher's daemon) is left alone.
     return a_peer >= 0 && (peer == kEveryPeer || peer == a_peer) &&
@@ -36,8 +37,5 @@ struct LinkRule {
 // cost one time-out.
 inline constexpr double kRetransmitSeconds = 0.2;
 inline constexpr std::size_t kSegmentBytes = 1448;  // Ethernet, with time stamps
-
-std::string Encode(const LinkRule& rule);
-std::optional<LinkRule> DecodeLinkRule(std::string_view text);
 
 }  // namespace lockstep::stress::links

@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "core/control/codec.h"
 #include "stress/links/link_orders.h"
 
 namespace lockstep::stress::links {
@@ -71,7 +72,7 @@ bool NetworkSide::Obey(std::string_view verb, std::string_view rest) {
 }
 
 void NetworkSide::Apply(std::string_view text) {
-  const auto rule = network::DecodeNetworkRule(text);
+  const auto rule = control::Decode<network::NetworkRule>(text);
   LOCKSTEP_CHECK(rule.has_value(), "a rule of our own making");
   if (!wire_) {
     Result<std::unique_ptr<network::Wire>> wire = network::Wire::Start();

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/base/fd.h"
-#include "core/base/status.h"
 #include "stress/network/wire.h"
 
 namespace lockstep::stress::links {

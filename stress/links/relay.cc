@@ -2,7 +2,6 @@
 #include "stress/links/relay.h"
 
 #include <arpa/inet.h>
-#include <fmt/core.h>
 #include <netinet/in.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -138,10 +137,10 @@ Result<std::unique_ptr<Relay>> Relay::Start() {
   if (!listening.valid() || !wake.valid() || !reports.valid() ||
       bind(listening.get(), any, length) != 0 || listen(listening.get(), SOMAXCONN) != 0 ||
       getsockname(listening.get(), any, &length) != 0) {
-    return EnvironmentError(fmt::format(
+    return EnvironmentError(
         "a relay for faults of links cannot be opened on 127.0.0.1: {}; raise the limit on open "
         "files",
-        std::strerror(errno)));
+        std::strerror(errno));
   }
   return std::unique_ptr<Relay>(new Relay(std::move(listening), ntohs(address.sin_port),
                                           agent::FormatAddress(&address), std::move(wake),

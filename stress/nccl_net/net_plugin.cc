@@ -19,7 +19,6 @@
 #include <cstring>
 #include <deque>
 #include <memory>
-#include <string>
 #include <type_traits>
 
 #include "core/base/clock.h"

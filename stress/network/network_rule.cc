@@ -1,51 +1,9 @@
-// Rules as JSON for orders and back, and in words for reports.
+// Rules in words, for reports.
 #include "stress/network/network_rule.h"
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 namespace lockstep::stress::network {
-
-using Json = nlohmann::json;
-
-std::string Encode(const NetworkRule& rule) {
-  return Json{{"id", rule.id},          {"to", rule.to},
-              {"spared", rule.spared},  {"down", rule.down},
-              {"reset", rule.reset},    {"block", rule.block},
-              {"port", rule.port},      {"refuse", rule.refuse},
-              {"delay", rule.delay_s},  {"jitter", rule.jitter_s},
-              {"loss", rule.loss},      {"reorder", rule.reorder},
-              {"late", rule.reorder_s}, {"rate", rule.rate_bytes_per_s},
-              {"seed", rule.seed}}
-      .dump();
-}
-
-std::optional<NetworkRule> DecodeNetworkRule(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, false);
-  if (!json.is_object() || json.size() != 15) return std::nullopt;
-  NetworkRule rule;
-  try {
-    json.at("id").get_to(rule.id);
-    json.at("to").get_to(rule.to);
-    json.at("spared").get_to(rule.spared);
-    json.at("down").get_to(rule.down);
-    json.at("reset").get_to(rule.reset);
-    json.at("block").get_to(rule.block);
-    json.at("port").get_to(rule.port);
-    json.at("refuse").get_to(rule.refuse);
-    json.at("delay").get_to(rule.delay_s);
-    json.at("jitter").get_to(rule.jitter_s);
-    json.at("loss").get_to(rule.loss);
-    json.at("reorder").get_to(rule.reorder);
-    json.at("late").get_to(rule.reorder_s);
-    json.at("rate").get_to(rule.rate_bytes_per_s);
-    json.at("seed").get_to(rule.seed);
-  } catch (const Json::exception&) {
-    return std::nullopt;
-  }
-  return rule;
-}
 
 std::string DescribeRule(const NetworkRule& rule) {
   std::vector<std::string> parts;

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace lockstep::stress::network {
@@ -30,11 +28,13 @@ struct NetworkRule {
   double reorder_s = 0;
   double rate_bytes_per_s = 0;  // 0: unlimited
   std::uint64_t seed = 1;
-};
 
-// One line of text.
-std::string Encode(const NetworkRule& rule);
-std::optional<NetworkRule> DecodeNetworkRule(std::string_view text);
+  static void Describe(auto& fields, auto& rule) {
+    fields(rule.id, rule.to, rule.spared, rule.down, rule.reset, rule.block, rule.port);
+    fields(rule.refuse, rule.delay_s, rule.jitter_s, rule.loss, rule.reorder, rule.reorder_s);
+    fields(rule.rate_bytes_per_s, rule.seed);
+  }
+};
 
 // "delay 10 ms + up to 5 ms, loss 1 %"
 std::string DescribeRule(const NetworkRule& rule);

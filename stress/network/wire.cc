@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <set>
 #include <utility>
 
@@ -84,7 +83,7 @@ Result<std::string> Wire::Apply(const NetworkRule& rule, bool any_interface) {
   for (const std::string& text : rule.to) {
     const std::optional<std::uint32_t> address = ParseIpAddress(text);
     const Status status = address ? device_->Divert(*address, any_interface)
-                                  : EnvironmentError(fmt::format("'{}' is no IPv4 address", text));
+                                  : EnvironmentError("'{}' is no IPv4 address", text);
     if (!status.ok()) {
       queue_.Remove(rule.id);
       return status;

@@ -1,4 +1,5 @@
 // Packets are given to the queue at stated times. What leaves, and when, follows from the rule.
+#include "core/control/codec.h"
 #include "stress/network/wire_queue.h"
 
 #include <arpa/inet.h>
@@ -215,11 +216,11 @@ TEST(NetworkRule, ComesBackAsItWas) {
   rule.jitter_s = 0.1234567890123;
   rule.refuse = true;
   rule.seed = 0xffffffffffffffffu;
-  const auto decoded = DecodeNetworkRule(Encode(rule));
+  const auto decoded = control::Decode<NetworkRule>(control::Encode(rule));
   ASSERT_TRUE(decoded);
-  EXPECT_EQ(Encode(*decoded), Encode(rule));
-  EXPECT_FALSE(DecodeNetworkRule("{}"));
-  EXPECT_FALSE(DecodeNetworkRule("delay 1"));
+  EXPECT_EQ(control::Encode(*decoded), control::Encode(rule));
+  EXPECT_FALSE(control::Decode<NetworkRule>("{}"));
+  EXPECT_FALSE(control::Decode<NetworkRule>("delay 1"));
 }
 
 }  // namespace

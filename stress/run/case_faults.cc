@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
-#include <utility>
 
 #include "stress/faults/outside.h"
 

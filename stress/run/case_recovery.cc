@@ -64,8 +64,7 @@ void CaseRecovery::OnMessage(const coordinator::Event& event) {
   const std::string& text = event.message.payload;
   if (event.message.type == kAbortedMessage) rank.aborted = std::atoi(text.c_str());
   if (event.message.type == kConnectingMessage) {
-    const Result<Membership> place = DecodeMembership(text);
-    if (place.ok()) rank.place = *place;
+    if (const auto place = control::Decode<Membership>(text)) rank.place = *place;
   }
   if (event.message.type == kConnectedMessage) {
     int generation = -1;
@@ -283,7 +282,7 @@ void CaseRecovery::OrderMembers(const cases::Recovery& recovery) {
     state_.ranks[rank].report.reset();
     coordinator_.Send(
         rank, survived
-                  ? control::Message{kRebuildMessage, EncodeMembership(membership)}
+                  ? control::Message{kRebuildMessage, control::Encode(membership)}
                   : control::Message{kCaseMessage, EncodedOrder(state_, options_, membership)});
     ++membership.rank;
   }

@@ -9,6 +9,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/now.h"
+#include "core/control/records.h"
 #include "core/coordinator/lost_hosts.h"
 #include "core/verdict/standstill.h"
 #include "stress/faults/outside.h"
@@ -55,8 +56,8 @@ CaseRunner::CaseRunner(coordinator::Coordinator& coordinator, const CaseOptions&
 void CaseRunner::OnMessage(const coordinator::Event& event) {
   switch (event.message.type) {
     case kReportMessage: {
-      Result<cases::ProgramReport> report = cases::DecodeReport(event.message.payload);
-      if (!report.ok()) report = cases::ProgramReport{.status = report.status()};
+      auto report = Understand<workloads::ProgramReport>(event.message.payload);
+      if (!report.ok()) report = workloads::ProgramReport{.status = report.status()};
       state_.ranks[event.rank].report = *std::move(report);
       return;
     }

@@ -2,8 +2,10 @@
 // counts as fired.
 #include <csignal>
 
+#include "core/control/codec.h"
 #include "core/verdict/testing/history.h"
 #include "gtest/gtest.h"
+#include "stress/links/link_rule.h"
 #include "stress/run/testing/conduct.h"
 
 namespace lockstep::stress::run {
@@ -253,6 +255,10 @@ TEST(CaseRunnerFaults, AFaultInsideTheProgramIsItsOwnAffair) {
       "fault 0 fired\n");
 }
 
+std::string Apply(const std::string& rank, const links::LinkRule& rule) {
+  return "plugin " + rank + " apply " + control::Encode(rule) + "\n";
+}
+
 TEST(CaseRunnerFaults, ALinkIsApplied) {
   StressScript script = With(faults::FaultKind::kLinkDelay, kAtIteration, 2);
   script.faults[0].amounts = {{"to", 0}, {"delay", 0.01}};
@@ -265,14 +271,14 @@ TEST(CaseRunnerFaults, ALinkIsApplied) {
             "plugin 0 addresses\n"
             "plugin 1 use 1\n"
             "plugin 1 watch 1\n"
-            "plugin 1 addresses\n"
-            "plugin 0 apply 1 1 1 1 0 0 0.01 0 0 0 10451216379200822465\n"
-            "plugin 1 apply 1 0 1 1 0 0 0.01 0 0 0 10451216379200822466\n"
-            "send 1 applied\n"
-            "plugin 0 heal 1\n"
-            "plugin 1 heal 1\n"
-            "pass: finished,finished\n"
-            "fault 0 fired\n");
+            "plugin 1 addresses\n" +
+                Apply("0", {.id = 1, .peer = 1, .delay_s = 0.01, .seed = 10451216379200822465U}) +
+                Apply("1", {.id = 1, .peer = 0, .delay_s = 0.01, .seed = 10451216379200822466U}) +
+                "send 1 applied\n"
+                "plugin 0 heal 1\n"
+                "plugin 1 heal 1\n"
+                "pass: finished,finished\n"
+                "fault 0 fired\n");
 }
 
 TEST(CaseRunnerFaults, ALinkThatNoTrafficMeetsHasNotFired) {
@@ -286,12 +292,12 @@ TEST(CaseRunnerFaults, ALinkThatNoTrafficMeetsHasNotFired) {
             "plugin 0 addresses\n"
             "plugin 1 use 1\n"
             "plugin 1 watch 1\n"
-            "plugin 1 addresses\n"
-            "plugin 0 apply 1 1 1 1 1 0 0 0 0 0 10451216379200822465\n"
-            "plugin 1 apply 1 0 1 1 1 0 0 0 0 0 10451216379200822466\n"
-            "unknown: finished,finished\n"
-            "because the fault did not fire: link_down of rank 1 to rank 0 at time:0.3s\n"
-            "fault 0 did not fire\n");
+            "plugin 1 addresses\n" +
+                Apply("0", {.id = 1, .peer = 1, .down = true, .seed = 10451216379200822465U}) +
+                Apply("1", {.id = 1, .peer = 0, .down = true, .seed = 10451216379200822466U}) +
+                "unknown: finished,finished\n"
+                "because the fault did not fire: link_down of rank 1 to rank 0 at time:0.3s\n"
+                "fault 0 did not fire\n");
 }
 
 TEST(CaseRunnerFaults, TheSecondOfTwoFaults) {

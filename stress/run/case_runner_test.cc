@@ -3,9 +3,11 @@
 // case_runner_recovery_test.cc.
 #include <csignal>
 
+#include "core/control/records.h"
 #include "core/verdict/testing/history.h"
 #include "gtest/gtest.h"
 #include "stress/run/testing/conduct.h"
+#include "stress/workloads/program_report.h"
 
 namespace lockstep::stress::run {
 namespace {
@@ -366,21 +368,21 @@ TEST(CaseRunner, AWorkerMaySayAnything) {
 }
 
 TEST(CaseRunner, ARankThatCannotRunIt) {
-  EXPECT_EQ(
-      Conduct({}, {coordinator::Ranks({verdict::At50(0), verdict::After49(1).Leaves(4)}),
-                   coordinator::Said(1, kReportMessage,
-                                     cases::EncodeReport({.status = EnvironmentError("no GPU")})),
-                   coordinator::Exited(1, 4)}),
-      "unknown: hung,failed after 0.001 s\n"
-      "rank_failed of 1, proved\n"
-      "because rank 1 could not run it: no GPU\n");
+  EXPECT_EQ(Conduct({}, {coordinator::Ranks({verdict::At50(0), verdict::After49(1).Leaves(4)}),
+                         coordinator::Said(1, kReportMessage,
+                                           control::Encode(workloads::ProgramReport{
+                                               .status = EnvironmentError("no GPU")})),
+                         coordinator::Exited(1, 4)}),
+            "unknown: hung,failed after 0.001 s\n"
+            "rank_failed of 1, proved\n"
+            "because rank 1 could not run it: no GPU\n");
 }
 
 TEST(CaseRunner, WrongData) {
   EXPECT_EQ(Conduct({}, {BothDone(), Finished(0),
-                         coordinator::Said(
-                             1, kReportMessage,
-                             cases::EncodeReport({.status = {}, .wrong_data = "element 3"})),
+                         coordinator::Said(1, kReportMessage,
+                                           control::Encode(workloads::ProgramReport{
+                                               .status = {}, .wrong_data = "element 3"})),
                          coordinator::Exited(0, 0), coordinator::Exited(1, 0)}),
             "fail: finished,corrupt after 0.001 s\n"
             "data_corruption of 1, proved\n");

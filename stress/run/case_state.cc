@@ -62,7 +62,7 @@ std::string EncodedOrder(const CaseState& state, const CaseOptions& options,
   const cases::StressCase& of = *state.stress_case;
   CaseOrder order = {of.scenario.origin, of.text, of.scenario.ranks, options.backend, of.seed};
   order.membership = membership;
-  return EncodeOrder(order);
+  return control::Encode(order);
 }
 
 }  // namespace lockstep::stress::run

@@ -54,7 +54,7 @@ inline constexpr Transition kTransitions[] = {
 };
 
 struct RankState {
-  std::optional<cases::ProgramReport> report = {};
+  std::optional<workloads::ProgramReport> report = {};
   bool gone = false;                     // the worker left or died
   bool stays_stopped = false;            // by a fault that nothing ends
   int aborted = -1;                      // the newest generation that it gave up; -1: none

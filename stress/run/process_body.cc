@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <string>
 
 #include "core/base/clock.h"
 #include "stress/run/protocol.h"

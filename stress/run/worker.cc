@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -21,10 +20,10 @@
 #include "core/base/deadline.h"
 #include "core/comm/backends.h"
 #include "core/comm/recorded.h"
+#include "core/control/records.h"
 #include "core/worker/worker_facts.h"
 #include "session/session.h"
 #include "stress/cases/plan_faults.h"
-#include "stress/cases/program_report.h"
 #include "stress/faults/fault_gate.h"
 #include "stress/faults/fault_plan.h"
 #include "stress/faults/faulty_communicator.h"
@@ -32,6 +31,7 @@
 #include "stress/run/process_body.h"
 #include "stress/run/protocol.h"
 #include "stress/scenario/scenario.h"
+#include "stress/workloads/program_report.h"
 #include "stress/workloads/rank_program.h"
 
 namespace lockstep::stress::run {
@@ -77,7 +77,7 @@ Status Prepare(worker::WorkerLink& link, WorkerContext& self) {
   LOCKSTEP_ASSIGN_OR_RETURN(const control::Message message,
                             link.Receive(kCaseMessage, Deadline::AfterSeconds(kForEverSeconds)));
   link.journal().EnterPhase(journal::Phase::kStart);
-  LOCKSTEP_ASSIGN_OR_RETURN(self.order, DecodeOrder(message.payload));
+  LOCKSTEP_ASSIGN_OR_RETURN(self.order, Understand<CaseOrder>(message.payload));
   LOCKSTEP_ASSIGN_OR_RETURN(
       self.scenario,
       scenario::ParseScenario(self.order.text, self.order.origin, {.ranks = self.order.ranks}));
@@ -106,7 +106,7 @@ Status OpenPlatform(worker::WorkerLink& link, WorkerContext& self) {
     return Unsupported("needs connections of NCCL's, and a stand-in of tests has none");
   }
   if (self.scenario.requirement == "cuda" && device != "cuda") {
-    return Unsupported(fmt::format("needs a GPU, and the device is '{}'", device));
+    return Unsupported("needs a GPU, and the device is '{}'", device);
   }
   return link.Send(
       {kMachineMessage, worker::WorkerFacts(self.backend->name, self.backend->version(), device,
@@ -153,7 +153,7 @@ Status Connect(worker::WorkerLink& link, WorkerContext& self) {
                                                   : faults::FaultMoment::Kind::kInit));
   Membership place = self.membership;
   TakePlace(link, self, place);
-  if (again) LOCKSTEP_RETURN_IF_ERROR(link.Send({kConnectingMessage, EncodeMembership(place)}));
+  if (again) LOCKSTEP_RETURN_IF_ERROR(link.Send({kConnectingMessage, control::Encode(place)}));
   link.journal().EnterPhase(journal::Phase::kConnect);
   // As PyTorch on CPUs: collectives on a thread beside the one that computes. The launcher's MPI
   // was initialized for one thread.
@@ -216,9 +216,7 @@ workloads::RankReport RunProgram(WorkerContext& self) {
 }
 
 control::Message MessageOf(const workloads::RankReport& report) {
-  return {kReportMessage, cases::EncodeReport({report.status, report.where, report.iteration,
-                                               report.checked, report.wrong_data, report.gradients,
-                                               report.figures, report.completed})};
+  return {kReportMessage, control::Encode<workloads::ProgramReport>(report)};
 }
 
 void GiveUp(WorkerContext& self) {
@@ -254,7 +252,7 @@ Status AwaitRebuild(worker::WorkerLink& link, WorkerContext& self, workloads::Ra
   self.communication.reset();
   report.kept.reset();
   GiveUp(self);
-  LOCKSTEP_ASSIGN_OR_RETURN(self.membership, DecodeMembership(message.payload));
+  LOCKSTEP_ASSIGN_OR_RETURN(self.membership, Understand<Membership>(message.payload));
   self.restarted = false;
   link.CloseMeeting(false);
   // The order to abort goes past this message, and may have come first.
@@ -303,7 +301,7 @@ int RunStressWorker(std::unique_ptr<worker::WorkerLink> own_link) {
   self->link = std::move(own_link);
   worker::WorkerLink& link = *self->link;
   workloads::RankReport report;
-  report.where = cases::kWherePlatform;
+  report.where = workloads::kWherePlatform;
   report.status = Prepare(link, *self);
   if (report.status.ok()) report.status = OpenPlatform(link, *self);
   if (report.status.ok()) report = RunGenerations(link, *self);

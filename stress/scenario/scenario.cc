@@ -6,18 +6,15 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <iterator>
 #include <optional>
 #include <span>
 #include <system_error>
 
 #include "core/base/file_text.h"
+#include "core/base/named_members.h"
 #include "core/base/toml_fields.h"
 #include "stress/faults/fault_registry.h"
-#include "stress/scenario/scenario_fault.h"
-#include "stress/scenario/scenario_link.h"
-#include "stress/scenario/scenario_recovery.h"
-#include "stress/scenario/scenario_workload.h"
+#include "stress/scenario/scenario_tables.h"
 
 namespace lockstep::stress::scenario {
 namespace {
@@ -49,8 +46,8 @@ void ReadRanks(TomlFields& fields, const ScenarioOptions& options, Scenario& sce
     sizes.assign(1, 0);
     fields.Read("ranks", sizes[0], kRange);
   } else if (!node->is_string() || **node->as_string() != "any") {
-    fields.Wrong("ranks", fmt::format("{}; write a number, a list of numbers or \"any\"",
-                                      node->is_string() ? "a string" : KindOf(*node)));
+    fields.Wrong("ranks", "{}; write a number, a list of numbers or \"any\"",
+                 node->is_string() ? "a string" : KindOf(*node));
   }
   scenario.allowed_ranks.assign(sizes.begin(), sizes.end());
   const int from_file = sizes.empty() ? 2 : static_cast<int>(std::max<std::int64_t>(1, sizes[0]));
@@ -60,15 +57,13 @@ void ReadRanks(TomlFields& fields, const ScenarioOptions& options, Scenario& sce
 // A network is between hosts.
 void ReadHosts(TomlFields& fields, Scenario& scenario) {
   constexpr TomlRange kRange = {1, kMaxScenarioRanks};
-  std::int64_t hosts = 1;
-  fields.Read("hosts", hosts, kRange);
+  fields.Read("hosts", scenario.hosts, kRange);
   for (const FaultSpec& fault : scenario.faults) {
     const stress::faults::FaultInfo* const info = stress::faults::FindFault(fault.kind);
     if (info != nullptr && info->scope == stress::faults::FaultScope::kNetwork) {
-      hosts = std::max<std::int64_t>(2, hosts);
+      scenario.hosts = std::max(2, scenario.hosts);
     }
   }
-  scenario.hosts = static_cast<int>(hosts);
 }
 
 std::vector<int> ReadRankList(TomlFields& fields, std::string_view key, int ranks) {
@@ -81,7 +76,7 @@ void ReadFaults(TomlFields& fields, Scenario& scenario) {
   const toml::node* node = fields.Find("fault");
   if (node == nullptr) return;
   if (!node->is_array_of_tables()) {
-    return fields.Wrong("fault", fmt::format("{}; write [[fault]]", KindOf(*node)));
+    return fields.Wrong("fault", "{}; write [[fault]]", KindOf(*node));
   }
   for (const toml::node& item : *node->as_array()) {
     const std::string path = fmt::format("fault[{}]", scenario.faults.size());
@@ -95,7 +90,7 @@ std::vector<std::string> ReadOutcomes(const toml::node& node, TomlFields& fields
   const auto add = [&](const toml::node& item) {
     if (!item.is_string()) {
       fields.mistakes().Add(LineOf(item), fields.PathOf("ranks"),
-                            fmt::format("{}; write outcomes as in \"hung\"", KindOf(item)));
+                            "{}; write outcomes as in \"hung\"", KindOf(item));
       return;
     }
     const std::string& name = **item.as_string();
@@ -125,7 +120,7 @@ void ReadFigures(TomlFields& fields, Expectation& expectation) {
       expectation.figures[name] = {node.value_or(0.0), node.value_or(0.0)};
     } else {
       fields.mistakes().Add(LineOf(node), fields.PathOf("figures." + name),
-                            fmt::format("{}; write a number, or [least, most]", KindOf(node)));
+                            "{}; write a number, or [least, most]", KindOf(node));
     }
   }
 }
@@ -138,11 +133,11 @@ Expectation ReadExpectation(const toml::table& table, const std::string& path, i
     if (node->is_string()) {  // the same for every rank
       expectation.ranks.assign(static_cast<std::size_t>(ranks), ReadOutcomes(*node, fields));
     } else if (!node->is_array()) {
-      fields.Wrong("ranks", fmt::format("{}; write a list, one item a rank", KindOf(*node)));
+      fields.Wrong("ranks", "{}; write a list, one item a rank", KindOf(*node));
     } else if (!fields.Has("others") &&
                node->as_array()->size() != static_cast<std::size_t>(ranks)) {
-      fields.Wrong("ranks", fmt::format("a list of {} for {} ranks; write one item a rank",
-                                        node->as_array()->size(), ranks));
+      fields.Wrong("ranks", "a list of {} for {} ranks; write one item a rank",
+                   node->as_array()->size(), ranks);
     } else {
       for (const toml::node& item : *node->as_array()) {
         expectation.ranks.push_back(ReadOutcomes(item, fields));
@@ -176,7 +171,7 @@ void ReadExpectations(TomlFields& fields, Scenario& scenario) {
     if (!Contains(kBackends, backend)) {
       fields.mistakes().Add(key.source().begin.line, path, DescribeUnknown(backend, kBackends));
     } else if (!node.is_table()) {
-      fields.mistakes().Add(LineOf(node), path, fmt::format("{}; write [{}]", KindOf(node), path));
+      fields.mistakes().Add(LineOf(node), path, "{}; write [{}]", KindOf(node), path);
     } else {
       scenario.expect[backend] =
           ReadExpectation(*node.as_table(), path, scenario.ranks, fields.mistakes());
@@ -188,16 +183,16 @@ Result<std::string> ReadFile(const std::string& path) {
   constexpr std::uintmax_t kMaxBytes = 1 << 20;
   std::error_code error;
   if (!std::filesystem::exists(path, error)) {
-    return InvalidInput(fmt::format("'{}' does not exist; give the path of a scenario", path));
+    return InvalidInput("'{}' does not exist; give the path of a scenario", path);
   }
   if (!std::filesystem::is_regular_file(path, error)) {
-    return InvalidInput(fmt::format("'{}' is not a file; give the path of a scenario", path));
+    return InvalidInput("'{}' is not a file; give the path of a scenario", path);
   }
   if (std::filesystem::file_size(path, error) > kMaxBytes) {
-    return InvalidInput(fmt::format("'{}' is larger than 1 MiB, which no scenario is", path));
+    return InvalidInput("'{}' is larger than 1 MiB, which no scenario is", path);
   }
   std::optional<std::string> text = ReadText(path);
-  if (!text) return EnvironmentError(fmt::format("'{}' can't be read; check its rights", path));
+  if (!text) return EnvironmentError("'{}' can't be read; check its rights", path);
   return *std::move(text);
 }
 
@@ -209,8 +204,7 @@ Scenario ReadScenario(const toml::table& root, const ScenarioOptions& options,
   if (fields.Read("name", scenario.name) && scenario.name.empty()) {
     fields.Wrong("name", "empty; write name = \"folder/name\"");
   }
-  fields.Read("description", scenario.description);
-  fields.Read("source", scenario.source);
+  LOCKSTEP_FIELDS(fields.Read, scenario, description, source);
   ReadRanks(fields, options, scenario);
   if (!fields.Has("workload")) fields.Wrong("workload", "missing; write a [workload] table");
   if (const toml::table* table = fields.FindTable("workload")) {
@@ -238,8 +232,8 @@ Result<Scenario> ParseScenario(std::string_view text, const std::string& origin,
   try {
     root = toml::parse(text);
   } catch (const toml::parse_error& error) {
-    return InvalidInput(fmt::format("{}:{}: not TOML: {}; mend this line", origin,
-                                    error.source().begin.line, error.description()));
+    return InvalidInput("{}:{}: not TOML: {}; mend this line", origin, error.source().begin.line,
+                        error.description());
   }
   TomlMistakes mistakes(origin);
   Scenario scenario = ReadScenario(root, options, mistakes);

@@ -1,8 +1,6 @@
 // Reads the [[fault]] tables of a scenario by the registry of faults. The registry says what a kind
 // needs, in which units and bounds, and when it may come.
-#include "stress/scenario/scenario_fault.h"
-
-#include <fmt/core.h>
+#include "stress/scenario/scenario_tables.h"
 
 #include <cmath>
 #include <optional>
@@ -11,7 +9,6 @@
 
 #include "core/base/units.h"
 #include "stress/faults/fault_registry.h"
-#include "stress/scenario/scenario_link.h"
 
 namespace lockstep::stress::scenario {
 namespace {
@@ -46,14 +43,14 @@ void ReadAmounts(TomlFields& fields, const FaultInfo& info, FaultSpec& fault) {
     const toml::node* node = fields.Find(parameter.name);
     if (node == nullptr) {
       if (std::isnan(parameter.usual)) {
-        fields.Wrong(parameter.name, fmt::format("missing; {}", parameter.remedy));
+        fields.Wrong(parameter.name, "missing; {}", parameter.remedy);
       }
       fault.amounts[std::string(parameter.name)] = parameter.usual;
       continue;
     }
     const std::optional<double> amount = AmountIn(*node, parameter.unit);
     if (!amount || *amount < parameter.least || *amount > parameter.most) {
-      fields.Wrong(parameter.name, fmt::format("out of place; {}", parameter.remedy));
+      fields.Wrong(parameter.name, "out of place; {}", parameter.remedy);
     } else {
       fault.amounts[std::string(parameter.name)] = *amount;
     }
@@ -66,13 +63,13 @@ void ReadVariables(TomlFields& fields, FaultSpec& fault) {
   if (fault.kind != "environment") return;
   const toml::node* node = fields.Find("variables");
   if (node == nullptr || !node->is_array() || node->as_array()->empty()) {
-    return fields.Wrong("variables", fmt::format("missing or no list; {}", kRemedy));
+    return fields.Wrong("variables", "missing or no list; {}", kRemedy);
   }
   for (const toml::node& item : *node->as_array()) {
     const std::string text = item.value_or(std::string());
     const std::size_t equals = text.find('=');
     if (equals == std::string::npos || equals == 0 || text.starts_with("LOCKSTEP_WORKER=")) {
-      return fields.Wrong("variables", fmt::format("'{}' is none; {}", text, kRemedy));
+      return fields.Wrong("variables", "'{}' is none; {}", text, kRemedy);
     }
     fault.variables.push_back(text);
   }
@@ -82,8 +79,7 @@ void ReadMoment(TomlFields& fields, const FaultInfo* info, FaultSpec& fault) {
   if (!fields.Has("at")) fields.Wrong("at", "missing; write when, as \"iteration:3\"");
   if (fields.Read("at", fault.at) && fault.at != stress::faults::kRandomMoment &&
       !stress::faults::ParseMoment(fault.at)) {
-    fields.Wrong(
-        "at", fmt::format("'{}' is no moment; write {}", fault.at, stress::faults::ListMoments()));
+    fields.Wrong("at", "'{}' is no moment; write {}", fault.at, stress::faults::ListMoments());
   } else if (info != nullptr && !info->Allows(fault.at)) {
     fields.Wrong("at", "a process has its environment from the start; write at = \"init\"");
   }
@@ -91,7 +87,7 @@ void ReadMoment(TomlFields& fields, const FaultInfo* info, FaultSpec& fault) {
   if (!fields.Read("duration", duration)) return;
   fault.duration_seconds = SecondsIn(duration);
   if (!fault.duration_seconds) {
-    fields.Wrong("duration", fmt::format("'{}' is no time; write as in \"100ms\"", duration));
+    fields.Wrong("duration", "'{}' is no time; write as in \"100ms\"", duration);
   }
 }
 
@@ -117,8 +113,8 @@ FaultSpec ReadFault(const toml::table& table, const std::string& path, int ranks
   std::vector<std::int64_t> several;
   fields.ReadList("ranks", several, {0, ranks - 1});
   fault.ranks.assign(several.begin(), several.end());
-  std::int64_t rank = 0;
-  if (fields.Read("rank", rank, {0, ranks - 1})) fault.ranks.push_back(static_cast<int>(rank));
+  int rank = 0;
+  if (fields.Read("rank", rank, {0, ranks - 1})) fault.ranks.push_back(rank);
   if (fields.Has("rank") && fields.Has("ranks")) {
     fields.Wrong("rank", "both rank and ranks; write one of them");
   } else if (!fields.Has("rank") && !fields.Has("ranks")) {

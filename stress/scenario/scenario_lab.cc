@@ -1,7 +1,8 @@
 // kind = "sharded_loading" and "stream_race".
 #include <fmt/format.h>
 
-#include "stress/scenario/scenario_workload.h"
+#include "core/base/named_members.h"
+#include "stress/scenario/scenario_tables.h"
 
 namespace lockstep::stress::scenario {
 namespace {
@@ -9,23 +10,12 @@ namespace {
 constexpr std::int64_t kMostSeed = 1'000'000'000;
 constexpr std::int64_t kMostEpochs = 1'000'000'000;
 constexpr std::int64_t kMostSamples = 1'000'000;
-constexpr std::string_view kAfterFinish[] = {"exit", "linger"};
-
-void ReadAfterFinish(TomlFields& fields, ddp::AfterFinish& after_finish) {
-  if (const auto index = fields.ReadName("after_finish", kAfterFinish)) {
-    after_finish = static_cast<ddp::AfterFinish>(*index);
-  }
-}
-
 void ReadSampler(TomlFields& fields, int ranks, LoadingProgram& program) {
   fields.ReadPerRank("samples", ranks, program.samples.values, {1, kMostSamples});
   fields.ReadPerRank("seed", ranks, program.seed.values, {0, kMostSeed});
   fields.Read("batch", program.batch, {1, kMostSamples});
   fields.Read("epochs", program.epochs, {1, kMostEpochs});
-  fields.Read("shuffle", program.shuffle);
-  fields.Read("drop_last", program.drop_last);
-  fields.Read("set_epoch", program.set_epoch);
-  fields.Read("weighted", program.weighted);
+  LOCKSTEP_FIELDS(fields.Read, program, shuffle, drop_last, set_epoch, weighted);
   if (!program.weighted) return;
   for (const std::string_view other : {"shuffle", "drop_last"}) {
     if (fields.Has(other)) fields.Wrong(other, "a weighted sampler has no such thing; remove it");
@@ -44,30 +34,23 @@ LoadingProgram ReadLoading(TomlFields& fields, int ranks, const ScenarioOptions&
   if (fields.ReadPerRank("slow_down", ranks, slow_down, {1, 1000})) {
     program.slow_down.values.assign(slow_down.begin(), slow_down.end());
   }
-  if (const auto index = fields.ReadName("between", kBetween)) {
-    program.between = static_cast<LoadingProgram::Between>(*index);
-  }
-  ReadAfterFinish(fields, program.after_finish);
+  fields.ReadEnum("between", kBetween, program.between);
+  fields.ReadEnum("after_finish", kAfterFinishNames, program.after_finish);
   return program;
 }
 
 StreamRaceProgram ReadStreamRace(TomlFields& fields, int, const ScenarioOptions&) {
   StreamRaceProgram program;
   if (!fields.Has("pattern")) {
-    fields.Wrong("pattern",
-                 fmt::format("missing; choose from {}", fmt::join(RacePatternNames(), ", ")));
+    fields.Wrong("pattern", "missing; choose from {}", fmt::join(kRacePatternNames, ", "));
   }
-  if (const auto index = fields.ReadName("pattern", RacePatternNames())) {
-    program.pattern = static_cast<RacePattern>(*index);
-  }
-  if (const auto index = fields.ReadName("guard", RaceGuardNames())) {
-    program.guard = static_cast<RaceGuard>(*index);
-  }
+  fields.ReadEnum("pattern", kRacePatternNames, program.pattern);
+  fields.ReadEnum("guard", kRaceGuardNames, program.guard);
   fields.Read("rounds", program.rounds, {1, 1'000'000});
   fields.Read("count", program.count, {1, 1 << 28});
   fields.Read("work_us", program.work_us, 0, 1e7);
   fields.Read("host_us", program.host_us, 0, 1e7);
-  ReadAfterFinish(fields, program.after_finish);
+  fields.ReadEnum("after_finish", kAfterFinishNames, program.after_finish);
   return program;
 }
 

@@ -1,8 +1,6 @@
 // The keys of faults that make a link between ranks or hosts bad. All times and rates need a unit,
 // and lists of ranks are no option: a link has two ends.
-#include "stress/scenario/scenario_link.h"
-
-#include <fmt/core.h>
+#include "stress/scenario/scenario_tables.h"
 
 #include <cmath>
 #include <string>
@@ -24,8 +22,8 @@ void ReadTime(TomlFields& fields, const FaultParameter& parameter, FaultSpec& fa
   const bool unit = !text.empty() && text.back() == 's';
   const Result<double> seconds = ParseSeconds("", text);
   if (!unit || !seconds.ok() || *seconds > parameter.most) {
-    fields.Wrong(parameter.name, fmt::format("'{}' is no time up to {}s; write as in \"10ms\"",
-                                             text, parameter.most));
+    fields.Wrong(parameter.name, "'{}' is no time up to {}s; write as in \"10ms\"", text,
+                 parameter.most);
     return;
   }
   fault.amounts[std::string(parameter.name)] = *seconds;
@@ -37,9 +35,7 @@ void ReadRate(TomlFields& fields, const FaultParameter& parameter, FaultSpec& fa
   const Result<std::int64_t> rate = ParseBytes("", text);
   if (!rate.ok() || static_cast<double>(*rate) < parameter.least) {
     fields.Wrong(parameter.name,
-                 fmt::format("'{}' is no rate of 1K or more; write bytes per second as in "
-                             "\"1MiB\"",
-                             text));
+                 "'{}' is no rate of 1K or more; write bytes per second as in \"1MiB\"", text);
     return;
   }
   fault.amounts[std::string(parameter.name)] = static_cast<double>(*rate);
@@ -88,7 +84,7 @@ void ReadLink(TomlFields& fields, const FaultInfo& info, FaultSpec& fault, int r
   // Every kind needs what it is named after, and takes nothing else.
   for (const FaultParameter& parameter : info.parameters) {
     if (!std::isnan(parameter.usual) || fields.Has(parameter.name)) continue;
-    fields.Wrong(parameter.name, fmt::format("missing; {}", parameter.remedy));
+    fields.Wrong(parameter.name, "missing; {}", parameter.remedy);
   }
   for (const FaultParameter& parameter : info.parameters) ReadParameter(fields, parameter, fault);
   if (!info.at_once()) return;

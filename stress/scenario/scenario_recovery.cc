@@ -1,6 +1,6 @@
 // The [recovery] table, and what goes with it only: a fault at "rebuild", an expected recovery, a
 // workload that can begin anew.
-#include "stress/scenario/scenario_recovery.h"
+#include "stress/scenario/scenario_tables.h"
 
 #include <fmt/format.h>
 
@@ -31,9 +31,8 @@ void RejectLeftovers(TomlFields& root, const Scenario& scenario) {
   for (const FaultSpec& fault : scenario.faults) {
     const bool alone = Contains(kFaultsOfRecovery, fault.kind) || fault.at == "rebuild";
     if (!alone) continue;
-    root.mistakes().Add(
-        fault.line, "fault",
-        fmt::format("{} at {} needs a recovery; add a [recovery] table", fault.kind, fault.at));
+    root.mistakes().Add(fault.line, "fault", "{} at {} needs a recovery; add a [recovery] table",
+                        fault.kind, fault.at);
   }
   for (const auto& [backend, expectation] : scenario.expect) {
     if (expectation.recovery.empty()) continue;
@@ -49,7 +48,7 @@ void ReadDeadline(TomlFields& fields, const char* key, double& seconds) {
   if (read.ok() && *read > 0) {
     seconds = *read;
   } else {
-    fields.Wrong(key, fmt::format("'{}' is no time; write as in \"2s\"", text));
+    fields.Wrong(key, "'{}' is no time; write as in \"2s\"", text);
   }
 }
 
@@ -61,15 +60,13 @@ void ReadRecovery(TomlFields& root, Scenario& scenario) {
   TomlFields fields(*table, "recovery", root.mistakes());
   RecoveryPlan plan;
   if (!fields.Has("mode")) fields.Wrong("mode", "missing; write mode = \"shrink\" or \"restart\"");
-  if (const auto mode = fields.ReadName("mode", kModes)) {
-    plan.mode = static_cast<RecoveryPlan::Mode>(*mode);
-  }
+  fields.ReadEnum("mode", kModes, plan.mode);
   ReadDeadline(fields, "abort_deadline", plan.abort_deadline_seconds);
   ReadDeadline(fields, "connect_deadline", plan.connect_deadline_seconds);
   const std::string kind = WorkloadKind(root);
   if (!kind.empty() && !Contains(kResumable, kind)) {
-    fields.Wrong("mode", fmt::format("{} cannot go on from an iteration; choose one of {}", kind,
-                                     fmt::join(kResumable, ", ")));
+    fields.Wrong("mode", "{} cannot go on from an iteration; choose one of {}", kind,
+                 fmt::join(kResumable, ", "));
   }
   if (scenario.ranks < 2) fields.Wrong("mode", "one rank has no survivors; use two ranks or more");
   fields.RejectTheRest();

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "core/base/units.h"
-#include "stress/scenario/scenario_workload.h"
+#include "stress/scenario/scenario_tables.h"
 
 namespace lockstep::stress::scenario {
 namespace {
@@ -24,13 +24,6 @@ ScriptProgram NewProgram(int ranks) {
   program.steps.resize(static_cast<std::size_t>(ranks));
   program.creation.resize(static_cast<std::size_t>(ranks));
   return program;
-}
-
-void ReadAfterFinish(TomlFields& fields, ScriptProgram& program) {
-  static constexpr std::string_view kNames[] = {"exit", "linger"};
-  if (const auto index = fields.ReadName("after_finish", kNames)) {
-    program.after_finish = static_cast<ddp::AfterFinish>(*index);
-  }
 }
 
 void ReadCommunicators(TomlFields& fields, int ranks, ScriptProgram& program) {
@@ -57,20 +50,19 @@ std::vector<ScriptStep> ReadSteps(TomlFields& fields, std::string_view key,
   const toml::node* node = fields.Find(key);
   if (node == nullptr) return steps;
   if (!node->is_array()) {
-    fields.Wrong(key, fmt::format("{}; write a list of steps", KindOf(*node)));
+    fields.Wrong(key, "{}; write a list of steps", KindOf(*node));
     return steps;
   }
   for (const toml::node& item : *node->as_array()) {
     if (!item.is_string()) {
       fields.mistakes().Add(LineOf(item), fields.PathOf(key),
-                            fmt::format("{}; write a step as \"barrier world\"", KindOf(item)));
+                            "{}; write a step as \"barrier world\"", KindOf(item));
       continue;
     }
     Result<ScriptStep> step = ParseStep(**item.as_string(), program.communicators);
     if (!step.ok()) {
-      fields.mistakes().Add(
-          LineOf(item), fields.PathOf(key),
-          fmt::format("step '{}': {}", **item.as_string(), step.status().message()));
+      fields.mistakes().Add(LineOf(item), fields.PathOf(key), "step '{}': {}", **item.as_string(),
+                            step.status().message());
       continue;
     }
     steps.push_back(*step);
@@ -90,8 +82,7 @@ void ReadByRank(TomlFields& fields, std::string_view key, int ranks, Read read) 
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
     const bool whole = error == std::errc() && end == text.data() + text.size();
     if (!whole || rank < 0 || rank >= ranks) {
-      inner.Wrong(
-          text, fmt::format("no rank of {}; start more ranks, or write {}.0 = [...]", ranks, key));
+      inner.Wrong(text, "no rank of {}; start more ranks, or write {}.0 = [...]", ranks, key);
       continue;
     }
     read(inner, text, static_cast<std::size_t>(rank));
@@ -106,7 +97,7 @@ std::vector<std::size_t> ReadNames(TomlFields& fields, std::string_view key,
   const toml::node* node = fields.Find(key);
   if (node == nullptr) return indices;
   if (!node->is_array()) {
-    fields.Wrong(key, fmt::format("{}; write a list of communicators", KindOf(*node)));
+    fields.Wrong(key, "{}; write a list of communicators", KindOf(*node));
     return indices;
   }
   std::vector<std::string_view> names;
@@ -159,14 +150,14 @@ void CheckStreams(TomlFields& fields, std::size_t rank, const ScriptProgram& pro
       const ScriptStep*& before = first[step.communicator];
       if (before == nullptr) before = &step;
       if (before->stream != step.stream) {
-        fields.Wrong("rank", fmt::format("rank {} calls '{}' on two streams; write one stream for "
-                                         "it, or make another communicator",
-                                         rank, name));
+        fields.Wrong("rank",
+                     "rank {} calls '{}' on two streams; write one stream for "
+                     "it, or make another communicator",
+                     rank, name);
       }
       if (step.communicator != 0 && !Has(program.creation[rank], step.communicator)) {
-        fields.Wrong("rank", fmt::format("rank {} calls '{}', which it does not create; name it in "
-                                         "create.{}",
-                                         rank, name, rank));
+        fields.Wrong("rank", "rank {} calls '{}', which it does not create; name it in create.{}",
+                     rank, name, rank);
       }
     }
     const bool known =
@@ -174,9 +165,9 @@ void CheckStreams(TomlFields& fields, std::size_t rank, const ScriptProgram& pro
           return other.stream == step.wait;
         });
     if (!known) {
-      fields.Wrong("rank", fmt::format("rank {} waits for stream '{}' and puts nothing on it; name "
-                                       "one that it uses",
-                                       rank, step.wait));
+      fields.Wrong("rank",
+                   "rank {} waits for stream '{}' and puts nothing on it; name one that it uses",
+                   rank, step.wait);
     }
   }
 }
@@ -192,9 +183,9 @@ void CheckCalls(TomlFields& fields, const ScriptProgram& program) {
       if (std::find(members.begin(), members.end(), static_cast<int>(rank)) != members.end()) {
         continue;
       }
-      fields.Wrong("rank", fmt::format("rank {} calls '{}', whose members are {}; make it a member "
-                                       "or remove the step",
-                                       rank, used.name, fmt::join(members, ", ")));
+      fields.Wrong("rank",
+                   "rank {} calls '{}', whose members are {}; make it a member or remove the step",
+                   rank, used.name, fmt::join(members, ", "));
       return;
     }
   }
@@ -237,8 +228,7 @@ std::vector<collective::Operation> ReadOperations(TomlFields& fields,
     if (parsed.ok()) operation.type = *parsed;
   }
   if (collective == collective::Collective::kBroadcast) {
-    std::int64_t root = 0;
-    if (fields.Read("root", root, {0, ranks - 1})) operation.root = static_cast<int>(root);
+    fields.Read("root", operation.root, {0, ranks - 1});
   }
   std::vector<collective::Operation> operations;
   const auto add = [&](std::int64_t bytes) {
@@ -278,7 +268,7 @@ ScriptProgram ReadScript(TomlFields& fields, int ranks, const ScenarioOptions&) 
   ScriptProgram program = NewProgram(ranks);
   ReadCommunicators(fields, ranks, program);
   fields.Read("rounds", program.rounds, {1, kMostRounds});
-  ReadAfterFinish(fields, program);
+  fields.ReadEnum("after_finish", kAfterFinishNames, program.after_finish);
   ReadCreation(fields, program);
   fields.Read("outsiders_return", program.outsiders_return);
   const std::vector<ScriptStep> others = ReadSteps(fields, "default", program);
@@ -299,7 +289,7 @@ ScriptProgram ReadGroups(TomlFields& fields, int ranks, const ScenarioOptions&) 
   program.rounds = 20;
   ReadCommunicators(fields, ranks, program);
   fields.Read("rounds", program.rounds, {1, kMostRounds});
-  ReadAfterFinish(fields, program);
+  fields.ReadEnum("after_finish", kAfterFinishNames, program.after_finish);
   ReadCreation(fields, program);
   const bool each = fields.ReadName("streams", kStreams) == std::size_t{1};
   const std::vector<collective::Operation> operations =
@@ -331,7 +321,7 @@ ScriptProgram ReadLoop(TomlFields& fields, int ranks, collective::Collective col
   ScriptProgram program = NewProgram(ranks);
   program.rounds = 20;
   fields.Read("rounds", program.rounds, {1, kMostRounds});
-  ReadAfterFinish(fields, program);
+  fields.ReadEnum("after_finish", kAfterFinishNames, program.after_finish);
   const std::vector<ScriptStep> loads = ReadTimes(fields, "load_us", ranks, Kind::kLoad);
   const std::vector<ScriptStep> computes = ReadTimes(fields, "compute_us", ranks, Kind::kCompute);
   const std::vector<collective::Operation> operations = ReadOperations(fields, collective, ranks);
@@ -357,7 +347,7 @@ ScriptProgram ReadChurn(TomlFields& fields, int ranks, const ScenarioOptions&) {
   ScriptProgram program = NewProgram(ranks);
   program.rounds = 20;
   fields.Read("rounds", program.rounds, {1, kMostRounds});
-  ReadAfterFinish(fields, program);
+  fields.ReadEnum("after_finish", kAfterFinishNames, program.after_finish);
   const std::vector<collective::Operation> operations =
       ReadOperations(fields, collective::Collective::kAllReduce, ranks);
   for (std::vector<ScriptStep>& steps : program.steps) {

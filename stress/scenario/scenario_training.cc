@@ -1,5 +1,4 @@
 // kind = "ddp_training": a training loop with DistributedDataParallel's communication.
-#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -7,8 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/named_members.h"
 #include "core/ddp/small_models.h"
-#include "stress/scenario/scenario_workload.h"
+#include "stress/scenario/scenario_tables.h"
 
 namespace lockstep::stress::scenario {
 namespace {
@@ -16,12 +16,6 @@ namespace {
 constexpr std::int64_t kMaxInputs = 1'000'000'000;
 constexpr double kMaxUs = 1e12;
 constexpr double kMaxBucketMb = 1 << 20;
-
-template <typename Enum>
-void ReadEnum(TomlFields& fields, std::string_view key, std::span<const std::string_view> names,
-              Enum& target) {
-  if (const auto index = fields.ReadName(key, names)) target = static_cast<Enum>(*index);
-}
 
 // The small models are not in datasets/, so only what is known about them can be checked here.
 bool IsSmall(const ddp::TrainingProgram& program) {
@@ -37,9 +31,7 @@ void ReadSampler(TomlFields& fields, ddp::TrainingProgram& program) {
   if (!inner.Has("samples")) inner.Wrong("samples", "missing; write the size of the dataset");
   inner.Read("samples", sampler.samples, {0, kMaxInputs});
   inner.Read("batch", sampler.batch, {1, kMaxInputs});
-  inner.Read("shuffle", sampler.shuffle);
-  inner.Read("drop_last", sampler.drop_last);
-  inner.Read("set_epoch", sampler.set_epoch);
+  LOCKSTEP_FIELDS(inner.Read, sampler, shuffle, drop_last, set_epoch);
   std::int64_t seed = 0;
   if (inner.Read("seed", seed)) sampler.seed = static_cast<std::uint64_t>(seed);
   inner.RejectTheRest();
@@ -69,9 +61,7 @@ std::int64_t MostInputs(const ddp::TrainingProgram& program, int ranks) {
 }
 
 void ReadJoin(TomlFields& fields, ddp::TrainingProgram& program) {
-  fields.Read("join", program.join);
-  fields.Read("join_throw", program.join_throw);
-  fields.Read("divide_by_initial_world_size", program.divide_by_initial_world_size);
+  LOCKSTEP_FIELDS(fields.Read, program, join, join_throw, divide_by_initial_world_size);
   if (program.join) return;
   if (program.join_throw) fields.Wrong("join_throw", "needs join; write join = true");
   if (!program.divide_by_initial_world_size) {
@@ -82,8 +72,8 @@ void ReadJoin(TomlFields& fields, ddp::TrainingProgram& program) {
 void ReadBarrier(TomlFields& fields, ddp::TrainingProgram& program) {
   constexpr std::string_view kPlaces[] = {"none", "in_loop", "after_loop"};
   constexpr std::string_view kBarrierKinds[] = {"native", "all_reduce"};
-  ReadEnum(fields, "barrier", kPlaces, program.barrier);
-  ReadEnum(fields, "barrier_kind", kBarrierKinds, program.barrier_kind);
+  fields.ReadEnum("barrier", kPlaces, program.barrier);
+  fields.ReadEnum("barrier_kind", kBarrierKinds, program.barrier_kind);
   const bool has_barrier =
       program.barrier != ddp::BarrierPlace::kNone ||
       (program.evaluation && program.evaluation->then == ddp::EvaluationProgram::Then::kBarrier);
@@ -97,7 +87,7 @@ void ReadMb(TomlFields& fields, std::string_view key, std::optional<std::int64_t
   if (!fields.Read(key, mb, 0, kMaxBucketMb)) return;
   bytes = static_cast<std::int64_t>(mb * 1024 * 1024);
   if (*bytes < 1) {
-    fields.Wrong(key, fmt::format("{} is less than a byte; write MiB, as 25.0", mb));
+    fields.Wrong(key, "{} is less than a byte; write MiB, as 25.0", mb);
   }
 }
 
@@ -106,12 +96,10 @@ void ReadPowerSgd(TomlFields& fields, ddp::TrainingProgram& program) {
   if (table == nullptr) return;
   ddp::PowerSgdOptions& options = program.power_sgd;
   TomlFields inner(*table, fields.PathOf("power_sgd"), fields.mistakes());
-  std::int64_t rank = options.rank;
-  if (inner.Read("rank", rank, {1, 1 << 20})) options.rank = static_cast<int>(rank);
+  inner.Read("rank", options.rank, {1, 1 << 20});
   inner.Read("start_iteration", options.start_iteration, {0, kMaxInputs});
   inner.Read("min_compression_rate", options.min_compression_rate, 0, 1e9);
-  inner.Read("error_feedback", options.error_feedback);
-  inner.Read("warm_start", options.warm_start);
+  LOCKSTEP_FIELDS(inner.Read, options, error_feedback, warm_start);
   inner.RejectTheRest();
   if (program.comm_hook != ddp::CommHook::kPowerSgd) {
     fields.Wrong("power_sgd", "is for comm_hook = \"powersgd\"; write that or remove it");
@@ -120,22 +108,18 @@ void ReadPowerSgd(TomlFields& fields, ddp::TrainingProgram& program) {
 
 void ReadDdp(TomlFields& fields, const ScenarioOptions& options, ddp::TrainingProgram& program) {
   constexpr std::string_view kHooks[] = {"none", "all_reduce", "fp16", "bf16", "powersgd"};
-  fields.Read("broadcast_buffers", program.broadcast_buffers);
-  fields.Read("find_unused_parameters", program.find_unused_parameters);
-  fields.Read("static_graph", program.static_graph);
-  fields.Read("sync_batch_norm", program.sync_batch_norm);
-  fields.Read("zero_grad", program.zero_grad);
+  LOCKSTEP_FIELDS(fields.Read, program, broadcast_buffers, find_unused_parameters, static_graph,
+                  sync_batch_norm, zero_grad);
   fields.Read("linear_rows", program.linear_rows, {1, 1024});
   program.buckets.rules = options.torch;
   ReadMb(fields, "bucket_cap_mb", program.buckets.cap_bytes);
   ReadMb(fields, "first_bucket_mb", program.buckets.first_cap_bytes);
-  ReadEnum(fields, "comm_hook", kHooks, program.comm_hook);
+  fields.ReadEnum("comm_hook", kHooks, program.comm_hook);
   ReadPowerSgd(fields, program);
   const bool without_batch_norm = IsSmall(program) && program.model != "bn_4_4_2";
   if (program.sync_batch_norm && without_batch_norm) {
-    fields.Wrong(
-        "sync_batch_norm",
-        fmt::format("{} has no batch norm; use bn_4_4_2 or a manifest that has", program.model));
+    fields.Wrong("sync_batch_norm", "{} has no batch norm; use bn_4_4_2 or a manifest that has",
+                 program.model);
   }
 }
 
@@ -145,13 +129,12 @@ void ReadBranch(TomlFields& fields, int ranks, ddp::TrainingProgram& program) {
   program.branch.values.clear();
   for (const std::string& branch : branches) {
     if (branch != "b" && branch != "c") {
-      return fields.Wrong("branch", fmt::format("'{}' is no branch; choose from b, c", branch));
+      return fields.Wrong("branch", "'{}' is no branch; choose from b, c", branch);
     }
     program.branch.values.push_back(branch[0]);
   }
   if (program.model != "two_branch") {
-    fields.Wrong("branch",
-                 fmt::format("{} has no branches; use model = \"two_branch\"", program.model));
+    fields.Wrong("branch", "{} has no branches; use model = \"two_branch\"", program.model);
   }
 }
 
@@ -161,18 +144,9 @@ void ReadNoSync(TomlFields& fields, int ranks, ddp::TrainingProgram& program) {
   if (!fields.ReadList("no_sync_iterations", iterations, {0, kMaxInputs})) return;
   for (const std::int64_t iteration : iterations) {
     if (iteration < most) continue;
-    return fields.Wrong(
-        "no_sync_iterations",
-        fmt::format("there is no iteration {}; the last is {}", iteration, most - 1));
+    return fields.Wrong("no_sync_iterations", "there is no iteration {}; the last is {}", iteration,
+                        most - 1);
   }
-}
-
-// What an `eval` block names by words.
-void ReadEvaluationKinds(TomlFields& fields, ddp::EvaluationProgram& evaluation) {
-  constexpr std::string_view kThrough[] = {"ddp", "module"};
-  constexpr std::string_view kThen[] = {"train", "barrier", "end"};
-  ReadEnum(fields, "through", kThrough, evaluation.through);
-  ReadEnum(fields, "then", kThen, evaluation.then);
 }
 
 // One number is of the ranks that `ranks` names, a list of all ranks.
@@ -198,15 +172,17 @@ void ReadEvaluation(TomlFields& fields, int ranks, ddp::TrainingProgram& program
     evaluation.ranks.assign(list.begin(), list.end());
     if (list.empty()) inner.Wrong("ranks", "an empty list; name ranks, or remove eval");
   }
-  inner.Read("grad", evaluation.grad);
-  inner.Read("train_mode", evaluation.train_mode);
+  LOCKSTEP_FIELDS(inner.Read, evaluation, grad, train_mode);
   ReadEvaluationInputs(inner, ranks, evaluation);
-  ReadEvaluationKinds(inner, evaluation);
+  constexpr std::string_view kThrough[] = {"ddp", "module"};
+  constexpr std::string_view kThen[] = {"train", "barrier", "end"};
+  inner.ReadEnum("through", kThrough, evaluation.through);
+  inner.ReadEnum("then", kThen, evaluation.then);
   inner.RejectTheRest();
   const std::int64_t most = MostInputs(program, ranks);
   if (evaluation.after_iteration >= most) {
-    inner.Wrong("after_iteration", fmt::format("there is no iteration {}; the last is {}",
-                                               evaluation.after_iteration, most - 1));
+    inner.Wrong("after_iteration", "there is no iteration {}; the last is {}",
+                evaluation.after_iteration, most - 1);
   }
   program.evaluation = evaluation;
 }
@@ -218,7 +194,7 @@ ddp::LoadTime ReadDistribution(TomlFields& fields, const toml::table& table) {
   ddp::LoadTime load;
   if (!inner.Has("kind"))
     inner.Wrong("kind", "missing; choose from constant, uniform, exponential");
-  ReadEnum(inner, "kind", kKinds, load.kind);
+  inner.ReadEnum("kind", kKinds, load.kind);
   if (!inner.Has("mean")) inner.Wrong("mean", "missing; write microseconds");
   inner.Read("mean", load.mean_us, 0, kMaxUs);
   if (inner.Read("spread", load.spread_us, 0, kMaxUs)) {
@@ -251,7 +227,6 @@ void ReadTimes(TomlFields& fields, int ranks, ddp::TrainingProgram& program) {
 }  // namespace
 
 ddp::TrainingProgram ReadTraining(TomlFields& fields, int ranks, const ScenarioOptions& options) {
-  constexpr std::string_view kAfterFinish[] = {"exit", "linger"};
   ddp::TrainingProgram program;
   if (fields.Read("model", program.model) && program.model.empty()) {
     fields.Wrong("model", "empty; name a model of datasets/ or a small one");
@@ -269,7 +244,7 @@ ddp::TrainingProgram ReadTraining(TomlFields& fields, int ranks, const ScenarioO
   }
   ReadBarrier(fields, program);
   ReadTimes(fields, ranks, program);
-  ReadEnum(fields, "after_finish", kAfterFinish, program.after_finish);
+  fields.ReadEnum("after_finish", kAfterFinishNames, program.after_finish);
   if (!fields.mistakes().none()) return program;
   const Status valid = ddp::ValidateProgram(program, ranks);
   if (!valid.ok()) fields.Wrong("kind", valid.message());

@@ -1,6 +1,6 @@
 // The table of all kinds of workloads, each with its reader. A kind that is missing here is unknown
 // to every program.
-#include "stress/scenario/scenario_workload.h"
+#include "stress/scenario/scenario_tables.h"
 
 #include <array>
 #include <string_view>

@@ -42,7 +42,7 @@ std::optional<std::int64_t> ToCount(std::string_view word) {
 }
 
 Status WrongCount(std::string_view what, std::string_view word) {
-  return InvalidInput(fmt::format("'{}' is no {}; write a whole number", word, what));
+  return InvalidInput("'{}' is no {}; write a whole number", word, what);
 }
 
 Result<std::size_t> FindCommunicator(std::string_view name,
@@ -52,8 +52,8 @@ Result<std::size_t> FindCommunicator(std::string_view name,
     if (communicators[i].name == name) return i;
     names.push_back(communicators[i].name);
   }
-  return InvalidInput(fmt::format("communicator '{}' is unknown; {}choose from {}", name,
-                                  NearestHint(name, names), fmt::join(names, ", ")));
+  return InvalidInput("communicator '{}' is unknown; {}choose from {}", name,
+                      NearestHint(name, names), fmt::join(names, ", "));
 }
 
 // "op=max", "root=1", "peer=1".
@@ -71,16 +71,14 @@ Status ReadOption(std::string_view word, int size, collective::Operation& operat
   if (key == root && (point_to_point || collective::InfoOf(operation.collective).rooted)) {
     const std::optional<std::int64_t> rank = ToCount(value);
     if (!rank || *rank >= size) {
-      return InvalidInput(fmt::format("'{}' names none of the communicator's {} ranks; write {}=0",
-                                      word, size, root));
+      return InvalidInput("'{}' names none of the communicator's {} ranks; write {}=0", word, size,
+                          root);
     }
     operation.root = static_cast<int>(*rank);
     return OkStatus();
   }
-  return InvalidInput(
-      fmt::format("'{}' is no option of {}; write op=, root= or peer= where they "
-                  "belong",
-                  word, collective::NameOf(operation.collective)));
+  return InvalidInput("'{}' is no option of {}; write op=, root= or peer= where they belong", word,
+                      collective::NameOf(operation.collective));
 }
 
 // "stream=NAME", "wait=NAME": whether the word is one of them.
@@ -89,7 +87,7 @@ Result<bool> ReadStreamOption(std::string_view word, ScriptStep& step) {
   const std::string_view key = word.substr(0, equals);
   if (key != "stream" && key != "wait") return false;
   if (equals == std::string_view::npos || equals + 1 == word.size()) {
-    return InvalidInput(fmt::format("'{}' names no stream; write {}=NAME", word, key));
+    return InvalidInput("'{}' names no stream; write {}=NAME", word, key);
   }
   (key == "stream" ? step.stream : step.wait) = std::string(word.substr(equals + 1));
   return true;
@@ -104,8 +102,7 @@ Result<ScriptStep> ParseCollective(const Words& words, const Communicators& comm
   const bool barrier = step.operation.collective == collective::Collective::kBarrier;
   const std::size_t needed = barrier ? 2 : 4;
   if (words.size() < needed) {
-    return InvalidInput(
-        fmt::format("incomplete; write '{} world{}'", words[0], barrier ? "" : " f32 1024"));
+    return InvalidInput("incomplete; write '{} world{}'", words[0], barrier ? "" : " f32 1024");
   }
   LOCKSTEP_ASSIGN_OR_RETURN(step.communicator, FindCommunicator(words[1], communicators));
   if (!barrier) {
@@ -124,16 +121,16 @@ Result<ScriptStep> ParseCollective(const Words& words, const Communicators& comm
 
 template <Kind kind>
 Result<ScriptStep> ParseTime(const Words& words, const Communicators&) {
-  if (words.size() < 2) return InvalidInput(fmt::format("write '{} 100ms'", words[0]));
+  if (words.size() < 2) return InvalidInput("write '{} 100ms'", words[0]);
   ScriptStep step;
   step.kind = kind;
   for (std::size_t i = 2; i < words.size(); ++i) {
     LOCKSTEP_ASSIGN_OR_RETURN(const bool of_streams, ReadStreamOption(words[i], step));
-    if (!of_streams) return InvalidInput(fmt::format("write '{} 100ms'", words[0]));
+    if (!of_streams) return InvalidInput("write '{} 100ms'", words[0]);
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const double seconds, ParseSeconds("step", words[1]));
   if (!(seconds >= 0 && seconds < 86'400)) {
-    return InvalidInput(fmt::format("'{}' is not from 0 to a day", words[1]));
+    return InvalidInput("'{}' is not from 0 to a day", words[1]);
   }
   step.ns = static_cast<std::int64_t>(seconds * 1e9);
   return step;
@@ -209,7 +206,7 @@ Result<ScriptStep> ParseExit(const Words& words, const Communicators&) {
 template <Kind kind>
 Result<ScriptStep> ParseAlone(const Words& words, const Communicators&) {
   if (words.size() > 1) {
-    return InvalidInput(fmt::format("'{}' stands alone; write '{}'", words[0], words[0]));
+    return InvalidInput("'{}' stands alone; write '{}'", words[0], words[0]);
   }
   ScriptStep step;
   step.kind = kind;
@@ -254,9 +251,8 @@ Result<ScriptStep> ParseWords(const Words& words, const Communicators& communica
   if (words.empty()) return InvalidInput("an empty step; write 'all_reduce world f32 1024'");
   const auto known = std::ranges::find(kVerbNames, words[0]);
   if (known == kVerbNames.end()) {
-    return InvalidInput(fmt::format("'{}' is no step; {}choose from {}", words[0],
-                                    NearestHint(words[0], kVerbNames),
-                                    fmt::join(kVerbNames, ", ")));
+    return InvalidInput("'{}' is no step; {}choose from {}", words[0],
+                        NearestHint(words[0], kVerbNames), fmt::join(kVerbNames, ", "));
   }
   return kVerbs[known - kVerbNames.begin()].parse(words, communicators);
 }

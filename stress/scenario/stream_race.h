@@ -1,8 +1,8 @@
 // A custom kernel and a collective on two streams: the `stream_race` workload.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string_view>
 
 #include "core/ddp/training.h"
@@ -26,10 +26,18 @@ enum class RaceGuard : std::uint8_t {
   kDeviceSync,      // … for all streams
   kLaunchBlocking,  // … after every launch, as with CUDA_LAUNCH_BLOCKING=1
 };
-std::span<const std::string_view> RacePatternNames();
-std::span<const std::string_view> RaceGuardNames();
-std::string_view NameOf(RacePattern pattern);
-std::string_view NameOf(RaceGuard guard);
+
+inline constexpr std::string_view kRacePatternNames[] = {"missing_wait_before",
+                                                         "missing_wait_after", "buffer_reuse",
+                                                         "free_while_in_use", "event_before_work"};
+inline constexpr std::string_view kRaceGuardNames[] = {"none", "event", "stream_sync",
+                                                       "device_sync", "launch_blocking"};
+inline std::string_view NameOf(RacePattern pattern) {
+  return kRacePatternNames[static_cast<std::size_t>(pattern)];
+}
+inline std::string_view NameOf(RaceGuard guard) {
+  return kRaceGuardNames[static_cast<std::size_t>(guard)];
+}
 
 // Every key of the workload and its default.
 struct StreamRaceProgram {

@@ -3,14 +3,12 @@
 // apart.
 #include "stress/simulate/sim_memory.h"
 
-#include <fmt/core.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
 #include <limits>
-#include <string>
 #include <string_view>
 
 #include "core/base/units.h"
@@ -33,11 +31,11 @@ Status TooMany(int ranks, std::int64_t each, std::int64_t room, std::string_view
                std::string_view remedy) {
   if (room / each >= ranks) return OkStatus();
   room = std::max<std::int64_t>(0, room);
-  return InvalidInput(fmt::format(
+  return InvalidInput(
       "{} simulated ranks may need {} of {} ({} each), and this process may have {}: simulate at "
       "most {} ranks, or {}",
       ranks, FormatBytes(each * ranks), what, FormatBytes(each), FormatBytes(room), room / each,
-      remedy));
+      remedy);
 }
 
 }  // namespace

@@ -8,11 +8,9 @@
 #include <new>
 #include <optional>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "core/base/clock.h"
 #include "core/comm/recorded.h"
 #include "core/comm/sim/sim_kernels.h"
 #include "core/comm/sim/sim_world.h"
@@ -40,7 +38,7 @@ struct KeptRank {
   std::size_t capacity;
   std::vector<Line> memory;
   journal::JournalWriter journal;
-  std::optional<cases::ProgramReport> report;
+  std::optional<workloads::ProgramReport> report;
   int own_signal = 0;  // by which an injected crash ended it
   faults::RankMarks marks;
   bool connected = false;
@@ -102,11 +100,6 @@ class SimBody final : public faults::RankBody, public faults::SimulatedRank {
   comm::RecordedCommunicator* recorded_ = nullptr;
 };
 
-cases::ProgramReport ReportOf(const workloads::RankReport& report) {
-  return {report.status,     report.where,     report.iteration, report.checked,
-          report.wrong_data, report.gradients, report.figures,   report.completed};
-}
-
 // With NCCL training computes and communicates on a GPU, and its program goes on meanwhile.
 bool ComputesOnGpu(const scenario::Scenario& scenario, comm::sim::SimRules rules) {
   return rules == comm::sim::SimRules::kNccl &&
@@ -137,7 +130,7 @@ Status RunConnected(const SimStage& stage, comm::sim::SimRules rules,
     ports.restarted = stage.restarted[static_cast<std::size_t>(context.rank())];
   }
   report = workloads::RunWorkload(stress_case.scenario, stress_case.seed, ports);
-  rank.report = ReportOf(report);
+  rank.report = report;
   if (report.status.ok()) {
     recorded.EnterPhase(journal::Phase::kFinalize);
     report.status = gate.Reach(faults::FaultMoment::Kind::kBeforeFinalize);
@@ -167,7 +160,7 @@ Status RunRank(const SimStage& stage, comm::sim::SimRules rules, comm::sim::Rank
   const Status begun =
       gate.Reach(again ? faults::FaultMoment::Kind::kRebuild : faults::FaultMoment::Kind::kInit);
   if (!begun.ok()) {
-    rank.report = cases::ProgramReport{.status = begun, .where = "connect"};
+    rank.report = workloads::ProgramReport{.status = begun, .where = "connect"};
     rank.journal.Exit(1);
     return begun;
   }
@@ -280,7 +273,7 @@ StageEnd RunStage(const SimStage& stage, comm::sim::SimRules rules, double deadl
     try {
       return RunRank(stage, rules, context, rank, end.fired);
     } catch (const std::bad_alloc&) {  // of all ranks together: no fault of this one
-      rank.report = cases::ProgramReport{.status = SimOutOfMemory()};
+      rank.report = workloads::ProgramReport{.status = SimOutOfMemory()};
       return rank.report->status;
     }
   });

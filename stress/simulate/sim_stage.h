@@ -9,7 +9,7 @@
 #include "core/comm/sim/rules.h"
 #include "core/verdict/judge.h"
 #include "stress/cases/catalogue.h"
-#include "stress/cases/program_report.h"
+#include "stress/workloads/program_report.h"
 #include "stress/faults/fault_plan.h"
 
 namespace lockstep::stress::simulate {
@@ -26,7 +26,7 @@ struct SimStage {
 // All but `fired` by rank in the stage.
 struct StageEnd {
   std::vector<verdict::RankEvidence> evidence = {};
-  std::vector<std::optional<cases::ProgramReport>> reports = {};
+  std::vector<std::optional<workloads::ProgramReport>> reports = {};
   std::vector<bool> gone = {};  // its process is; one that its library failed is not
   std::vector<bool> abort_hangs = {};
   std::vector<bool> wrong_membership = {};

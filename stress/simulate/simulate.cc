@@ -182,7 +182,7 @@ class SimulatedCase {
   }
 
   // Iterations of a survivor. One that waits for ever is in the one after those.
-  static std::int64_t CompletedBy(const std::optional<cases::ProgramReport>& report,
+  static std::int64_t CompletedBy(const std::optional<workloads::ProgramReport>& report,
                                   const journal::Journal& journal) {
     if (report) return report->completed;
     const std::optional<journal::JournalEvent> open = journal::OpenOperation(journal);

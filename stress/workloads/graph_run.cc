@@ -113,10 +113,10 @@ Result<bool> GraphRun::IsSkipped() {
   bool skipped = false;
   for (const faults::FaultGate::Taken& taken : ports_.gate.TakeForCall()) {
     if (taken.fault.kind != faults::FaultKind::kSkipCollective) {
-      return Unsupported(fmt::format(
+      return Unsupported(
           "the fault '{}' cannot change a graph that is replayed; let it befall a call of the "
           "first {}, which become the graph, or skip_collective at an iteration",
-          faults::NameOf(taken.fault.kind), 2 * slots_.size()));
+          faults::NameOf(taken.fault.kind), 2 * slots_.size());
     }
     ports_.gate.Fired(taken);
     skipped = true;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/base/deadline.h"
@@ -94,10 +93,10 @@ class RaceRun {
 Status RaceRun::Allocate() {
   ports_.recorded.EnterPhase(journal::Phase::kAllocate);
   if (!ports_.streams_call) {
-    return Unsupported(fmt::format(
+    return Unsupported(
         "stream_race needs a stream for collectives, and {} is called by one thread only here; use "
         "--backend=gloo or sim",
-        ports_.world.capabilities().backend));
+        ports_.world.capabilities().backend);
   }
   LOCKSTEP_ASSIGN_OR_RETURN(input_, ports_.device.Allocate(bytes()));
   LOCKSTEP_ASSIGN_OR_RETURN(output_, ports_.device.Allocate(bytes()));

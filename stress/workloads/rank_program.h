@@ -3,18 +3,16 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <string>
 #include <vector>
 
-#include "core/base/status.h"
 #include "core/comm/communicator.h"
 #include "core/comm/recorded.h"
 #include "core/device/device.h"
 #include "core/device/kernels.h"
 #include "stress/faults/fault_gate.h"
 #include "stress/scenario/scenario.h"
+#include "stress/workloads/program_report.h"
 
 namespace lockstep::stress::workloads {
 
@@ -36,20 +34,9 @@ struct RankPorts {
   bool restarted = false;         // a new process, which has its parameters from rank 0
 };
 
-// What a program measured of itself, by name.
-using Figures = std::map<std::string, double>;
-
 // What became of the program on this rank, as the rank itself saw it.
-struct RankReport {
-  Status status;                // ok: finished; kSystemFailed: raised
-  std::string where;            // "join_exit": the part of the program it was in
-  std::int64_t iteration = -1;  // of this rank, from 0
-  std::int64_t completed = 0;   // iterations
-  std::int64_t checked = 0;     // elements of results that were compared
-  std::string wrong_data;       // the first wrong element; empty: none
-  std::shared_ptr<void> kept;   // what streams may still refer to when the program raised
-  std::string gradients;        // fingerprint where all ranks must have the same; else empty
-  Figures figures;
+struct RankReport : ProgramReport {
+  std::shared_ptr<void> kept = nullptr;  // what streams may still refer to when the program raised
 };
 
 // Runs the workload to its end. Data are checked where the scenario promises right data.

@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "core/base/deadline.h"
@@ -154,10 +153,10 @@ Status ScriptRun::Allocate() {
                      collective::RecvBytes(step.operation, size)});
   }
   if (bytes.size() > 1 && !ports_.streams_call) {
-    return Unsupported(fmt::format(
+    return Unsupported(
         "the script has streams, and {} is called by one thread only here; use --backend=gloo or "
         "sim",
-        ports_.world.capabilities().backend));
+        ports_.world.capabilities().backend);
   }
   for (const auto& [name, most] : bytes) {
     Lane& lane = lanes_[name];

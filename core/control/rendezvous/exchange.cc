@@ -33,7 +33,7 @@ Result<std::vector<std::string>> PartsIn(const Frame& frame) {
   if (!gathered) {
     return EnvironmentError("malformed reply from the exchange of addresses over MPI");
   }
-  if (gathered->status.code != StatusCode::kOk) return gathered->status.ToStatus();
+  LOCKSTEP_RETURN_IF_ERROR(gathered->status);
   return std::move(gathered->parts);
 }
 
@@ -47,7 +47,7 @@ Status ServeExchange(Channel& channel, bool keep_mpi) {
   const Result<std::vector<std::string>> parts =
       MpiGather(order->part, keep_mpi, order->on_threads);
   GatheredReport report;
-  report.status = StatusRecord(parts.status());
+  report.status = parts.status();
   if (parts.ok()) report.parts = *parts;
   channel.Send(report);
   if (!channel.FlushUntil(deadline)) return EnvironmentError("the agent of this process is gone");

@@ -9,7 +9,7 @@
 
 #include "results/report/exports/exports.h"
 #include "results/report/exports/sample_times.h"
-#include "results/report/exports/xml.h"
+#include "results/report/exports/text.h"
 #include "results/report/report.h"
 
 namespace lockstep::results::report::exports {
@@ -106,8 +106,8 @@ std::string FormatJunit(const store::Run& run) {
   const std::string when = run.started_at.substr(0, run.started_at.find('Z'));
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"lockstep\" {0}>\n"
-      "  <testsuite name=\"{1}\" {0} skipped=\"0\" timestamp=\"{2}\">\n{3}{4}"
-      "  </testsuite>\n</testsuites>\n",
+      "  <testsuite name=\"{1}\" {0} skipped=\"0\" timestamp=\"{2}\">\n{3}{4}  "
+      "</testsuite>\n</testsuites>\n",
       counts, Xml(run.name), Xml(when), Properties(run), tests);
 }
 

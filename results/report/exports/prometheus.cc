@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <cmath>
-#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -12,7 +11,7 @@
 #include <vector>
 
 #include "results/report/exports/exports.h"
-#include "results/report/exports/utf8.h"
+#include "results/report/exports/text.h"
 
 namespace lockstep::results::report::exports {
 namespace {
@@ -78,70 +77,59 @@ Labels LabelsOf(const store::Run& run, const store::CaseRecord& record) {
   return labels;
 }
 
+// A figure of a case: a member of its summary, times a factor.
 struct CaseMetric {
   const char* name;
   const char* units;
   const char* help;
-  std::function<double(const store::CaseRecord&)> value;
+  double store::Summary::*value;
+  double factor = 1e-9;
 };
-
-double Seconds(double ns) { return ns * 1e-9; }
-double BytesPerSecond(double gbps) { return gbps * 1e9; }
-bool Measured(const store::CaseRecord& record) { return record.summary.iterations > 0; }
-
-const std::vector<CaseMetric>& TimesOfCases() {
-  static const std::vector<CaseMetric> metrics = {
-      {"median_seconds", "seconds", "Median over iterations of the slowest rank's time.",
-       [](const store::CaseRecord& r) { return Seconds(r.summary.median_ns); }},
-      {"median_low_seconds", "seconds", "Lower end of the median's 95 % confidence interval.",
-       [](const store::CaseRecord& r) { return Seconds(r.summary.interval_low_ns); }},
-      {"median_high_seconds", "seconds", "Upper end of the median's 95 % confidence interval.",
-       [](const store::CaseRecord& r) { return Seconds(r.summary.interval_high_ns); }},
-      {"min_seconds", "seconds", "Shortest iteration.",
-       [](const store::CaseRecord& r) { return Seconds(r.summary.min_ns); }},
-      {"p99_seconds", "seconds", "99th percentile, where the samples support it.",
-       [](const store::CaseRecord& r) { return Seconds(r.summary.p99_ns); }},
-      {"max_seconds", "seconds", "Longest iteration.",
-       [](const store::CaseRecord& r) { return Seconds(r.summary.max_ns); }},
-      {"floor_seconds", "seconds", "Least time that this host's floors allow.",
-       [](const store::CaseRecord& r) { return Seconds(r.summary.floor_ns); }},
-      {"algorithm_bytes_per_second", "bytes_per_second", "Bytes over median.",
-       [](const store::CaseRecord& r) { return BytesPerSecond(r.summary.algorithm_gbps); }},
-      {"bus_bytes_per_second", "bytes_per_second",
-       "Bytes over median times the factor of nccl-tests.",
-       [](const store::CaseRecord& r) { return BytesPerSecond(r.summary.bus_gbps); }},
-      {"limit_ratio", "ratio", "Floor over median: 1 is this host's limit.",
-       [](const store::CaseRecord& r) { return r.summary.percent_of_limit / 100; }},
-  };
-  return metrics;
-}
-
-const std::vector<CaseMetric>& CountsOfCases() {
-  static const std::vector<CaseMetric> metrics = {
-      {"message_bytes", "bytes", "Bytes of all operations of one iteration.",
-       [](const store::CaseRecord& r) { return static_cast<double>(r.bytes); }},
-      {"iterations", "", "Samples taken.",
-       [](const store::CaseRecord& r) { return static_cast<double>(r.summary.iterations); }},
-      {"checked_elements", "", "Elements compared with the exact result.",
-       [](const store::CaseRecord& r) { return static_cast<double>(r.summary.checked_elements); }},
-      {"wrong_elements", "", "Elements that differed from the exact result.",
-       [](const store::CaseRecord& r) { return static_cast<double>(r.summary.wrong_elements); }},
-  };
-  return metrics;
-}
+constexpr CaseMetric kFigures[] = {
+    {"median_seconds", "seconds", "Median over iterations of the slowest rank's time.",
+     &store::Summary::median_ns},
+    {"median_low_seconds", "seconds", "Lower end of the median's 95 % confidence interval.",
+     &store::Summary::interval_low_ns},
+    {"median_high_seconds", "seconds", "Upper end of the median's 95 % confidence interval.",
+     &store::Summary::interval_high_ns},
+    {"min_seconds", "seconds", "Shortest iteration.", &store::Summary::min_ns},
+    {"p99_seconds", "seconds", "99th percentile, where the samples support it.",
+     &store::Summary::p99_ns},
+    {"max_seconds", "seconds", "Longest iteration.", &store::Summary::max_ns},
+    {"floor_seconds", "seconds", "Least time that this host's floors allow.",
+     &store::Summary::floor_ns},
+    {"algorithm_bytes_per_second", "bytes_per_second", "Bytes over median.",
+     &store::Summary::algorithm_gbps, 1e9},
+    {"bus_bytes_per_second", "bytes_per_second",
+     "Bytes over median times the factor of nccl-tests.", &store::Summary::bus_gbps, 1e9},
+};
 
 std::string FormatCases(const store::Run& run, bool open_metrics) {
   std::string text;
-  const auto add = [&](const CaseMetric& metric, bool of_measured_only) {
-    Family family(fmt::format("lockstep_case_{}", metric.name), metric.units, metric.help);
+  const auto add = [&](const char* name, const char* units, const char* help, auto value) {
+    Family family(fmt::format("lockstep_case_{}", name), units, help);
     for (const store::CaseRecord& record : run.cases) {
-      if (of_measured_only && !Measured(record)) continue;
-      family.Add(LabelsOf(run, record), metric.value(record));
+      family.Add(LabelsOf(run, record), static_cast<double>(value(record)));
     }
     text += family.Format(open_metrics);
   };
-  for (const CaseMetric& metric : TimesOfCases()) add(metric, true);
-  for (const CaseMetric& metric : CountsOfCases()) add(metric, false);
+  const auto if_measured = [](const store::CaseRecord& record, double value) {
+    return record.summary.iterations > 0 ? value : std::nan("");
+  };
+  for (const CaseMetric& metric : kFigures) {
+    add(metric.name, metric.units, metric.help, [&](const store::CaseRecord& record) {
+      return if_measured(record, metric.factor * record.summary.*metric.value);
+    });
+  }
+  add("limit_ratio", "ratio", "Floor over median: 1 is this host's limit.",
+      [&](const auto& r) { return if_measured(r, r.summary.percent_of_limit / 100); });
+  add("message_bytes", "bytes", "Bytes of all operations of one iteration.",
+      [](const auto& r) { return r.bytes; });
+  add("iterations", "", "Samples taken.", [](const auto& r) { return r.summary.iterations; });
+  add("checked_elements", "", "Elements compared with the exact result.",
+      [](const auto& r) { return r.summary.checked_elements; });
+  add("wrong_elements", "", "Elements that differed from the exact result.",
+      [](const auto& r) { return r.summary.wrong_elements; });
   return text;
 }
 
@@ -201,7 +189,7 @@ std::string FormatParts(const store::Run& run, bool open_metrics) {
       const bool time = part.units == "ns";
       labels.emplace_back("part", time ? part.name.substr(0, part.name.rfind("_ns")) : part.name);
       if (time)
-        seconds.Add(labels, Seconds(part.median));
+        seconds.Add(labels, part.median * 1e-9);
       else
         others.Add(labels, part.median);
     }

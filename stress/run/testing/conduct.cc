@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/control/records.h"
 #include "core/verdict/testing/history.h"
 #include "stress/cases/assess.h"
 #include "stress/cases/catalogue.h"
@@ -26,7 +27,7 @@ std::string PlaceOf(const Membership& place) {
 std::string TextOf(const control::Message& message) {
   switch (message.type) {
     case kCaseMessage: {
-      const Membership place = DecodeOrder(message.payload).value().membership;
+      const Membership place = Understand<CaseOrder>(message.payload).value().membership;
       return "case: " + PlaceOf(place);
     }
     case kAppliedMessage:
@@ -34,7 +35,7 @@ std::string TextOf(const control::Message& message) {
     case kAbortMessage:
       return "abort " + message.payload;
     case kRebuildMessage:
-      return "rebuild: " + PlaceOf(DecodeMembership(message.payload).value());
+      return "rebuild: " + PlaceOf(Understand<Membership>(message.payload).value());
     default:
       return fmt::format("message {}", message.type);
   }
@@ -124,16 +125,16 @@ std::string Conduct(const StressScript& script, coordinator::Script steps) {
 }
 
 coordinator::ScriptStep Finished(int rank, std::int64_t completed) {
-  return coordinator::Said(
-      rank, kReportMessage,
-      cases::EncodeReport({.status = OkStatus(), .where = "script", .completed = completed}));
+  return coordinator::Said(rank, kReportMessage,
+                           control::Encode(workloads::ProgramReport{
+                               .status = OkStatus(), .where = "script", .completed = completed}));
 }
 
 coordinator::ScriptStep Raised(int rank, const std::string& error, std::int64_t completed) {
   return coordinator::Said(
       rank, kReportMessage,
-      cases::EncodeReport(
-          {.status = SystemFailed(error), .where = "script", .completed = completed}));
+      control::Encode(workloads::ProgramReport{
+          .status = SystemFailed(error), .where = "script", .completed = completed}));
 }
 
 coordinator::ScriptStep Aborted(int rank, int generation) {
@@ -143,7 +144,7 @@ coordinator::ScriptStep Aborted(int rank, int generation) {
 coordinator::ScriptStep Connecting(int rank, int generation, int place, int size) {
   return coordinator::Said(
       rank, kConnectingMessage,
-      EncodeMembership({.generation = generation, .rank = place, .size = size}));
+      control::Encode(Membership{.generation = generation, .rank = place, .size = size}));
 }
 
 coordinator::ScriptStep Connected(int rank, int generation, double at_seconds) {

@@ -7,7 +7,7 @@
 
 #include "core/base/status.h"
 #include "core/coordinator/testing/fake_coordinator.h"
-#include "stress/cases/program_report.h"
+#include "stress/workloads/program_report.h"
 #include "stress/faults/fault_plan.h"
 #include "stress/run/protocol.h"
 
