@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <functional>
 #include <system_error>
 #include <utility>
 

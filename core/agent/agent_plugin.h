@@ -13,6 +13,8 @@
 
 namespace lockstep::agent {
 
+using verdict::TcpSocket;
+
 // All calls come from the agent's own thread and must not wait.
 class AgentPlugin {
  public:
@@ -27,7 +29,7 @@ class AgentPlugin {
   virtual std::vector<std::string> TakeReports() = 0;
   // Gives the worker's sockets the names that its peers know them by, and adds what it knows of
   // them, also of those that are closed. Also when the worker is gone.
-  virtual void Translate(std::vector<verdict::TcpSocket>& sockets) = 0;
+  virtual void Translate(std::vector<TcpSocket>& sockets) = 0;
   // As RankEvidence::echo_s.
   virtual double EchoSeconds() const = 0;
 };

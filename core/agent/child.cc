@@ -18,7 +18,6 @@
 #include <fstream>
 #include <sstream>
 #include <string_view>
-#include <vector>
 
 #include "core/base/check.h"
 #include "core/control/frames.h"
@@ -51,9 +50,8 @@ std::vector<std::string> EnvironmentWith(const control::ChildRole& role,
   std::vector<std::string> variables{
       fmt::format("{}={}", control::kRoleVariable, control::EncodeRole(role))};
   const auto add = [&](const std::string& variable) {
-    const bool known = std::any_of(variables.begin(), variables.end(), [&](const auto& other) {
-      return NameIn(other) == NameIn(variable);
-    });
+    const bool known = std::ranges::any_of(
+        variables, [&](const auto& other) { return NameIn(other) == NameIn(variable); });
     if (!known) variables.push_back(variable);
   };
   std::for_each(own.rbegin(), own.rend(), add);
@@ -108,9 +106,8 @@ class SpawnPlan {
 
 Status SpawnFailed(int error) {
   return EnvironmentError(
-      fmt::format("cannot start a worker process: {}; raise the limits on "
-                  "processes, open files or memory",
-                  std::strerror(error)));
+      "cannot start a worker process: {}; raise the limits on processes, open files or memory",
+      std::strerror(error));
 }
 
 }  // namespace

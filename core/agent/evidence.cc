@@ -7,15 +7,14 @@
 #include <time.h>
 
 #include <algorithm>
-#include <cinttypes>
 #include <cstdint>
-#include <cstdio>
 #include <iterator>
 #include <optional>
 #include <string_view>
 
 #include "core/agent/stack.h"
 #include "core/base/file_text.h"
+#include "core/base/now.h"
 #include "core/base/process_stat.h"
 
 namespace lockstep::agent {
@@ -68,8 +67,8 @@ constexpr NamedCall kCalls[] = {
 };
 
 const NamedCall* FindCall(long number) {
-  const auto* const found = std::find_if(std::begin(kCalls), std::end(kCalls),
-                                         [&](const NamedCall& c) { return c.number == number; });
+  const auto* const found =
+      std::ranges::find_if(kCalls, [&](const NamedCall& c) { return c.number == number; });
   return found == std::end(kCalls) ? nullptr : found;
 }
 
@@ -169,8 +168,7 @@ bool IsEnding(pid_t pid) {
 
 SystemEvidence LookAt(pid_t pid, Deadline deadline, const std::string& earlier_call) {
   const Look before = LookOnce(pid);
-  const timespec pause{0, static_cast<long>(kLookSeconds * 1e9)};
-  nanosleep(&pause, nullptr);
+  SleepNs(static_cast<long>(kLookSeconds * 1e9));
   const Look after = LookOnce(pid);
   const CallInfo call = ParseCall(after.call, earlier_call);
   SystemEvidence evidence;

@@ -2,6 +2,9 @@
 // (core/verdict), and our own mistakes are CHECKs (core/base/check.h); neither is a Status.
 #pragma once
 
+#include <fmt/format.h>
+
+#include <concepts>
 #include <optional>
 #include <string>
 #include <utility>
@@ -50,18 +53,38 @@ class [[nodiscard]] Status {
 };
 
 inline Status OkStatus() { return Status(); }
-Status InvalidInput(std::string message);
-Status Unsupported(std::string message);
-Status EnvironmentError(std::string message);
-Status DeadlineExceeded(std::string message);
-Status SystemFailed(std::string message);
-Status Terminated(std::string message);
+
+// Makes errors of one kind: of a text, or as fmt::format does.
+class StatusMaker {
+ public:
+  constexpr explicit StatusMaker(StatusCode code) : code_(code) {}
+
+  Status operator()(std::string message) const { return Status(code_, std::move(message)); }
+  template <typename First, typename... More>
+  Status operator()(fmt::format_string<First, More...> text, First&& first, More&&... more) const {
+    return Status(code_,
+                  fmt::format(text, std::forward<First>(first), std::forward<More>(more)...));
+  }
+
+ private:
+  StatusCode code_;
+};
+
+inline constexpr StatusMaker InvalidInput(StatusCode::kInvalidInput);
+inline constexpr StatusMaker Unsupported(StatusCode::kUnsupported);
+inline constexpr StatusMaker EnvironmentError(StatusCode::kEnvironment);
+inline constexpr StatusMaker DeadlineExceeded(StatusCode::kDeadlineExceeded);
+inline constexpr StatusMaker SystemFailed(StatusCode::kSystemFailed);
+inline constexpr StatusMaker Terminated(StatusCode::kTerminated);
 
 // A value, or the reason why there is none.
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}         // NOLINT: implicit on purpose
+  // Of a T, or of what becomes one: a pointer to a derived class, or nullptr.
+  template <typename U = T>
+  requires(std::convertible_to<U, T> && !std::convertible_to<U, Status>) Result(U&& value)
+      : value_(std::forward<U>(value)) {}               // NOLINT: implicit on purpose
   Result(Status status) : status_(std::move(status)) {  // NOLINT: implicit on purpose
     LOCKSTEP_CHECK(!status_.ok(), "a Result without a value needs an error");
   }

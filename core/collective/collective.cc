@@ -55,17 +55,16 @@ Result<Collective> ParseCollective(std::string_view option, std::string_view tex
     if (text == row.name) return row.collective;
     names += fmt::format(" {}", row.name);
   }
-  return InvalidInput(
-      fmt::format("{}: '{}' is not a collective; choose one of:{}", option, text, names));
+  return InvalidInput("{}: '{}' is not a collective; choose one of:{}", option, text, names);
 }
 
 Result<Reduction> ParseReduction(std::string_view option, std::string_view text) {
-  const auto found = std::find(kReductionNames.begin(), kReductionNames.end(), text);
+  const auto found = std::ranges::find(kReductionNames, text);
   if (found != kReductionNames.end()) {
     return static_cast<Reduction>(found - kReductionNames.begin());
   }
-  return InvalidInput(fmt::format("{}: '{}' is not a reduction; choose one of: {}", option, text,
-                                  fmt::join(kReductionNames, " ")));
+  return InvalidInput("{}: '{}' is not a reduction; choose one of: {}", option, text,
+                      fmt::join(kReductionNames, " "));
 }
 
 std::int64_t SendBytes(const Operation& operation, int world_size) {

@@ -1,33 +1,28 @@
 #include "core/comm/communicator.h"
 
-#include <string_view>
-
 #include "fmt/format.h"
 
 namespace lockstep::comm {
 namespace {
 
-Status Refuse(const collective::Operation& operation, std::string_view why) {
-  return InvalidInput(fmt::format("{}: {}", collective::Describe(operation), why));
+Status Refuse(const Operation& operation, std::string_view why) {
+  return InvalidInput("{}: {}", collective::Describe(operation), why);
 }
 
 // Of a broadcast only the root sends, and only the others receive.
-bool Sends(const collective::Operation& operation, int rank, int size) {
-  const bool spared =
-      operation.collective == collective::Collective::kBroadcast && rank != operation.root;
+bool Sends(const Operation& operation, int rank, int size) {
+  const bool spared = operation.collective == Collective::kBroadcast && rank != operation.root;
   return !spared && collective::SendBytes(operation, size) > 0;
 }
 
-bool Receives(const collective::Operation& operation, int rank, int size) {
-  const auto spared =
-      rank == operation.root ? collective::Collective::kBroadcast : collective::Collective::kReduce;
+bool Receives(const Operation& operation, int rank, int size) {
+  const auto spared = rank == operation.root ? Collective::kBroadcast : Collective::kReduce;
   return operation.collective != spared && collective::RecvBytes(operation, size) > 0;
 }
 
 }  // namespace
 
-Status ExamineCall(const collective::Operation& operation, const collective::Buffers& buffers,
-                   int rank, int size) {
+Status ExamineCall(const Operation& operation, const Buffers& buffers, int rank, int size) {
   if (operation.count < 0) return Refuse(operation, "the count must not be negative");
   const bool rooted = collective::InfoOf(operation.collective).rooted;
   if (rooted && (operation.root < 0 || operation.root >= size)) {

@@ -3,7 +3,6 @@
 // fails the capture with its first error. An event of another device stops the program.
 #include "core/comm/graph_streams.h"
 
-#include <optional>
 #include <string>
 #include <thread>
 #include <typeinfo>

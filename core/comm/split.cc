@@ -19,7 +19,7 @@ Result<SplitGroup> AgreeOnGroup(Meeting& meeting, const std::string& prefix, int
     int its_color = 0;
     int its_key = 0;
     if (!(std::istringstream(text) >> its_color >> its_key)) {
-      return SystemFailed(fmt::format("split: rank {} left '{}' at the meeting", r, text));
+      return SystemFailed("split: rank {} left '{}' at the meeting", r, text);
     }
     if (its_color != color) continue;
     ++group.size;

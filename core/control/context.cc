@@ -8,7 +8,6 @@
 
 #include <charconv>
 #include <cstdlib>
-#include <cstring>
 #include <optional>
 #include <string_view>
 
@@ -118,9 +117,9 @@ Result<LaunchContext> FromSlurm() {
   const std::optional<int> tasks = TasksOfNode(list, node);
   if (!tasks) {
     return InvalidInput(
-        fmt::format("SLURM_STEP_TASKS_PER_NODE='{}' in the environment does not "
-                    "say how many tasks node {} has; start with srun",
-                    list, node));
+        "SLURM_STEP_TASKS_PER_NODE='{}' in the environment does not say how many tasks node {} "
+        "has; start with srun",
+        list, node);
   }
   context.local_size = *tasks;
   context.job = VariableText("SLURM_JOB_ID") + "." + VariableText("SLURM_STEP_ID");
@@ -147,11 +146,10 @@ Status Consistent(const LaunchContext& context) {
       context.local_size <= context.size) {
     return OkStatus();
   }
-  return InvalidInput(fmt::format(
-      "the environment of launcher '{}' says rank {} of {}, local rank "
-      "{} of {}, which cannot be; unset stale variables or start with "
-      "the launcher",
-      context.launcher, context.rank, context.size, context.local_rank, context.local_size));
+  return InvalidInput(
+      "the environment of launcher '{}' says rank {} of {}, local rank {} of {}, which cannot be; "
+      "unset stale variables or start with the launcher",
+      context.launcher, context.rank, context.size, context.local_rank, context.local_size);
 }
 
 }  // namespace
@@ -172,10 +170,10 @@ Result<LaunchContext> DetectLaunch() {
   for (const auto& [variable, launcher] : kUnknownLaunchers) {
     if (!std::getenv(variable)) continue;
     return InvalidInput(
-        fmt::format("{}='{}' says that {} started this process, but not how many ranks there are "
-                    "and how many on this host; start with Open MPI's mpirun, MPICH's mpiexec, "
-                    "Slurm's srun or torchrun, or unset {}",
-                    variable, VariableText(variable), launcher, variable));
+        "{}='{}' says that {} started this process, but not how many ranks there are and how many "
+        "on this host; start with Open MPI's mpirun, MPICH's mpiexec, Slurm's srun or torchrun, or "
+        "unset {}",
+        variable, VariableText(variable), launcher, variable);
   }
   // Last of all: a shell may have them of an earlier launch, or for its scripts.
   if (HasPyTorchVariables()) return FromPyTorch();

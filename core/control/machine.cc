@@ -74,15 +74,6 @@ std::vector<Interface> UpInterfaces() {
 
 }  // namespace
 
-const std::string& HostName() {
-  static const std::string host = [] {
-    char name[256] = {};
-    gethostname(name, sizeof name - 1);
-    return std::string(name);
-  }();
-  return host;
-}
-
 AgentInfo DescribeAgent(int rank) {
   AgentInfo info;
   info.rank = rank;
@@ -105,14 +96,13 @@ Result<std::string> InterfaceAddress(const std::string& wanted, std::string_view
   if (names.empty()) names = "none";
   if (wanted.empty()) {
     return EnvironmentError(
-        fmt::format("no network interface for ranks on several hosts (up: {}); "
-                    "name one with LOCKSTEP_INTERFACE",
-                    names));
+        "no network interface for ranks on several hosts (up: {}); name one with "
+        "LOCKSTEP_INTERFACE",
+        names);
   }
   return InvalidInput(
-      fmt::format("{}='{}' is no interface that is up here and has an IPv4 address; choose one of: "
-                  "{}",
-                  variable, wanted, names));
+      "{}='{}' is no interface that is up here and has an IPv4 address; choose one of: {}",
+      variable, wanted, names);
 }
 
 Result<std::string> ListenAddress(const LaunchContext& context) {

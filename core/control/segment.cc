@@ -45,9 +45,9 @@ Result<std::byte*> MapShared(int fd, std::size_t bytes) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
   if (memory == MAP_FAILED) {
     return EnvironmentError(
-        fmt::format("cannot map {} bytes of memory shared by agent and worker: "
-                    "{}; free memory or raise the limit",
-                    bytes, std::strerror(errno)));
+        "cannot map {} bytes of memory shared by agent and worker: {}; free memory or raise the "
+        "limit",
+        bytes, std::strerror(errno));
   }
   return static_cast<std::byte*>(memory);
 }
@@ -65,9 +65,8 @@ Result<std::unique_ptr<Segment>> Segment::Create(std::size_t journal_capacity,
     // The file size limit counts for files in memory, too.
     const char* const remedy =
         errno == EFBIG ? "raise the file size limit (ulimit -f)" : "free memory or raise the limit";
-    return EnvironmentError(
-        fmt::format("cannot make {} bytes of memory shared by agent and worker: {}; {}", bytes,
-                    std::strerror(errno), remedy));
+    return EnvironmentError("cannot make {} bytes of memory shared by agent and worker: {}; {}",
+                            bytes, std::strerror(errno), remedy);
   }
   LOCKSTEP_ASSIGN_OR_RETURN(std::byte* const memory, MapShared(fd.get(), bytes));
   std::unique_ptr<Segment> segment(new Segment(std::move(fd), memory, bytes));

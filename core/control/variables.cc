@@ -6,7 +6,6 @@
 #include <charconv>
 #include <cstdlib>
 #include <optional>
-#include <string_view>
 
 #include "core/base/file_text.h"
 #include "core/base/process_stat.h"
@@ -23,19 +22,14 @@ bool Holds(const std::string& environment, const char* name) {
 
 }  // namespace
 
-std::string VariableText(const char* name) {
-  const char* const text = std::getenv(name);
-  return text ? text : "";
-}
-
 Result<int> VariableNumber(const char* name, int least, int most, const char* remedy) {
   const std::string text = VariableText(name);
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || text.empty() || value < least ||
       value > most) {
-    return InvalidInput(fmt::format("{}='{}' in the environment is not a number from {} to {}; {}",
-                                    name, text, least, most, remedy));
+    return InvalidInput("{}='{}' in the environment is not a number from {} to {}; {}", name, text,
+                        least, most, remedy);
   }
   return value;
 }

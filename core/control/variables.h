@@ -3,14 +3,14 @@
 
 #include <string>
 
+#include "core/base/process_stat.h"
 #include "core/base/status.h"
 
 namespace lockstep::control {
 
 inline constexpr int kMostRanks = 1 << 20;
 
-// "" where it is not set.
-std::string VariableText(const char* name);
+using lockstep::VariableText;
 
 // kInvalidInput names the variable; `remedy` ends the message.
 Result<int> VariableNumber(const char* name, int least, int most, const char* remedy);

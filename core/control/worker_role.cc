@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <cstdio>
-
 namespace lockstep::control {
 
 std::string EncodeRole(const ChildRole& role) {

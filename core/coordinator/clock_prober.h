@@ -29,12 +29,12 @@ class ClockProber {
   void Translate(int rank, journal::GpuSamples& gpus) const;
 
   // False: it is about something else.
-  bool OnReport(int rank, control::FrameType type, const std::string& payload);
+  bool OnReport(int rank, FrameType type, const std::string& payload);
 
  private:
   struct Answer {
     ClockRoundTrip trip;  // but for `sent`
-    std::optional<control::ClockReading> reading;
+    std::optional<ClockReading> reading;
   };
   // One round trip to a rank's agent, which also reads its clocks for us; false: no answer.
   bool Probe(int rank, bool read, ClockRoundTrip& trip);

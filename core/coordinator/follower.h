@@ -9,6 +9,6 @@ namespace lockstep::coordinator {
 
 // The life of every agent but rank 0's: join, obey, report, leave when dismissed. Returns the exit
 // code (0 when dismissed, whatever the verdict: the coordinator's exit code speaks for the launch).
-ExitCode Follow(const control::LaunchContext& context, const CoordinatorOptions& options);
+ExitCode Follow(const LaunchContext& context, const CoordinatorOptions& options);
 
 }  // namespace lockstep::coordinator

@@ -88,8 +88,8 @@ Result<std::vector<Rule>> ParseRules(std::string_view text, std::string origin) 
   try {
     table = toml::parse(text, origin);
   } catch (const toml::parse_error& error) {
-    return InvalidInput(fmt::format("{}:{}: {}; mend the TOML", origin, error.source().begin.line,
-                                    error.description()));
+    return InvalidInput("{}:{}: {}; mend the TOML", origin, error.source().begin.line,
+                        error.description());
   }
   TomlMistakes mistakes(origin);
   TomlFields fields(table, "", mistakes);

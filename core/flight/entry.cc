@@ -5,7 +5,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <charconv>
 
 namespace lockstep::flight {
@@ -105,8 +104,8 @@ FlightEntryParser::Field FlightEntryParser::FieldOf(std::string_view key) {
 }
 
 Status FlightEntryParser::Error(const std::string& what) const {
-  return InvalidInput(fmt::format(
-      "{}: entry {} {}; take the dump again with a PyTorch of 2.4 or newer", file_, number_, what));
+  return InvalidInput("{}: entry {} {}; take the dump again with a PyTorch of 2.4 or newer", file_,
+                      number_, what);
 }
 
 bool FlightEntryParser::Spend(std::size_t looks) {

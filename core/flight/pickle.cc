@@ -3,7 +3,6 @@
 
 #include <array>
 #include <bit>
-#include <cstring>
 #include <limits>
 
 #include "core/flight/document.h"
@@ -48,17 +47,16 @@ class PickleReader {
   static constexpr std::size_t kStackMax = std::size_t{1} << 24;
 
   Status Error(const std::string& what) const {
-    return InvalidInput(
-        fmt::format("{}: {} (offset {}); take the dump again, or name the directory of another",
-                    name_, what, start_));
+    return InvalidInput("{}: {} (offset {}); take the dump again, or name the directory of another",
+                        name_, what, start_);
   }
   Status Refuse(std::uint8_t opcode) const {
     for (const Forbidden& forbidden : kForbidden) {
       if (forbidden.opcode != opcode) continue;
-      return InvalidInput(fmt::format(
+      return InvalidInput(
           "{}: opcode {} at offset {} asks for code, and a dump is data only: nothing of the file "
           "was run; do not trust it, and do not load it with Python",
-          name_, forbidden.name, start_));
+          name_, forbidden.name, start_);
     }
     return Error(fmt::format("opcode 0x{:02x} is none of the data of protocol 2 to 5", opcode));
   }

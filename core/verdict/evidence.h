@@ -12,6 +12,12 @@
 
 namespace lockstep::verdict {
 
+using journal::Annotation;
+using journal::EventKind;
+using journal::JournalEvent;
+using journal::Phase;
+using journal::Purpose;
+
 // How a worker process stands, as its agent sees it.
 enum class ProcessState : std::uint8_t { kRunning, kStopped, kExited, kSignalled, kLost };
 

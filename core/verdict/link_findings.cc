@@ -38,10 +38,9 @@ void NameStalledLinks(const Situation& situation, Finding& finding) {
   const std::vector<LinkTraffic> stalled = FindStalledLinks(RanksOf(situation));
   if (stalled.empty()) return;
   finding.culprits = CommonEnds(stalled);
-  finding.headline =
-      Headline(fmt::format("link {} -> {} does not deliver what rank {} wrote",
-                           stalled.front().from, stalled.front().to, stalled.front().from));
-  if (stalled.size() > 1) finding.headline.Add(fmt::format("; {} links in all", stalled.size()));
+  finding.headline = Headline("link {} -> {} does not deliver what rank {} wrote",
+                              stalled.front().from, stalled.front().to, stalled.front().from);
+  if (stalled.size() > 1) finding.headline.Add("; {} links in all", stalled.size());
   if (finding.operation) {
     finding.headline.Add("; ranks wait for it in " + NameOfInvocation(*finding.operation));
   }
@@ -64,9 +63,8 @@ void NameBrokenLink(const Situation& situation, Finding& finding) {
   }
   finding.culprits = {link->first, link->second};
   finding.headline = Headline(
-      fmt::format("the link {} - {} broke: ranks {} and {} were both alive when their connection "
-                  "ended",
-                  link->first, link->second, link->first, link->second));
+      "the link {} - {} broke: ranks {} and {} were both alive when their connection ended",
+      link->first, link->second, link->first, link->second);
   finding.message += fmt::format(
       "; ranks {} and {} were both alive when their connection ended: the link {} - {} broke",
       link->first, link->second, link->first, link->second);

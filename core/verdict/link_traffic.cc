@@ -107,7 +107,7 @@ std::vector<LinkTraffic> FindStalledLinks(const Ranks& evidence) {
   std::vector<LinkTraffic> stalled = TrafficOf(evidence);
   std::erase_if(stalled,
                 [](const LinkTraffic& link) { return link.on_the_way() == 0 || link.unread > 0; });
-  std::sort(stalled.begin(), stalled.end(), [](const LinkTraffic& a, const LinkTraffic& b) {
+  std::ranges::sort(stalled, [](const LinkTraffic& a, const LinkTraffic& b) {
     return std::pair(a.from, a.to) < std::pair(b.from, b.to);
   });
   // Of several connections one says it.
@@ -139,8 +139,7 @@ bool Lives(const Ranks& evidence, int rank) {
   if (found == evidence.end() || (*found)->state != ProcessState::kRunning) return false;
   const auto& events = (*found)->journal.events;
   return !(*found)->idle && (*found)->error.empty() && !events.empty() &&
-         events.back().kind != journal::EventKind::kError &&
-         events.back().kind != journal::EventKind::kExit;
+         events.back().kind != EventKind::kError && events.back().kind != EventKind::kExit;
 }
 
 }  // namespace

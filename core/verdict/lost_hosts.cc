@@ -5,11 +5,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <functional>
 #include <iterator>
 #include <map>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 #include "core/verdict/wording.h"

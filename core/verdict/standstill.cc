@@ -18,9 +18,9 @@ std::uint64_t NewestIndex(const RankEvidence& evidence) {
 
 bool NobodyCanGoOn(const std::vector<RankEvidence>& evidence, const Judgement& judgement) {
   // That a rank failed is a fact, whether its cause is known or not.
-  const bool proved = std::any_of(
-      judgement.findings.begin(), judgement.findings.end(),
-      [](const Finding& finding) { return finding.proved || finding.cause == Cause::kRankFailed; });
+  const bool proved = std::ranges::any_of(judgement.findings, [](const Finding& finding) {
+    return finding.proved || finding.cause == Cause::kRankFailed;
+  });
   if (!proved || judgement.outcomes.size() != evidence.size()) return false;
   for (std::size_t i = 0; i < evidence.size(); ++i) {
     const bool waits = judgement.outcomes[i].outcome == Outcome::kHung;

@@ -11,6 +11,6 @@ using ReduceFunction = void (*)(void* out, const void* a, const void* b, std::si
 
 // gloo's own functions, which are what PyTorch uses; ours for bf16 and the floats of 8 bits, which
 // gloo does not have, and for f16, which it gets wrong.
-ReduceFunction ReduceFunctionFor(collective::DataType type, collective::Reduction reduction);
+ReduceFunction ReduceFunctionFor(DataType type, Reduction reduction);
 
 }  // namespace lockstep::comm::gloo

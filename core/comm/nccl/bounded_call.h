@@ -1,12 +1,9 @@
 // A call that may never return, and who notices.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string>
 
 #include "core/base/deadline.h"
 #include "core/base/status.h"

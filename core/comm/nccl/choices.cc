@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "core/base/process_stat.h"
 #include "fmt/format.h"
 
 namespace lockstep::comm::nccl {
@@ -19,17 +20,12 @@ void Set(const char* name, const std::string& value) {
   value.empty() ? unsetenv(name) : setenv(name, value.c_str(), 1);
 }
 
-std::string Variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 }  // namespace
 
 Status ExportNcclChoices(const NcclChoices& choices) {
   if (choices.ranks_per_gpu < 1 || choices.ranks_per_gpu > kMostRanksPerGpu) {
-    return InvalidInput(fmt::format("--ranks-per-gpu={}: choose from 1 to {}",
-                                    choices.ranks_per_gpu, kMostRanksPerGpu));
+    return InvalidInput("--ranks-per-gpu={}: choose from 1 to {}", choices.ranks_per_gpu,
+                        kMostRanksPerGpu);
   }
   Set(kLibrary, choices.library);
   Set(kRanksPerGpu, choices.ranks_per_gpu > 1 ? fmt::format("{}", choices.ranks_per_gpu) : "");
@@ -41,12 +37,12 @@ Status ExportNcclChoices(const NcclChoices& choices) {
 
 NcclChoices NcclChoicesFromEnvironment() {
   NcclChoices choices;
-  choices.library = Variable(kLibrary);
-  const int ranks = std::atoi(Variable(kRanksPerGpu).c_str());
+  choices.library = VariableText(kLibrary);
+  const int ranks = std::atoi(VariableText(kRanksPerGpu).c_str());
   if (ranks >= 1 && ranks <= kMostRanksPerGpu) choices.ranks_per_gpu = ranks;
-  choices.registers = Variable(kRegister) == "1";
-  choices.graphs = Variable(kGraph) == "1";
-  choices.marks = Variable(kMarks) != "0";
+  choices.registers = VariableText(kRegister) == "1";
+  choices.graphs = VariableText(kGraph) == "1";
+  choices.marks = VariableText(kMarks) != "0";
   return choices;
 }
 

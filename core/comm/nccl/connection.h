@@ -84,6 +84,8 @@ class Connection {
                      bool in_progress_is_fine);
   // Asks until `comm` is through with what it does beside the caller.
   Status Settle(const char* name, Comm comm, Deadline deadline);
+  // What the library itself says of `comm`, in `state`.
+  Status AskState(Comm comm, Code& state);
   Status Finalize(Deadline deadline);
   Status Fail(std::string_view call, Code code);
   Status FailWith(Status status);

@@ -84,7 +84,7 @@ Result<NcclPlatform> OpenNccl(int local_rank, bool host_access) {
 const Capabilities& NcclBackendCapabilities() {
   static const Capabilities capabilities = [] {
     Capabilities made = NcclCapabilities();
-    made.supports = [](const collective::Operation& operation) {
+    made.supports = [](const Operation& operation) {
       if (!collective::IsFloat8(operation.type)) return OkStatus();
       const auto library = Library::Open(NcclChoicesFromEnvironment().library);
       // One that cannot be opened is the workers' to report.

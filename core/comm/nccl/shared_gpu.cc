@@ -1,9 +1,8 @@
 #include "core/comm/nccl/shared_gpu.h"
 
-#include <unistd.h>
-
 #include <cstdlib>
 
+#include "core/base/process_stat.h"
 #include "core/comm/nccl/abi.h"
 #include "fmt/format.h"
 
@@ -22,9 +21,8 @@ std::vector<std::pair<std::string, std::string>> SharedGpuVariables(int version,
     variables.emplace_back("NCCL_MULTI_RANK_GPU_ENABLE", "1");
     return variables;
   }
-  char host[256] = {};
-  gethostname(host, sizeof(host) - 1);
-  variables.emplace_back("NCCL_HOSTID", fmt::format("{}-rank{}", host, local_rank));
+
+  variables.emplace_back("NCCL_HOSTID", fmt::format("{}-rank{}", HostName(), local_rank));
   variables.emplace_back("NCCL_NET", "Socket");
   variables.emplace_back("NCCL_IB_DISABLE", "1");
   variables.emplace_back("NCCL_SOCKET_IFNAME", "lo");

@@ -20,16 +20,13 @@ class NullCommunicator final : public Communicator {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
 
-  Status Enqueue(const collective::Operation& operation, const collective::Buffers& buffers,
-                 device::Stream& stream) override {
+  Status Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) override {
     LOCKSTEP_RETURN_IF_ERROR(ValidateCall(operation, buffers, rank_, size_));
     stream.Enqueue([] { return OkStatus(); });
     return stream.inline_execution() ? stream.status() : OkStatus();
   }
 
-  Status Await(device::Stream& stream, Deadline deadline) override {
-    return stream.Synchronize(deadline);
-  }
+  Status Await(Stream& stream, Deadline deadline) override { return stream.Synchronize(deadline); }
 
   void Abort() override {}
 
@@ -60,14 +57,14 @@ const Capabilities& NullCapabilities() {
       .backend = "null",
       .moves_data = false,
       .can_abort = true,  // nobody ever waits
-      .supports = [](const collective::Operation&) { return OkStatus(); },
+      .supports = [](const Operation&) { return OkStatus(); },
   };
   return capabilities;
 }
 
 Result<std::unique_ptr<Communicator>> ConnectNull(int rank, int size, Meeting* meeting) {
   if (size < 1 || rank < 0 || rank >= size) {
-    return InvalidInput(fmt::format("null: rank {} of {} ranks does not exist", rank, size));
+    return InvalidInput("null: rank {} of {} ranks does not exist", rank, size);
   }
   return std::unique_ptr<Communicator>(
       std::make_unique<NullCommunicator>(rank, size, meeting, "null"));

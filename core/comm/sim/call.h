@@ -22,9 +22,9 @@ struct SimDelivery {
 };
 
 struct SimCall {
-  collective::Operation asked;  // by the rank
-  collective::Operation run;    // by the library (rules.h, AsRun)
-  collective::Buffers buffers;
+  Operation asked;  // by the rank
+  Operation run;    // by the library (rules.h, AsRun)
+  Buffers buffers;
   int rank = 0;  // in the group
   int size = 0;  // of the group
   std::uint64_t sequence = 0;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -25,5 +26,18 @@ SimFate FateOfRoot(SimRules rules, const SimCall& root, const SimCalls& calls);
 // A message for a call that waits for one.
 SimFate FateOfMessage(SimRules rules, const SimCall& call,
                       const std::shared_ptr<const std::vector<std::byte>>& sent);
+
+// Two algorithms step by step, among ranks whose calls differ. gloo's ring, of all_reduce and
+// reduce: the pipelined reduce-scatter and (of all_reduce) all-gather of gloo/allreduce.cc, `ring`,
+// segment by segment, each rank with the segments that follow from its own count. A rank that gets
+// a longer message than it waits for crashes. A reduce's last step (to the root) is taken to go
+// well.
+std::vector<SimFate> FatesOfGlooRing(const SimCalls& calls);
+
+// Open MPI's small all-reduce, as coll_base_allreduce.c,
+// ompi_coll_base_allreduce_intra_recursivedoubling: each rank exchanges with its partners what its
+// own count, type and reduction give. A rank that gets a longer message than it waits for returns
+// MPI_ERR_TRUNCATE and takes no further part; messages above `eager_bytes` wait for their receive.
+std::vector<SimFate> FatesOfRecursiveDoubling(const SimCalls& calls, std::int64_t eager_bytes);
 
 }  // namespace lockstep::comm::sim

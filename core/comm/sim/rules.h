@@ -58,12 +58,11 @@ struct SimPlace {
   std::uint64_t number = 0;
   auto operator<=>(const SimPlace&) const = default;
 };
-SimPlace PlaceOf(SimRules rules, collective::Collective collective, std::uint64_t sequence,
-                 std::uint64_t nth);
+SimPlace PlaceOf(SimRules rules, Collective collective, std::uint64_t sequence, std::uint64_t nth);
 SimPlace PlaceOfMessage(int from, int to, std::uint64_t nth);
 
 // The call as the library runs it: kNccl's barrier is an all-reduce.
-collective::Operation AsRun(SimRules rules, const collective::Operation& operation);
+Operation AsRun(SimRules rules, const Operation& operation);
 
 // The tree along which a broadcast goes (a reduce the other way): a chain for kNccl, binomial for
 // the others. Ranks of `size` around `root`.

@@ -71,7 +71,7 @@ std::string_view NameOf(RankState state);
 struct SimWaiting {
   int communicator = 0;        // 0: the world
   std::uint64_t sequence = 0;  // on that communicator, from 0
-  collective::Operation operation;
+  Operation operation;
 };
 
 struct RankEnd {

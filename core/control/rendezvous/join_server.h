@@ -11,13 +11,11 @@
 
 #include <poll.h>
 
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/base/deadline.h"

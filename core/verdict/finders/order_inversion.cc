@@ -38,10 +38,9 @@ Finding Inversion(const Situation& situation, const std::vector<std::size_t>& cy
   std::ranges::sort(finding.culprits);
   const RankView& first = situation.views[cycle.front()];
   finding.operation = OperationIn(first.open);
-  finding.headline = Headline(fmt::format("{} wait for each other in different communicators",
-                                          FormatRanks(finding.culprits)));
-  finding.headline.Add(
-      fmt::format("; rank {} {}", first.rank(), InOrWhile(first, NameOfInvocation)));
+  finding.headline =
+      Headline("{} wait for each other in different communicators", FormatRanks(finding.culprits));
+  finding.headline.Add("; rank {} {}", first.rank(), InOrWhile(first, NameOfInvocation));
   return finding;
 }
 
