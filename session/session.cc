@@ -9,7 +9,6 @@
 #include <system_error>
 #include <utility>
 
-#include "core/coordinator/follower.h"
 #include "core/verdict/lost_hosts.h"
 #include "core/verdict/outcome.h"
 #include "results/store/clock_records.h"

@@ -99,10 +99,9 @@ Result<std::unique_ptr<Injection>> AgentFaults::Inject(const control::AgentFault
         return EnvironmentError(
             "the worker's time of day cannot be moved: its program does not map the offset");
       }
-      return std::unique_ptr<Injection>(
-          std::make_unique<ClockJump>(*clock_offset_ns_, order.amount));
+      return std::make_unique<ClockJump>(*clock_offset_ns_, order.amount);
     case Kind::kSetup:
-      return std::unique_ptr<Injection>(std::make_unique<SetUp>());
+      return std::make_unique<SetUp>();
   }
   return Unsupported("an unknown fault");
 }

@@ -14,8 +14,7 @@
 #include "core/base/deadline.h"
 #include "core/base/fd.h"
 #include "core/base/status.h"
-#include "core/control/agent_fault.h"
-#include "core/control/worker_setup.h"
+#include "core/control/facts.h"
 
 namespace lockstep::agent {
 

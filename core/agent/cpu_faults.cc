@@ -162,13 +162,13 @@ class Throttle final : public Injection {
 Result<std::unique_ptr<Injection>> HogProcessor(pid_t worker, int processes) {
   auto hog = std::make_unique<Hog>();
   LOCKSTEP_RETURN_IF_ERROR(hog->Start(worker, processes));
-  return std::unique_ptr<Injection>(std::move(hog));
+  return hog;
 }
 
 Result<std::unique_ptr<Injection>> ThrottleProcessor(pid_t worker, double share) {
   auto throttle = std::make_unique<Throttle>();
   LOCKSTEP_RETURN_IF_ERROR(throttle->Start(worker, share));
-  return std::unique_ptr<Injection>(std::move(throttle));
+  return throttle;
 }
 
 }  // namespace lockstep::agent

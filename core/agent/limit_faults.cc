@@ -62,7 +62,7 @@ Result<std::unique_ptr<Injection>> SetLimit(pid_t worker, Resource resource, rli
                                             std::string what) {
   auto limit = std::make_unique<Limit>();
   LOCKSTEP_RETURN_IF_ERROR(limit->Set(worker, resource, value, std::move(what)));
-  return std::unique_ptr<Injection>(std::move(limit));
+  return limit;
 }
 
 Status Gone() { return EnvironmentError("the worker is gone: nothing of it can be limited"); }
@@ -136,8 +136,7 @@ Result<std::unique_ptr<Injection>> FillPrivateShm(pid_t worker, std::int64_t byt
                               std::strerror(error));
     }
   }
-  return std::unique_ptr<Injection>(
-      std::make_unique<ShmFill>(std::move(file), free_bytes - std::max<std::int64_t>(fill, 0)));
+  return std::make_unique<ShmFill>(std::move(file), free_bytes - std::max<std::int64_t>(fill, 0));
 }
 
 }  // namespace lockstep::agent

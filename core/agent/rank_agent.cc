@@ -12,12 +12,10 @@
 
 #include "core/agent/evidence.h"
 #include "core/agent/sockets.h"
-#include "core/agent/worker_log.h"
 #include "core/base/now.h"
-#include "core/control/clock_reading.h"
+#include "core/control/facts.h"
 #include "core/control/machine.h"
 #include "core/control/open_files.h"
-#include "core/control/worker_card.h"
 #include "core/journal/device_marks.h"
 #include "core/journal/journal.h"
 

@@ -12,12 +12,10 @@
 #include <vector>
 
 #include "core/agent/agent_faults.h"
-#include "core/agent/agent_options.h"
 #include "core/agent/agent_plugin.h"
 #include "core/agent/child.h"
 #include "core/agent/gpu_watch.h"
 #include "core/agent/silence_watch.h"
-#include "core/agent/worker_state.h"
 #include "core/base/clock.h"
 #include "core/base/fd.h"
 #include "core/control/context.h"

@@ -1,3 +1,4 @@
+// What /proc and the environment say, as text that is taken apart here.
 #include "core/base/process_stat.h"
 
 #include <unistd.h>

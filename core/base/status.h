@@ -2,7 +2,9 @@
 // (core/verdict), and our own mistakes are CHECKs (core/base/check.h); neither is a Status.
 #pragma once
 
-#include <fmt/format.h>
+#ifndef __CUDACC__  // nvcc does not take the library
+#include <fmt/core.h>
+#endif
 
 #include <concepts>
 #include <optional>
@@ -54,6 +56,7 @@ class [[nodiscard]] Status {
 
 inline Status OkStatus() { return Status(); }
 
+#ifndef __CUDACC__
 // Makes errors of one kind: of a text, or as fmt::format does.
 class StatusMaker {
  public:
@@ -76,6 +79,7 @@ inline constexpr StatusMaker EnvironmentError(StatusCode::kEnvironment);
 inline constexpr StatusMaker DeadlineExceeded(StatusCode::kDeadlineExceeded);
 inline constexpr StatusMaker SystemFailed(StatusCode::kSystemFailed);
 inline constexpr StatusMaker Terminated(StatusCode::kTerminated);
+#endif
 
 // A value, or the reason why there is none.
 template <typename T>

@@ -84,7 +84,7 @@ Result<std::unique_ptr<Communicator>> ConnectWithNccl(const ConnectRequest& requ
   LOCKSTEP_ASSIGN_OR_RETURN(auto communicator,
                             nccl::ConnectNccl(request.rank, request.size, *request.meeting,
                                               request.prefix, *request.device, options, deadline));
-  return std::unique_ptr<Communicator>(std::move(communicator));
+  return communicator;
 }
 
 std::string Choices() {

@@ -86,4 +86,17 @@ class Meeting {
   virtual Result<std::string> Get(const std::string& key, Deadline deadline) = 0;  // waits for it
 };
 
+// For a library that has no split: the ranks tell each other color and key through the meeting, and
+// each computes its group.
+struct SplitGroup {
+  int rank = -1;  // -1: in none
+  int size = 0;
+  std::string prefix;  // of the meeting's keys, unique to the group
+};
+
+// Collective over the `size` ranks that share `prefix`, which must be new for every split.
+// Ordered by key, then rank; a negative color is in no group.
+Result<SplitGroup> AgreeOnGroup(Meeting& meeting, const std::string& prefix, int rank, int size,
+                                int color, int key, Deadline deadline);
+
 }  // namespace lockstep::comm

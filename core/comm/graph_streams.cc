@@ -203,7 +203,7 @@ class HostStreams final : public GraphStreams {
     keeping_.on = false;
     LOCKSTEP_RETURN_IF_ERROR(keeping_.first);
     keeping_.graph->After(0, keeping_.graph->Mark(second));
-    return std::unique_ptr<device::StreamGraph>(std::move(keeping_.graph));
+    return std::move(keeping_.graph);
   }
 
  private:

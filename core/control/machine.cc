@@ -15,15 +15,10 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/file_text.h"
+
 namespace lockstep::control {
 namespace {
-
-std::string FirstLine(const char* path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
 
 std::vector<int> AllowedCpus() {
   std::vector<int> cpus;
@@ -78,7 +73,7 @@ AgentInfo DescribeAgent(int rank) {
   AgentInfo info;
   info.rank = rank;
   info.host = HostName();
-  info.boot_id = FirstLine("/proc/sys/kernel/random/boot_id");
+  info.boot_id = FirstLine("/proc/sys/kernel/random/boot_id", "");
   info.pid = getpid();
   info.cpus = AllowedCpus();
   info.memory_available_bytes = MemoryAvailableBytes();

@@ -5,8 +5,8 @@
 
 #include "core/base/process_stat.h"
 #include "core/base/status.h"
-#include "core/control/agent_info.h"
 #include "core/control/context.h"
+#include "core/control/facts.h"
 
 namespace lockstep::control {
 

@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <string>
 
-#include "core/control/variables.h"
-
 namespace lockstep::control {
 namespace {
 

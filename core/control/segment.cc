@@ -11,10 +11,11 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
+#include "core/base/check.h"
 #include "core/control/outbox.h"
-#include "core/control/worker_card.h"
 #include "core/journal/device_marks.h"
 #include "core/journal/journal.h"
 
@@ -116,6 +117,36 @@ std::span<std::byte> Segment::journal() const {
 std::span<std::byte> Segment::outbox() const {
   return {memory_ + kSegmentHeaderBytes + RoundUp(journal::JournalBytes(journal_capacity_)),
           OutboxBytes(outbox_capacity_)};
+}
+
+namespace {
+
+constexpr std::size_t kBusBytes = 64;
+
+void Write(std::span<std::byte> field, const std::string& text) {
+  if (text.size() >= field.size()) return;
+  std::memcpy(field.data(), text.c_str(), text.size() + 1);
+}
+
+std::string Read(std::span<const std::byte> field) {
+  const std::string_view all(reinterpret_cast<const char*>(field.data()), field.size());
+  const std::string_view text = all.substr(0, all.find('\0'));
+  const bool sane =
+      text.size() < all.size() && text.find_first_of("\n\r\t\x1b") == std::string_view::npos;
+  return sane ? std::string(text) : "";
+}
+
+}  // namespace
+
+void WriteCard(std::span<std::byte> memory, const WorkerCard& card) {
+  LOCKSTEP_CHECK(memory.size() == kWorkerCardBytes, "memory of another size than a card's");
+  Write(memory.first(kBusBytes), card.gpu_bus);
+  Write(memory.subspan(kBusBytes), card.log_file);
+}
+
+WorkerCard ReadCard(std::span<const std::byte> memory) {
+  LOCKSTEP_CHECK(memory.size() == kWorkerCardBytes, "memory of another size than a card's");
+  return {Read(memory.first(kBusBytes)), Read(memory.subspan(kBusBytes))};
 }
 
 }  // namespace lockstep::control

@@ -8,7 +8,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/deadline.h"
-#include "core/control/clock_reading.h"
+#include "core/control/facts.h"
 #include "core/coordinator/host_clocks.h"
 #include "core/coordinator/membership.h"
 

@@ -307,7 +307,7 @@ Result<std::unique_ptr<Coordinator>> Coordinator::Open(const LaunchContext& cont
   LOCKSTEP_CHECK(context.rank == 0, "only rank 0 opens the coordinator; the others follow");
   auto coordinator = std::make_unique<AgentsCoordinator>(context, options);
   LOCKSTEP_RETURN_IF_ERROR(coordinator->Meet());
-  return std::unique_ptr<Coordinator>(std::move(coordinator));
+  return coordinator;
 }
 
 }  // namespace lockstep::coordinator

@@ -7,14 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "core/agent/agent_options.h"
+#include "core/agent/agent_plugin.h"
 #include "core/base/deadline.h"
 #include "core/base/status.h"
-#include "core/control/agent_fault.h"
-#include "core/control/agent_info.h"
 #include "core/control/context.h"
-#include "core/control/message.h"
-#include "core/control/worker_setup.h"
+#include "core/control/facts.h"
 #include "core/coordinator/host_clocks.h"
 #include "core/journal/gpu_sample.h"
 #include "core/journal/worker_log.h"
@@ -168,5 +165,9 @@ class Coordinator {
   // launch, first: call this last of all, when the file is complete.
   virtual void Dismiss() = 0;
 };
+
+// The life of every agent but rank 0's: join, obey, report, leave when dismissed. Returns the exit
+// code (0 when dismissed, whatever the verdict: the coordinator's exit code speaks for the launch).
+ExitCode Follow(const LaunchContext& context, const CoordinatorOptions& options);
 
 }  // namespace lockstep::coordinator

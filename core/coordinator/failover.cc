@@ -13,7 +13,6 @@
 #include "core/control/frames.h"
 #include "core/control/machine.h"
 #include "core/control/rendezvous/endpoint.h"
-#include "core/control/rendezvous/join.h"
 #include "core/control/tcp.h"
 
 namespace lockstep::coordinator {

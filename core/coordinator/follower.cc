@@ -1,8 +1,6 @@
 // The life of every agent but rank 0's is one loop. It obeys the coordinator, passes on its own
 // RankAgent's reports, and watches its launcher, its coordinator and its signals. The end depends
 // on which ends first: dismissed, orphaned (failover.h), or told to leave.
-#include "core/coordinator/follower.h"
-
 #include <fmt/core.h>
 #include <poll.h>
 
@@ -21,6 +19,7 @@
 #include "core/control/heartbeat_monitor.h"
 #include "core/control/signals.h"
 #include "core/control/tcp.h"
+#include "core/coordinator/coordinator.h"
 #include "core/coordinator/failover.h"
 #include "core/coordinator/launcher_watch.h"
 #include "core/coordinator/meet.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/clock.h"
-#include "core/control/clock_reading.h"
+#include "core/control/facts.h"
 #include "core/stats/clock_fit.h"
 
 namespace lockstep::coordinator {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "core/control/agent_info.h"
 #include "core/control/context.h"
+#include "core/control/facts.h"
 #include "core/environment/facts.h"
 
 namespace lockstep::coordinator {

@@ -7,14 +7,13 @@
 
 #include <utility>
 
+#include "core/control/context.h"
 #include "core/control/machine.h"
 #include "core/control/open_files.h"
 #include "core/control/pytorch.h"
 #include "core/control/rendezvous/endpoint.h"
 #include "core/control/rendezvous/exchange.h"
-#include "core/control/rendezvous/join.h"
 #include "core/control/rendezvous/master.h"
-#include "core/control/variables.h"
 
 namespace lockstep::coordinator {
 namespace {

@@ -4,7 +4,6 @@
 
 #include "core/base/clock.h"
 #include "core/base/now.h"
-#include "core/verdict/standstill.h"
 
 namespace lockstep::coordinator {
 namespace {

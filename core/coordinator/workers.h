@@ -12,8 +12,8 @@
 
 #include "core/base/deadline.h"
 #include "core/base/status.h"
+#include "core/control/facts.h"
 #include "core/control/private_shm.h"
-#include "core/control/worker_setup.h"
 #include "core/coordinator/membership.h"
 
 namespace lockstep::coordinator {

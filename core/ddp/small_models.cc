@@ -381,7 +381,7 @@ Result<std::unique_ptr<Module>> MakeSmallModel(std::string_view name,
                         fmt::join(SmallModelNames(), ", "));
   }
   if (device != nullptr) LOCKSTEP_RETURN_IF_ERROR(model->WorkOn(*device));
-  return std::unique_ptr<Module>(std::move(model));
+  return model;
 }
 
 }  // namespace lockstep::ddp

@@ -16,9 +16,9 @@
 #include <set>
 #include <thread>
 
+#include "core/base/file_text.h"
 #include "core/base/process_stat.h"
 #include "core/environment/facts.h"
-#include "core/environment/files.h"
 
 namespace lockstep::environment {
 namespace {

@@ -52,6 +52,8 @@ std::string_view WayOf(int level) {
   return known ? kWays[level / 10] : "across NUMA nodes";
 }
 
+}  // namespace
+
 struct Nvml::Library {
   Api api;
   std::vector<Device> devices;

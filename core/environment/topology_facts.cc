@@ -10,8 +10,8 @@
 #include <optional>
 #include <vector>
 
+#include "core/base/file_text.h"
 #include "core/environment/facts.h"
-#include "core/environment/files.h"
 
 namespace lockstep::environment {
 namespace {

@@ -12,7 +12,6 @@
 
 #include "core/flight/findings.h"
 #include "core/flight/mismatch.h"
-#include "core/verdict/wording.h"
 
 namespace lockstep::flight {
 namespace {

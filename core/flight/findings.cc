@@ -7,7 +7,6 @@
 #include <algorithm>
 
 #include "core/flight/mismatch.h"
-#include "core/verdict/wording.h"
 
 namespace lockstep::flight {
 namespace {

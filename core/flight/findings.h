@@ -10,6 +10,7 @@
 #include "core/flight/history.h"
 #include "core/flight/job.h"
 #include "core/verdict/outcome.h"
+#include "core/verdict/wording.h"
 
 namespace lockstep::flight {
 

@@ -1,7 +1,5 @@
 // The protocol is lines of text: NCCL's src/ras/client_support.cc. Every wait is bounded, because a
 // service of a hung process accepts connections and says nothing.
-#include "core/ras/ask.h"
-
 #include <fmt/core.h>
 #include <netdb.h>
 #include <sys/socket.h>
@@ -14,6 +12,7 @@
 
 #include "core/base/deadline.h"
 #include "core/base/fd.h"
+#include "core/ras/status.h"
 
 namespace lockstep::ras {
 namespace {

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "core/journal/device_marks.h"
+#include "core/journal/event.h"
 #include "core/journal/journal.h"
+#include "core/journal/purpose.h"
 #include "core/verdict/tcp_socket.h"
 
 namespace lockstep::verdict {

@@ -14,6 +14,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/control/context.h"
@@ -229,6 +230,17 @@ Result<std::unique_ptr<WorkerLink>> WorkerLink::Open() {
     LOCKSTEP_RETURN_IF_ERROR(control::rendezvous::ServeExchange(channel, /*keep_mpi=*/true));
   }
   return std::unique_ptr<WorkerLink>(new WorkerLink(role, std::move(channel), std::move(segment)));
+}
+
+std::string WorkerFacts(std::string_view backend, const std::string& version,
+                        std::string_view device, const std::string& remark,
+                        const std::string& device_marks) {
+  nlohmann::ordered_json facts = {{"backend", std::string(backend)},
+                                  {"backend_version", version},
+                                  {"device", std::string(device)}};
+  if (!remark.empty()) facts["backend_remark"] = remark;
+  if (!device_marks.empty()) facts["device_marks"] = device_marks;
+  return facts.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 }  // namespace lockstep::worker

@@ -19,11 +19,9 @@
 #include "core/base/status.h"
 #include "core/comm/communicator.h"
 #include "core/control/channel.h"
-#include "core/control/message.h"
+#include "core/control/facts.h"
 #include "core/control/outbox.h"
 #include "core/control/segment.h"
-#include "core/control/worker_card.h"
-#include "core/control/worker_role.h"
 #include "core/journal/journal.h"
 
 namespace lockstep::worker {
@@ -109,5 +107,12 @@ class WorkerLink : private comm::Meeting {
   Fd wake_;                    // an eventfd: the listener is to end
   std::thread listener_;
 };
+
+// What only a worker can tell, as it tells it: the library under test, its version, the device, and
+// what whoever reads figures must know of it (may be empty), and who notes on the device what it
+// begins and ends (empty: nobody). A JSON object of strings.
+std::string WorkerFacts(std::string_view backend, const std::string& version,
+                        std::string_view device, const std::string& remark,
+                        const std::string& device_marks = "");
 
 }  // namespace lockstep::worker

@@ -10,7 +10,7 @@
 #include "core/base/clock.h"
 #include "core/base/now.h"
 #include "core/coordinator/lost_hosts.h"
-#include "core/verdict/standstill.h"
+#include "core/verdict/judge.h"
 #include "stress/faults/outside.h"
 
 namespace lockstep::stress::run {

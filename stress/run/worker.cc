@@ -21,7 +21,6 @@
 #include "core/base/deadline.h"
 #include "core/comm/backends.h"
 #include "core/comm/recorded.h"
-#include "core/worker/worker_facts.h"
 #include "session/session.h"
 #include "stress/cases/plan_faults.h"
 #include "stress/cases/program_report.h"

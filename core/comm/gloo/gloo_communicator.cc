@@ -7,17 +7,19 @@
 #include <gloo/allreduce.h>
 #include <gloo/barrier.h>
 #include <gloo/broadcast.h>
+#include <gloo/config.h>
+#include <gloo/math.h>
 #include <gloo/reduce.h>
 
 #include <cstdint>
 #include <exception>
+#include <fstream>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "core/base/check.h"
 #include "core/comm/gloo/gloo_connection.h"
-#include "core/comm/gloo/reduce_function.h"
-#include "core/comm/split.h"
 #include "fmt/format.h"
 
 namespace lockstep::comm::gloo {
@@ -100,12 +102,11 @@ class GlooCommunicator final : public Communicator {
         const SplitGroup group,
         AgreeOnGroup(family_->meeting, fmt::format("{}/{}", prefix_, splits_++), rank(), size(),
                      color, key, deadline));
-    if (group.rank < 0) return std::unique_ptr<Communicator>();
+    if (group.rank < 0) return nullptr;
     LOCKSTEP_ASSIGN_OR_RETURN(auto context,
                               ConnectMesh(group.rank, group.size, family_->meeting, group.prefix,
                                           family_->device, family_->options, deadline));
-    return std::unique_ptr<Communicator>(
-        std::make_unique<GlooCommunicator>(std::move(context), family_, group.prefix));
+    return std::make_unique<GlooCommunicator>(std::move(context), family_, group.prefix);
   }
 
  private:
@@ -248,8 +249,69 @@ Result<std::unique_ptr<Communicator>> ConnectGloo(int rank, int size, Meeting& m
   LOCKSTEP_ASSIGN_OR_RETURN(auto context,
                             ConnectMesh(rank, size, meeting, prefix, device, options, deadline));
   auto family = std::make_shared<Family>(Family{std::move(device), meeting, options, {}});
-  return std::unique_ptr<Communicator>(
-      std::make_unique<GlooCommunicator>(std::move(context), std::move(family), prefix));
+  return std::make_unique<GlooCommunicator>(std::move(context), std::move(family), prefix);
+}
+
+namespace {
+
+// By Reduction.
+template <typename T>
+constexpr ReduceFunction kOwn[] = {&::gloo::sum<T>, &::gloo::product<T>, &::gloo::min<T>,
+                                   &::gloo::max<T>};
+
+}  // namespace
+
+ReduceFunction ReduceFunctionFor(DataType type, Reduction reduction) {
+  const auto index = static_cast<std::size_t>(reduction);
+  switch (type) {
+    // ::gloo::float16's assignment compares bits with the value of an integer and leaves the old
+    // bits when they "are equal": 2.0 is not assigned to a place that holds the bits 0x0002. So
+    // results would depend on what the output buffer held before.
+    case DataType::kF16:
+    case DataType::kBf16:
+    case DataType::kF8E4M3:
+    case DataType::kF8E5M2:
+      return NarrowReductionFor(type, reduction);
+    case DataType::kF32:
+      return kOwn<float>[index];
+    case DataType::kF64:
+      return kOwn<double>[index];
+    case DataType::kI8:
+      return kOwn<std::int8_t>[index];
+    case DataType::kI32:
+      return kOwn<std::int32_t>[index];
+    case DataType::kI64:
+      return kOwn<std::int64_t>[index];
+    case DataType::kU8:
+      return kOwn<std::uint8_t>[index];
+  }
+  LOCKSTEP_CHECK(false, "a DataType that is not in the table");
+  return nullptr;
+}
+
+namespace {
+
+// The version of an installed package as the package manager's database has it; empty if unknown.
+std::string DebianVersionOf(const std::string& package) {
+  std::ifstream database("/var/lib/dpkg/status");
+  bool inside = false;
+  for (std::string line; std::getline(database, line);) {
+    if (line.rfind("Package: ", 0) == 0) inside = line == "Package: " + package;
+    if (inside && line.rfind("Version: ", 0) == 0) return line.substr(9);
+  }
+  return "";
+}
+
+}  // namespace
+
+// gloo's library does not tell its version, so this is what it was compiled against and, on Debian,
+// what is installed.
+std::string GlooVersion() {
+  std::string version =
+      fmt::format("{}.{}.{} (headers)", GLOO_VERSION_MAJOR, GLOO_VERSION_MINOR, GLOO_VERSION_PATCH);
+  const std::string package = DebianVersionOf("libgloo0");
+  if (!package.empty()) version += fmt::format(", libgloo0 {}", package);
+  return version;
 }
 
 }  // namespace lockstep::comm::gloo

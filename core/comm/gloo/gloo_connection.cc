@@ -234,7 +234,7 @@ Result<std::shared_ptr<::gloo::Context>> ConnectMesh(
     ::gloo::barrier(barrier);
     context->setTimeout(
         std::chrono::milliseconds(static_cast<std::int64_t>(options.timeout_seconds * 1e3)));
-    return std::shared_ptr<::gloo::Context>(std::move(context));
+    return context;
   } catch (const MeetingFailed& failed) {
     return failed.status();
   } catch (const std::exception& error) {

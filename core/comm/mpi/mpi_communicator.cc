@@ -113,10 +113,10 @@ class MpiCommunicator final : public Communicator {
   Result<std::unique_ptr<Communicator>> Split(int color, int key, Deadline deadline) override {
     MPI_Comm comm = MPI_COMM_NULL;
     LOCKSTEP_RETURN_IF_ERROR(Alone([&] { return SplitInto(color, key, deadline, comm); }));
-    if (comm == MPI_COMM_NULL) return std::unique_ptr<Communicator>();
+    if (comm == MPI_COMM_NULL) return nullptr;
     auto child = std::make_unique<MpiCommunicator>(session_, comm, /*owned=*/true);
     LOCKSTEP_RETURN_IF_ERROR(child->Learn());
-    return std::unique_ptr<Communicator>(std::move(child));
+    return child;
   }
 
  private:
@@ -157,14 +157,7 @@ class MpiCommunicator final : public Communicator {
   Status Run(const Operation& operation, const Buffers& buffers) {
     // Stream order: a blocking operation follows those posted before it.
     if (operation.blocking == Blocking::kBlocking && !requests_.empty()) {
-      // As unbounded as the blocking call that follows it.
-      LOCKSTEP_RETURN_IF_ERROR(CompleteAllBlocking()) {
-        for (MPI_Request& request : requests_) {
-          LOCKSTEP_RETURN_IF_ERROR(FromMpi(MPI_Wait(&request, MPI_STATUS_IGNORE), "MPI_Wait"));
-        }
-        requests_.clear();
-        return OkStatus();
-      }
+      LOCKSTEP_RETURN_IF_ERROR(CompleteAllBlocking());
     }
     const MpiCall call = CallOf(operation, buffers);
     if (operation.collective != Collective::kBroadcast) [[likely]]
@@ -288,7 +281,14 @@ class MpiCommunicator final : public Communicator {
     return OkStatus();
   }
 
-  Status CompleteAllBlocking();
+  // As unbounded as the blocking call that follows it.
+  Status CompleteAllBlocking() {
+    for (MPI_Request& request : requests_) {
+      LOCKSTEP_RETURN_IF_ERROR(FromMpi(MPI_Wait(&request, MPI_STATUS_IGNORE), "MPI_Wait"));
+    }
+    requests_.clear();
+    return OkStatus();
+  }
   // MPI_Comm_split knows no deadline, so first wait until everybody is there.
   Status SplitInto(int color, int key, Deadline deadline, MPI_Comm& comm) {
     MPI_Request all_here = MPI_REQUEST_NULL;
@@ -321,7 +321,7 @@ Result<std::unique_ptr<Communicator>> ConnectMpi(const MpiOptions& options) {
   auto world = std::make_unique<MpiCommunicator>(std::move(session), MPI_COMM_WORLD,
                                                  /*owned=*/false);
   LOCKSTEP_RETURN_IF_ERROR(world->Learn());
-  return std::unique_ptr<Communicator>(std::move(world));
+  return world;
 }
 
 }  // namespace lockstep::comm::mpi

@@ -1,6 +1,6 @@
 // Every call to NCCL goes through here: non-blocking, polled until it settles, one at a time. The
 // first error stays and is repeated to all later callers, because NCCL calls errors fatal. Calls
-// that may block go through bounded_call.h. An abort waits a second for a caller that is inside,
+// that may block go through bounded_call.cc. An abort waits a second for a caller that is inside,
 // then does not wait.
 #include "core/comm/nccl/connection.h"
 

@@ -147,7 +147,7 @@ Result<std::shared_ptr<const Library>> Library::Open(const std::string& path) {
   auto library = std::make_shared<Library>();
   library->path_ = name;
   LOCKSTEP_RETURN_IF_ERROR(library->Load(handle));
-  return std::shared_ptr<const Library>(std::move(library));
+  return library;
 }
 
 Status Library::Has(Feature feature) const {

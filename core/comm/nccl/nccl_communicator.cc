@@ -12,10 +12,8 @@
 #include <thread>
 #include <utility>
 
-#include "core/comm/nccl/calls.h"
 #include "core/comm/nccl/connection.h"
 #include "core/comm/nccl/debug_log.h"
-#include "core/comm/split.h"
 #include "core/device/native_stream.h"
 #include "fmt/format.h"
 
@@ -143,12 +141,12 @@ class Adapter final : public NcclCommunicator {
       LOCKSTEP_ASSIGN_OR_RETURN(
           const SplitGroup group,
           AgreeOnGroup(family_->meeting, prefix, rank(), size(), color, key, deadline));
-      if (group.rank < 0) return std::unique_ptr<Communicator>();
+      if (group.rank < 0) return nullptr;
       LOCKSTEP_ASSIGN_OR_RETURN(
           child, ConnectByMeeting(*family_, group.prefix, group.rank, group.size, deadline));
     }
     LOCKSTEP_ASSIGN_OR_RETURN(auto wrapped, Wrap(std::move(child)));
-    return std::unique_ptr<Communicator>(std::move(wrapped));
+    return wrapped;
   }
 
   Status Close() override { return connection_->Close(); }
@@ -200,24 +198,24 @@ class Adapter final : public NcclCommunicator {
   // A stand-in's stream is the communicator's own; what is enqueued there is waited for here.
   Status RunOnHost(const Operation& operation, const Buffers& buffers) {
     LOCKSTEP_RETURN_IF_ERROR(Launch(operation, buffers, stand_in_.get()));
-    return in_group_ ? OkStatus() : AwaitStandIn() {
-      const Deadline deadline = Deadline::AfterSeconds(family_->options.operation_seconds);
-      for (int spins = 0; stand_in_->unfinished.load() > 0; ++spins) {
-        LOCKSTEP_RETURN_IF_ERROR(connection_->Poll());
-        if (deadline.Passed()) {
-          return DeadlineExceeded("nccl: an operation was not complete within {} s",
-                                  family_->options.operation_seconds);
-        }
-        if (spins < 200) {
-          std::this_thread::yield();
-        } else {
-          std::this_thread::sleep_for(std::chrono::microseconds(50));
-        }
-      }
-      return connection_->Health();
-    }
+    return in_group_ ? OkStatus() : AwaitStandIn();
   }
-  Status AwaitStandIn();
+  Status AwaitStandIn() {
+    const Deadline deadline = Deadline::AfterSeconds(family_->options.operation_seconds);
+    for (int spins = 0; stand_in_->unfinished.load() > 0; ++spins) {
+      LOCKSTEP_RETURN_IF_ERROR(connection_->Poll());
+      if (deadline.Passed()) {
+        return DeadlineExceeded("nccl: an operation was not complete within {} s",
+                                family_->options.operation_seconds);
+      }
+      if (spins < 200) {
+        std::this_thread::yield();
+      } else {
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+      }
+    }
+    return connection_->Health();
+  }
   Status Register(const void* data, std::int64_t bytes) {
     if (data == nullptr || bytes == 0) return OkStatus();
     const auto known = registered_.find(data);
@@ -231,11 +229,10 @@ class Adapter final : public NcclCommunicator {
   }
 
   Result<std::unique_ptr<NcclCommunicator>> Wrap(std::shared_ptr<Connection> connection) {
-    if (connection == nullptr) return std::unique_ptr<NcclCommunicator>();
+    if (connection == nullptr) return nullptr;
     LOCKSTEP_ASSIGN_OR_RETURN(auto barrier, BarrierBuffer(family_->device));
-    return std::unique_ptr<NcclCommunicator>(
-        std::make_unique<Adapter>(std::move(connection), family_, std::move(barrier),
-                                  fmt::format("{}/{}", prefix_, splits_)));
+    return std::make_unique<Adapter>(std::move(connection), family_, std::move(barrier),
+                                     fmt::format("{}/{}", prefix_, splits_));
   }
 
   std::shared_ptr<Connection> connection_;
@@ -303,8 +300,8 @@ Result<std::unique_ptr<NcclCommunicator>> ConnectNccl(int rank, int size, Meetin
   LOCKSTEP_ASSIGN_OR_RETURN(auto barrier, BarrierBuffer(device));
   LOCKSTEP_ASSIGN_OR_RETURN(auto connection,
                             ConnectByMeeting(*family, prefix, rank, size, deadline));
-  return std::unique_ptr<NcclCommunicator>(std::make_unique<Adapter>(
-      std::move(connection), std::move(family), std::move(barrier), prefix));
+  return std::make_unique<Adapter>(std::move(connection), std::move(family), std::move(barrier),
+                                   prefix);
 }
 
 }  // namespace lockstep::comm::nccl

@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "core/comm/split.h"
 #include "fmt/format.h"
 
 namespace lockstep::comm::null {
@@ -37,7 +36,7 @@ class NullCommunicator final : public Communicator {
     LOCKSTEP_ASSIGN_OR_RETURN(const SplitGroup group,
                               AgreeOnGroup(*meeting_, fmt::format("{}/{}", prefix_, splits_++),
                                            rank_, size_, color, key, deadline));
-    if (group.rank < 0) return std::unique_ptr<Communicator>();
+    if (group.rank < 0) return nullptr;
     return std::unique_ptr<Communicator>(
         std::make_unique<NullCommunicator>(group.rank, group.size, meeting_, group.prefix));
   }
@@ -66,8 +65,7 @@ Result<std::unique_ptr<Communicator>> ConnectNull(int rank, int size, Meeting* m
   if (size < 1 || rank < 0 || rank >= size) {
     return InvalidInput("null: rank {} of {} ranks does not exist", rank, size);
   }
-  return std::unique_ptr<Communicator>(
-      std::make_unique<NullCommunicator>(rank, size, meeting, "null"));
+  return std::make_unique<NullCommunicator>(rank, size, meeting, "null");
 }
 
 }  // namespace lockstep::comm::null

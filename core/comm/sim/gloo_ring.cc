@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "core/comm/sim/mismatch.h"
-#include "core/comm/sim/wires.h"
 
 namespace lockstep::comm::sim {
 namespace {

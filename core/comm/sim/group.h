@@ -10,9 +10,8 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "core/comm/sim/call.h"
+#include "core/comm/sim/fate.h"
 #include "core/comm/sim/mismatch.h"
-#include "core/comm/sim/network.h"
 #include "core/comm/sim/rules.h"
 #include "core/comm/sim/scheduler.h"
 

@@ -1,7 +1,5 @@
 // One rank's side of a simulated group: posts calls, waits for their fates, copies what was
 // delivered. Waiting is that of the fiber. Split is agreed on in memory that all ranks share.
-#include "core/comm/sim/sim_communicator.h"
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -14,6 +12,7 @@
 #include <vector>
 
 #include "core/base/check.h"
+#include "core/comm/sim/state.h"
 #include "fmt/format.h"
 
 namespace lockstep::comm::sim {
@@ -78,7 +77,7 @@ class SimCommunicator final : public Communicator {
         return DeadlineExceeded("split: not all ranks came before the deadline");
       }
     }
-    if (color < 0) return std::unique_ptr<Communicator>();
+    if (color < 0) return nullptr;
     const auto& group = split->groups.at(color);
     return NewSimCommunicator(state_, group, group->PlaceOf(member()));
   }

@@ -1,8 +1,6 @@
 // Streams and events of a simulated rank: a FIFO stream is one more fiber. It keeps the host
 // device's promises, such as a bounded queue and patience at the end, in virtual time. Large
 // buffers come from the host, which checks that there is memory.
-#include "core/comm/sim/sim_device.h"
-
 #include <algorithm>
 #include <deque>
 #include <exception>
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "core/base/check.h"
+#include "core/comm/sim/state.h"
 #include "core/device/host/host_device.h"
 
 namespace lockstep::comm::sim {
@@ -109,27 +108,7 @@ class SimInlineStream final : public Stream {
 class SimFifoStream final : public Stream {
  public:
   SimFifoStream(SimState& state, int rank)
-      : state_(state), scheduler_(state.scheduler), rank_(rank), task_(rank, [this] {
-          Serve() {
-            try {
-              while (!closing_) {
-                if (queue_.empty()) {
-                  scheduler_.Wait(pushed_, kNever, "work");
-                  continue;
-                }
-                Item item = std::move(queue_.front());
-                queue_.pop_front();
-                busy_ = true;
-                Run(item);
-                item = {};
-                busy_ = false;
-                advanced_.NotifyAll(scheduler_);
-              }
-            } catch (const Cancelled&) {
-              busy_ = false;
-            }
-          }
-        }) {}
+      : state_(state), scheduler_(state.scheduler), rank_(rank), task_(rank, [this] { Serve(); }) {}
   ~SimFifoStream() override {
     if (!started_) return;
     const std::int64_t until_ns = scheduler_.now_ns() + kPatienceNs;
@@ -192,7 +171,25 @@ class SimFifoStream final : public Stream {
     pushed_.NotifyAll(scheduler_);
   }
 
-  void Serve();
+  void Serve() {
+    try {
+      while (!closing_) {
+        if (queue_.empty()) {
+          scheduler_.Wait(pushed_, kNever, "work");
+          continue;
+        }
+        Item item = std::move(queue_.front());
+        queue_.pop_front();
+        busy_ = true;
+        Run(item);
+        item = {};
+        busy_ = false;
+        advanced_.NotifyAll(scheduler_);
+      }
+    } catch (const Cancelled&) {
+      busy_ = false;
+    }
+  }
   void Run(Item& item) {
     if (item.record != nullptr) return item.record->Settle(status_, scheduler_);
     if (!status_.ok()) return;
@@ -235,7 +232,7 @@ class SimDevice final : public device::Device {
   Result<std::unique_ptr<device::Buffer>> Allocate(std::int64_t bytes) override {
     // A large one through the host, which looks whether there is so much memory.
     if (bytes < 0 || bytes > kSmallBytes) return device::host::HostDevice().Allocate(bytes);
-    return std::unique_ptr<device::Buffer>(std::make_unique<SimBuffer>(bytes));
+    return std::make_unique<SimBuffer>(bytes);
   }
   std::unique_ptr<device::Event> NewEvent() override {
     return std::make_unique<SimEvent>(state_.scheduler);

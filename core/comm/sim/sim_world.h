@@ -31,7 +31,6 @@
 #include "core/base/status.h"
 #include "core/collective/collective.h"
 #include "core/comm/communicator.h"
-#include "core/comm/sim/network.h"
 #include "core/comm/sim/rules.h"
 #include "core/device/device.h"
 

@@ -1,8 +1,6 @@
 // How a follower joins: it connects, says hello, answers the challenge, and waits for its welcome.
 // A follower that was dropped without a word (strangers crowd the server) comes again until its
 // deadline.
-#include "core/control/rendezvous/join.h"
-
 #include <fmt/core.h>
 #include <poll.h>
 
@@ -11,6 +9,7 @@
 
 #include "core/base/now.h"
 #include "core/control/frames.h"
+#include "core/control/rendezvous/join_server.h"
 #include "core/control/rendezvous/proof.h"
 
 namespace lockstep::control::rendezvous {

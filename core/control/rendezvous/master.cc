@@ -11,9 +11,9 @@
 #include <algorithm>
 #include <string>
 
+#include "core/control/context.h"
 #include "core/control/pytorch.h"
 #include "core/control/rendezvous/proof.h"
-#include "core/control/variables.h"
 
 namespace lockstep::control::rendezvous {
 namespace {

@@ -104,7 +104,7 @@ Result<std::unique_ptr<Buffer>> HostDevice::Allocate(std::int64_t bytes) {
     std::memset(static_cast<char*>(data) + done, 0,
                 static_cast<std::size_t>(std::min(kTouchStepBytes, mapped - done)));
   }
-  return std::unique_ptr<Buffer>(std::move(buffer));
+  return buffer;
 }
 
 std::unique_ptr<Event> HostDevice::NewEvent() { return std::make_unique<HostEvent>(); }

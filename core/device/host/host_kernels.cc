@@ -13,7 +13,6 @@
 
 #include "core/base/check.h"
 #include "core/base/clock.h"
-#include "core/device/host/half_conversion.h"
 #include "core/device/host/host_tile.h"
 
 namespace lockstep::device::host {

@@ -1,6 +1,8 @@
 // Arithmetic on the host, at memory bandwidth.
 #pragma once
 
+#include <cstdint>
+
 #include "core/device/kernels.h"
 
 namespace lockstep::device::host {
@@ -27,5 +29,12 @@ class HostKernels : public Kernels {
                      std::int64_t rows) override;
   void ComputeProducts(Stream& stream, double ns, DataType type) override;
 };
+
+// Ranges of 16-bit floating-point numbers to float and back, as core/collective/half.h does it for
+// one, at memory bandwidth where the processor has F16C. Ranges do not overlap.
+void FloatsFromF16(const std::uint16_t* from, float* to, std::int64_t count);
+void F16FromFloats(const float* from, std::uint16_t* to, std::int64_t count);
+void FloatsFromBf16(const std::uint16_t* from, float* to, std::int64_t count);
+void Bf16FromFloats(const float* from, std::uint16_t* to, std::int64_t count);
 
 }  // namespace lockstep::device::host

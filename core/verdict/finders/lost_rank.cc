@@ -1,6 +1,4 @@
 // Ranks that are gone, stopped or failed: facts, not suspicions.
-#include "core/verdict/finders/lost_rank.h"
-
 #include <fmt/core.h>
 #include <signal.h>
 
@@ -9,8 +7,8 @@
 #include <map>
 #include <string_view>
 
-#include "core/verdict/finders/skipped_call.h"
-#include "core/verdict/link_findings.h"
+#include "core/verdict/finders/find.h"
+#include "core/verdict/link_traffic.h"
 #include "core/verdict/rank_view.h"
 #include "core/verdict/wording.h"
 

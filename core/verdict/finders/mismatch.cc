@@ -1,12 +1,11 @@
 // Different operations in the same position of a communicator: no rank can go on, or the result is
 // wrong; either way the program is.
-#include "core/verdict/finders/mismatch.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
 
 #include "core/journal/purpose.h"
+#include "core/verdict/finders/find.h"
 #include "core/verdict/wording.h"
 
 namespace lockstep::verdict::finders {

@@ -102,7 +102,7 @@ std::optional<Finding> ExplainMaking(const Situation& situation, const std::vect
     const std::vector<int> waiting = RanksOf(making.waiting);
     const std::vector<int> absent = RanksOf(making.absent);
     const RankView& first = *making.absent.front();
-    return {
+    return Finding{
         .cause = Cause::kInitFailure,
         .culprits = most_absent ? waiting : absent,
         .proved = general.proved,

@@ -1,13 +1,11 @@
 // Ranks that wait for each other in a ring over several communicators, which they use in different
 // orders.
-#include "core/verdict/finders/order_inversion.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <string>
 
-#include "core/verdict/stuck.h"
+#include "core/verdict/finders/find.h"
 #include "core/verdict/wording.h"
 
 namespace lockstep::verdict::finders {

@@ -1,13 +1,11 @@
 // What a mismatch that let its ranks pass may have led to. Three things can follow from it: a rank
 // takes what it got for the answer to another question, data that are still on their way meet a
 // later call, and the ranks' programs are out of step by one call from there on.
-#include "core/verdict/finders/passed_mismatch.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
-#include <vector>
 
+#include "core/verdict/finders/find.h"
 #include "core/verdict/rank_view.h"
 
 namespace lockstep::verdict::finders {

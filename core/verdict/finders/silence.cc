@@ -1,14 +1,13 @@
 // Nobody is gone, nobody failed, and nothing happens: all evidence is silence, so every finding of
 // this file is a suspicion and needs the deadline.
-#include "core/verdict/finders/silence.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <functional>
 #include <iterator>
 
-#include "core/verdict/link_findings.h"
+#include "core/verdict/finders/find.h"
+#include "core/verdict/link_traffic.h"
 #include "core/verdict/rank_view.h"
 #include "core/verdict/wording.h"
 

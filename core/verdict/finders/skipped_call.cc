@@ -1,13 +1,12 @@
 // Ranks that ended their program in order although others call a collective that they never
 // called: which of the two is wrong is what most of the communicator's ranks did not do.
-#include "core/verdict/finders/skipped_call.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
+#include "core/verdict/finders/find.h"
 #include "core/verdict/rank_view.h"
 #include "core/verdict/wording.h"
 

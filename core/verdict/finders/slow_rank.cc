@@ -1,11 +1,10 @@
 // Slow ranks: who makes the others wait although everything goes on.
-#include "core/verdict/finders/slow_rank.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <cstddef>
 
+#include "core/verdict/finders/find.h"
 #include "core/verdict/rank_view.h"
 #include "core/verdict/wording.h"
 

@@ -1,7 +1,6 @@
-#include "core/verdict/finders/wrong_data.h"
-
 #include <fmt/core.h>
 
+#include "core/verdict/finders/find.h"
 #include "core/verdict/wording.h"
 
 namespace lockstep::verdict::finders {

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/verdict/link_findings.h"
+#include "core/verdict/link_traffic.h"
 #include "core/verdict/links/slow_link.h"
 #include "core/verdict/links/transit.h"
 

@@ -11,7 +11,6 @@
 #include <map>
 
 #include "core/stats/stats.h"
-#include "core/verdict/link_findings.h"
 #include "core/verdict/links/transit.h"
 
 namespace lockstep::verdict::links {
