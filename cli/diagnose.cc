@@ -15,7 +15,7 @@
 #include "cli/diagnose/ras.h"
 #include "cli/subcommand.h"
 #include "core/base/version.h"
-#include "core/verdict/finders/slow_rank.h"
+#include "core/verdict/finders/find.h"
 #include "core/verdict/judge.h"
 #include "core/verdict/trace.h"
 #include "results/store/store.h"

@@ -6,11 +6,9 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <functional>
 #include <system_error>
 #include <utility>
 
-#include "core/coordinator/follower.h"
 #include "core/verdict/lost_hosts.h"
 #include "core/verdict/outcome.h"
 #include "results/store/clock_records.h"

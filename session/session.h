@@ -8,7 +8,7 @@
 
 #include "core/base/status.h"
 #include "core/control/context.h"
-#include "core/control/message.h"
+#include "core/control/facts.h"
 #include "core/coordinator/coordinator.h"
 #include "core/worker/worker_link.h"
 #include "results/store/run.h"

@@ -3,7 +3,6 @@
 // (core/collective/pattern.h), so nothing has to be remembered of them.
 #include "bench/collectives/collective_step.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -15,11 +14,6 @@
 
 namespace lockstep::bench::collectives {
 namespace {
-
-// Smaller results are made impossible before every few iterations only: as many bytes an iteration,
-// but each kMostIterationsPerPoison iterations at the latest.
-constexpr std::int64_t kBytesPerIteration = 4096;
-constexpr std::int64_t kMostIterationsPerPoison = 8;
 
 // A part of a result, and the inputs that its elements are made of.
 struct Part {
@@ -56,12 +50,6 @@ class CollectiveStep final : public measure::Step {
         stream_(&bench_.stream),
         graph_(bench.plan.nccl.graphs) {
     AddSlots(bench.plan.cases[case_index]);
-    // In place every iteration is rewritten, because it has overwritten its input.
-    if (in_place_ || bench.plan.check == plan::CheckMode::kFull) return;
-    std::int64_t bytes = 1;
-    for (const Slot& slot : slots_) bytes += slot.recv_bytes;
-    iterations_per_poison_ =
-        std::clamp<std::int64_t>(kBytesPerIteration / bytes, 1, kMostIterationsPerPoison);
   }
 
   Status Prepare() override {
@@ -71,13 +59,11 @@ class CollectiveStep final : public measure::Step {
 
   // Timed iterations of a rotation leave the inputs alone: a line that was just written is fetched
   // from this rank's cache by its peers, which makes 128 KiB 10 % slower than OSU's loop, where
-  // nobody ever writes the inputs. What rewriting costs the iteration behind it shows where results
-  // are small, so of those only one in a few is rewritten.
+  // nobody ever writes the inputs.
   Status Rewrite(bool first, bool warmup) override {
     if (!checks_) return OkStatus();
     ++bench_.stamp;
     const bool inputs = first || warmup || bench_.plan.check == plan::CheckMode::kFull;
-    if (!inputs && bench_.stamp % iterations_per_poison_ != 0) return OkStatus();
     for (Slot& slot : slots_) RewriteSlot(slot, inputs);
     return OkStatus();
   }
@@ -183,7 +169,7 @@ class CollectiveStep final : public measure::Step {
   void RewriteSlot(Slot& slot, bool inputs) {
     if (in_place_) return RewriteInPlace(slot);
     const std::int64_t size = collective::SizeOf(slot.operation.type);
-    const std::int64_t window = bench_.stamp / iterations_per_poison_ % slot.windows;
+    const std::int64_t window = bench_.stamp % slot.windows;
     if (inputs) bench_.inputs.Rewrite(slot.input, window, slot.windows, bench_.stamp);
     const std::int64_t count = slot.recv_bytes / size;
     const std::int64_t begin = count * window / slot.windows;
@@ -227,7 +213,6 @@ class CollectiveStep final : public measure::Step {
   measure::Bench bench_;
   bool in_place_;
   bool checks_;
-  std::int64_t iterations_per_poison_ = 1;
   device::Stream* stream_;  // of the operations
   bool graph_;              // captured when the case is first visited, and then only replayed
   std::optional<comm::CapturedCalls> captured_;

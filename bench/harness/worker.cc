@@ -14,7 +14,6 @@
 #include "core/comm/nccl/choices.h"
 #include "core/comm/recorded.h"
 #include "core/journal/device_marks.h"
-#include "core/worker/worker_facts.h"
 #include "session/session.h"
 
 namespace lockstep::bench::harness {

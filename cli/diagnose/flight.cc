@@ -11,7 +11,7 @@
 #include "core/flight/diagnosis.h"
 #include "core/flight/files.h"
 #include "core/flight/job.h"
-#include "core/ras/join.h"
+#include "core/ras/witness.h"
 #include "core/verdict/wording.h"
 
 namespace lockstep::cli::diagnose {

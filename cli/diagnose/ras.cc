@@ -15,7 +15,7 @@
 #include "cli/diagnose/print.h"
 #include "core/base/file_text.h"
 #include "core/base/version.h"
-#include "core/ras/ask.h"
+#include "core/ras/status.h"
 #include "core/ras/witness.h"
 #include "results/report/findings.h"
 

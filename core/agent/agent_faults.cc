@@ -1,5 +1,5 @@
 // What an agent does to its worker on order: the kinds that need nothing but the agent are here,
-// the others in cpu_faults.h and limit_faults.h. Whatever ends the agent undoes all of it.
+// the others in cpu_faults.cc and limit_faults.cc. Whatever ends the agent undoes all of it.
 #include "core/agent/agent_faults.h"
 
 #include <fmt/core.h>
@@ -13,8 +13,6 @@
 #include <string_view>
 #include <utility>
 
-#include "core/agent/cpu_faults.h"
-#include "core/agent/limit_faults.h"
 #include "core/base/file_text.h"
 
 namespace lockstep::agent {
@@ -24,8 +22,8 @@ constexpr char kClockFile[] = "lockstep-clock";
 
 Status NoMemoryFile() {
   return EnvironmentError(
-      fmt::format("cannot make a file in memory: {}; raise the limits on open files or memory",
-                  std::strerror(errno)));
+      "cannot make a file in memory: {}; raise the limits on open files or memory",
+      std::strerror(errno));
 }
 
 bool HasMapped(pid_t worker, std::string_view name) {
@@ -101,10 +99,9 @@ Result<std::unique_ptr<Injection>> AgentFaults::Inject(const control::AgentFault
         return EnvironmentError(
             "the worker's time of day cannot be moved: its program does not map the offset");
       }
-      return std::unique_ptr<Injection>(
-          std::make_unique<ClockJump>(*clock_offset_ns_, order.amount));
+      return std::make_unique<ClockJump>(*clock_offset_ns_, order.amount);
     case Kind::kSetup:
-      return std::unique_ptr<Injection>(std::make_unique<SetUp>());
+      return std::make_unique<SetUp>();
   }
   return Unsupported("an unknown fault");
 }
@@ -141,7 +138,7 @@ int AgentFaults::wake_ms() const {
 }
 
 bool AgentFaults::throttles() const {
-  return std::any_of(active_.begin(), active_.end(), [](const Active& active) {
+  return std::ranges::any_of(active_, [](const Active& active) {
     return active.order.kind == control::AgentFault::Kind::kCpuThrottle;
   });
 }

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -15,8 +14,7 @@
 #include "core/base/deadline.h"
 #include "core/base/fd.h"
 #include "core/base/status.h"
-#include "core/control/agent_fault.h"
-#include "core/control/worker_setup.h"
+#include "core/control/facts.h"
 
 namespace lockstep::agent {
 

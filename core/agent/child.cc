@@ -18,7 +18,6 @@
 #include <fstream>
 #include <sstream>
 #include <string_view>
-#include <vector>
 
 #include "core/base/check.h"
 #include "core/control/frames.h"
@@ -51,9 +50,8 @@ std::vector<std::string> EnvironmentWith(const control::ChildRole& role,
   std::vector<std::string> variables{
       fmt::format("{}={}", control::kRoleVariable, control::EncodeRole(role))};
   const auto add = [&](const std::string& variable) {
-    const bool known = std::any_of(variables.begin(), variables.end(), [&](const auto& other) {
-      return NameIn(other) == NameIn(variable);
-    });
+    const bool known = std::ranges::any_of(
+        variables, [&](const auto& other) { return NameIn(other) == NameIn(variable); });
     if (!known) variables.push_back(variable);
   };
   std::for_each(own.rbegin(), own.rend(), add);
@@ -108,9 +106,8 @@ class SpawnPlan {
 
 Status SpawnFailed(int error) {
   return EnvironmentError(
-      fmt::format("cannot start a worker process: {}; raise the limits on "
-                  "processes, open files or memory",
-                  std::strerror(error)));
+      "cannot start a worker process: {}; raise the limits on processes, open files or memory",
+      std::strerror(error));
 }
 
 }  // namespace
@@ -183,6 +180,45 @@ bool Child::AwaitExit(Deadline deadline) {
     if (poll(&item, 1, deadline.RemainingMs()) > 0) return true;
     if (deadline.Passed()) return false;
   }
+}
+
+void WorkerState::Note(const ChildChange& change) {
+  switch (change.kind) {
+    case ChildChange::Kind::kExited:
+      process = verdict::ProcessState::kExited;
+      exit_code = change.value;
+      death = W_EXITCODE(change.value, 0);
+      died = NowTicks();
+      break;
+    case ChildChange::Kind::kSignalled:
+      process = verdict::ProcessState::kSignalled;
+      signal = change.value;
+      death = W_EXITCODE(0, change.value);
+      died = NowTicks();
+      break;
+    case ChildChange::Kind::kStopped:
+      process = verdict::ProcessState::kStopped;
+      signal = change.value;
+      stopped = NowTicks();
+      break;
+    case ChildChange::Kind::kContinued:
+      process = verdict::ProcessState::kRunning;
+      signal = 0;
+      break;
+  }
+}
+
+void WorkerState::AppendDeath(journal::Journal& journal) const {
+  journal::JournalEvent last;
+  last.index = journal.events.empty() ? 1 : journal.events.back().index + 1;
+  last.ticks = died;
+  last.kind = journal::EventKind::kDeath;
+  last.value = *death;
+  if (!journal.events.empty()) {
+    last.case_index = journal.events.back().case_index;
+    last.phase = journal.events.back().phase;
+  }
+  journal.events.push_back(last);
 }
 
 }  // namespace lockstep::agent

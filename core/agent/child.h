@@ -8,11 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "core/base/clock.h"
 #include "core/base/deadline.h"
 #include "core/base/fd.h"
 #include "core/base/status.h"
 #include "core/control/channel.h"
-#include "core/control/worker_role.h"
+#include "core/control/facts.h"
+#include "core/journal/journal.h"
+#include "core/verdict/judge.h"
 
 namespace lockstep::agent {
 
@@ -55,6 +58,22 @@ class Child {
   Fd pid_fd_;
   control::Channel channel_;
   bool gone_ = false;
+};
+
+// What an agent knows of its worker's process.
+struct WorkerState {
+  // Of none: as of one that idles.
+  verdict::ProcessState process = verdict::ProcessState::kRunning;
+  int exit_code = 0;
+  int signal = 0;
+  Ticks started = 0;
+  Ticks stopped = 0;
+  Ticks died = 0;
+  std::optional<int> death;  // wait status
+
+  void Note(const ChildChange& change);
+  // Of one that is dead: its last event, which it could not write itself.
+  void AppendDeath(journal::Journal& journal) const;
 };
 
 }  // namespace lockstep::agent

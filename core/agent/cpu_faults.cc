@@ -1,15 +1,11 @@
 // Processor time is taken from a worker by helper processes of ours. They die with the agent, with
 // the worker's process group, and after a bound of processor time.
-#include "core/agent/cpu_faults.h"
-
-#include <dirent.h>
 #include <fmt/core.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,7 +17,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/agent/injection.h"
 #include "core/base/fd.h"
+#include "core/base/now.h"
 #include "core/base/process_stat.h"
 
 namespace lockstep::agent {
@@ -38,8 +36,7 @@ Result<pid_t> StartHelper(pid_t worker, const char* name, Work work) {
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid < 0) {
-    return EnvironmentError(
-        fmt::format("cannot fork: {}; raise the limit on processes", std::strerror(errno)));
+    return EnvironmentError("cannot fork: {}; raise the limit on processes", std::strerror(errno));
   }
   // Both of us, so that neither goes on before.
   if (pid > 0) {
@@ -59,16 +56,7 @@ void EndHelper(pid_t pid) {
   waitpid(pid, nullptr, 0);
 }
 
-std::vector<pid_t> ThreadsOf(pid_t pid) {
-  std::vector<pid_t> threads;
-  DIR* const directory = opendir(fmt::format("/proc/{}/task", pid).c_str());
-  if (directory == nullptr) return threads;
-  while (const dirent* entry = readdir(directory)) {
-    if (entry->d_name[0] != '.') threads.push_back(std::atoi(entry->d_name));
-  }
-  closedir(directory);
-  return threads;
-}
+std::vector<pid_t> ThreadsOf(pid_t pid) { return NumbersIn(fmt::format("/proc/{}/task", pid)); }
 
 class Hog final : public Injection {
  public:
@@ -99,8 +87,8 @@ class Hog final : public Injection {
       masks_[thread] = mask;
     }
     if (masks_.empty()) {
-      return EnvironmentError(fmt::format("the worker cannot be bound to processor {}: {}",
-                                          processor_, std::strerror(errno)));
+      return EnvironmentError("the worker cannot be bound to processor {}: {}", processor_,
+                              std::strerror(errno));
     }
     for (int i = 0; i < std::clamp(processes, 1, kMostHogs); ++i) {
       LOCKSTEP_ASSIGN_OR_RETURN(const pid_t pid, StartHelper(worker, "lockstep-hog", [&] {
@@ -126,11 +114,6 @@ class Hog final : public Injection {
   std::vector<pid_t> hogs_;
 };
 
-void Pause(long ns) {
-  const timespec pause{0, ns};
-  nanosleep(&pause, nullptr);
-}
-
 class Throttle final : public Injection {
  public:
   ~Throttle() override {
@@ -151,9 +134,9 @@ class Throttle final : public Injection {
                                 if (own > 3) close_range(3, own - 1, 0);
                                 close_range(own + 1, ~0u, 0);
                                 while (Tell(SIGSTOP)) {
-                                  Pause(kPeriodNs - run_ns);
+                                  SleepNs(kPeriodNs - run_ns);
                                   if (!Tell(SIGCONT)) return;
-                                  Pause(run_ns);
+                                  SleepNs(run_ns);
                                 }
                               }));
     return OkStatus();
@@ -179,13 +162,13 @@ class Throttle final : public Injection {
 Result<std::unique_ptr<Injection>> HogProcessor(pid_t worker, int processes) {
   auto hog = std::make_unique<Hog>();
   LOCKSTEP_RETURN_IF_ERROR(hog->Start(worker, processes));
-  return std::unique_ptr<Injection>(std::move(hog));
+  return hog;
 }
 
 Result<std::unique_ptr<Injection>> ThrottleProcessor(pid_t worker, double share) {
   auto throttle = std::make_unique<Throttle>();
   LOCKSTEP_RETURN_IF_ERROR(throttle->Start(worker, share));
-  return std::unique_ptr<Injection>(std::move(throttle));
+  return throttle;
 }
 
 }  // namespace lockstep::agent

@@ -2,20 +2,23 @@
 // where it is. Each look is bounded, because a process in the kernel may not answer a debugger.
 #include "core/agent/evidence.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <cinttypes>
 #include <cstdint>
-#include <cstdio>
 #include <iterator>
 #include <optional>
 #include <string_view>
 
 #include "core/agent/stack.h"
+#include "core/base/fd.h"
 #include "core/base/file_text.h"
+#include "core/base/now.h"
 #include "core/base/process_stat.h"
 
 namespace lockstep::agent {
@@ -68,8 +71,8 @@ constexpr NamedCall kCalls[] = {
 };
 
 const NamedCall* FindCall(long number) {
-  const auto* const found = std::find_if(std::begin(kCalls), std::end(kCalls),
-                                         [&](const NamedCall& c) { return c.number == number; });
+  const auto* const found =
+      std::ranges::find_if(kCalls, [&](const NamedCall& c) { return c.number == number; });
   return found == std::end(kCalls) ? nullptr : found;
 }
 
@@ -169,8 +172,7 @@ bool IsEnding(pid_t pid) {
 
 SystemEvidence LookAt(pid_t pid, Deadline deadline, const std::string& earlier_call) {
   const Look before = LookOnce(pid);
-  const timespec pause{0, static_cast<long>(kLookSeconds * 1e9)};
-  nanosleep(&pause, nullptr);
+  SleepNs(static_cast<long>(kLookSeconds * 1e9));
   const Look after = LookOnce(pid);
   const CallInfo call = ParseCall(after.call, earlier_call);
   SystemEvidence evidence;
@@ -183,6 +185,29 @@ SystemEvidence LookAt(pid_t pid, Deadline deadline, const std::string& earlier_c
     evidence.text += "; " + StackText(pid, deadline);
   }
   return evidence;
+}
+
+journal::WorkerLog ReadLogEnd(const std::string& path, std::size_t most) {
+  journal::WorkerLog log;
+  log.path = path;
+  // The path is what a worker said: it may name a pipe or a device.
+  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  struct stat info;
+  if (!file.valid() || fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) return log;
+  log.bytes = info.st_size;
+  log.cut_bytes = std::max<std::int64_t>(log.bytes - static_cast<std::int64_t>(most), 0);
+  log.text.resize(static_cast<std::size_t>(log.bytes - log.cut_bytes));
+  const ssize_t got = pread(file.get(), log.text.data(), log.text.size(), log.cut_bytes);
+  log.text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  if (log.cut_bytes > 0) {
+    const std::size_t line = log.text.find('\n');
+    const std::size_t drop = line == std::string::npos ? 0 : line + 1;
+    log.text.erase(0, drop);
+    log.cut_bytes += static_cast<std::int64_t>(drop);
+  }
+  // HDF5's strings end with a zero byte.
+  std::replace(log.text.begin(), log.text.end(), '\0', ' ');
+  return log;
 }
 
 }  // namespace lockstep::agent

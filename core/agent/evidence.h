@@ -3,9 +3,11 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <string>
 
 #include "core/base/deadline.h"
+#include "core/journal/worker_log.h"
 
 namespace lockstep::agent {
 
@@ -31,5 +33,11 @@ bool IsEnding(pid_t pid);
 
 // The name of an x86-64 or arm64 system call that a process may block in, else "system call 17".
 std::string SystemCallName(long number);
+
+inline constexpr std::size_t kMostLogBytes = 16 << 10;
+
+// The last `most` bytes of a regular file, from the beginning of a line on; empty text when there
+// is no such file, or nothing in it. Never waits for a writer.
+journal::WorkerLog ReadLogEnd(const std::string& path, std::size_t most = kMostLogBytes);
 
 }  // namespace lockstep::agent

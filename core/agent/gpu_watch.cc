@@ -10,7 +10,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +21,8 @@
 #include <vector>
 
 #include "core/base/deadline.h"
+#include "core/base/now.h"
+#include "core/base/process_stat.h"
 #include "core/environment/nvml.h"
 
 namespace lockstep::agent {
@@ -42,14 +43,10 @@ namespace {
 constexpr double kEndSeconds = 0.5;
 constexpr char kLibraryVariable[] = "LOCKSTEP_NVML_LIBRARY";
 
-std::string Library() {
-  const char* const library = std::getenv(kLibraryVariable);
-  return library == nullptr ? "" : library;
-}
-
 // Loading a driver's library costs; on machines without a GPU nothing is started for it.
 bool HasDriver() {
-  return !Library().empty() || access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
+  return !VariableText(kLibraryVariable).empty() || access("/dev/nvidiactl", F_OK) == 0 ||
+         access("/dev/dxg", F_OK) == 0;
 }
 
 // Launchers bind ranks to processors: the helper goes to others, if it may.
@@ -83,7 +80,7 @@ void LetGo(pid_t parent) {
 void GpuWatch::Serve(Shared& shared, const GpuWatchOptions& options, pid_t parent) {
   LetGo(parent);
   LeaveProcessors();
-  const auto nvml = environment::Nvml::Open(Library());
+  const auto nvml = environment::Nvml::Open(VariableText(kLibraryVariable));
   if (!nvml.ok()) _exit(1);
   environment::Nvml& driver = **nvml;
   driver.ListenForXids();
@@ -128,8 +125,7 @@ GpuWatch::~GpuWatch() {
   kill(helper_, SIGKILL);
   const Deadline deadline = Deadline::AfterSeconds(kEndSeconds);
   while (waitpid(helper_, nullptr, WNOHANG) == 0 && !deadline.Passed()) {
-    const timespec moment{0, 1'000'000};
-    nanosleep(&moment, nullptr);
+    SleepNs(1'000'000);
   }
   munmap(shared_, bytes_);
 }

@@ -9,9 +9,9 @@
 #include <fstream>
 #include <string>
 
-#include "core/agent/worker_log.h"
+#include "core/agent/evidence.h"
 #include "core/base/deadline.h"
-#include "core/control/worker_card.h"
+#include "core/control/segment.h"
 
 namespace lockstep::agent {
 namespace {

@@ -1,8 +1,5 @@
 // Resources that a worker runs out of: soft limits are lowered to what it uses, and put back; its
 // private /dev/shm is filled, and emptied.
-#include "core/agent/limit_faults.h"
-
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/file.h>
@@ -18,8 +15,11 @@
 #include <fstream>
 #include <set>
 #include <utility>
+#include <vector>
 
+#include "core/agent/injection.h"
 #include "core/base/fd.h"
+#include "core/base/process_stat.h"
 
 namespace lockstep::agent {
 namespace {
@@ -45,8 +45,8 @@ class Limit final : public Injection {
       set_ = prlimit(worker, resource, &limit, nullptr) == 0;
     }
     if (set_) return OkStatus();
-    return EnvironmentError(fmt::format("a limit of the worker cannot be set: {}; run as its owner",
-                                        std::strerror(errno)));
+    return EnvironmentError("a limit of the worker cannot be set: {}; run as its owner",
+                            std::strerror(errno));
   }
   std::string Describe() const override { return what_; }
 
@@ -62,7 +62,7 @@ Result<std::unique_ptr<Injection>> SetLimit(pid_t worker, Resource resource, rli
                                             std::string what) {
   auto limit = std::make_unique<Limit>();
   LOCKSTEP_RETURN_IF_ERROR(limit->Set(worker, resource, value, std::move(what)));
-  return std::unique_ptr<Injection>(std::move(limit));
+  return limit;
 }
 
 Status Gone() { return EnvironmentError("the worker is gone: nothing of it can be limited"); }
@@ -91,13 +91,9 @@ Result<std::unique_ptr<Injection>> LimitMemory(pid_t worker, std::int64_t bytes)
 }
 
 Result<std::unique_ptr<Injection>> LimitDescriptors(pid_t worker, int descriptors) {
-  DIR* const directory = opendir(fmt::format("/proc/{}/fd", worker).c_str());
-  if (directory == nullptr) return Gone();
-  std::set<int> used;
-  while (const dirent* entry = readdir(directory)) {
-    if (entry->d_name[0] != '.') used.insert(std::atoi(entry->d_name));
-  }
-  closedir(directory);
+  const std::vector<int> open = NumbersIn(fmt::format("/proc/{}/fd", worker));
+  if (open.empty()) return Gone();
+  const std::set<int> used(open.begin(), open.end());
   // The limit is on numbers, and the lowest free one is taken.
   int end = 0;
   for (int left = descriptors; left > 0 || used.contains(end); ++end) {
@@ -128,7 +124,7 @@ Result<std::unique_ptr<Injection>> FillPrivateShm(pid_t worker, std::int64_t byt
   struct statvfs space {};
   Fd file(open(path.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (!file.valid() || fstatvfs(file.get(), &space) != 0) {
-    return EnvironmentError(fmt::format("its /dev/shm cannot be used: {}", std::strerror(errno)));
+    return EnvironmentError("its /dev/shm cannot be used: {}", std::strerror(errno));
   }
   const auto page = static_cast<std::int64_t>(space.f_frsize);
   const std::int64_t free_bytes = static_cast<std::int64_t>(space.f_bavail) * page;
@@ -136,12 +132,11 @@ Result<std::unique_ptr<Injection>> FillPrivateShm(pid_t worker, std::int64_t byt
   if (fill > 0) {
     const int error = posix_fallocate(file.get(), 0, fill);
     if (error != 0) {
-      return EnvironmentError(
-          fmt::format("its /dev/shm cannot be filled: {}; free memory", std::strerror(error)));
+      return EnvironmentError("its /dev/shm cannot be filled: {}; free memory",
+                              std::strerror(error));
     }
   }
-  return std::unique_ptr<Injection>(
-      std::make_unique<ShmFill>(std::move(file), free_bytes - std::max<std::int64_t>(fill, 0)));
+  return std::make_unique<ShmFill>(std::move(file), free_bytes - std::max<std::int64_t>(fill, 0));
 }
 
 }  // namespace lockstep::agent

@@ -1,6 +1,4 @@
 // Processes that are given memory, wait for a processor, or do neither.
-#include "core/agent/progress_probe.h"
-
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -14,6 +12,7 @@
 #include <functional>
 #include <string>
 
+#include "core/agent/silence_watch.h"
 #include "gtest/gtest.h"
 
 namespace lockstep::agent {

@@ -5,7 +5,6 @@
 
 #include <fmt/core.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include <algorithm>
 #include <csignal>
@@ -13,11 +12,10 @@
 
 #include "core/agent/evidence.h"
 #include "core/agent/sockets.h"
-#include "core/agent/worker_log.h"
-#include "core/control/clock_reading.h"
+#include "core/base/now.h"
+#include "core/control/facts.h"
 #include "core/control/machine.h"
 #include "core/control/open_files.h"
-#include "core/control/worker_card.h"
 #include "core/journal/device_marks.h"
 #include "core/journal/journal.h"
 
@@ -45,7 +43,7 @@ Status RankAgent::Spawn(control::ChildRole::Kind kind, int lifetime,
                         const control::WorkerSetup& setup) {
   // Until there is a new one, the rank has no worker: which is no worker that has left.
   child_.reset();
-  worker_.process = verdict::ProcessState::kRunning;
+  worker_.process = ProcessState::kRunning;
   LOCKSTEP_ASSIGN_OR_RETURN(segment_, control::Segment::Create(options_.journal_capacity,
                                                                options_.outbox_capacity_bytes));
   outbox_.emplace(segment_->outbox(), segment_->outbox_capacity());
@@ -91,7 +89,7 @@ Status RankAgent::Start(int lifetime, const control::WorkerSetup& setup) {
           "--backend=mpi runs before; run the scenario on one host");
     }
     worker_.started = NowTicks();
-    child_->channel().Send(control::FrameType::kProceed);
+    child_->channel().Send(FrameType::kProceed);
     return OkStatus();
   }
   End();
@@ -113,7 +111,7 @@ F RankAgent::Order(const control::Frame& frame) {
 }
 
 void RankAgent::Obey(const control::Frame& frame) {
-  using Type = control::FrameType;
+  using Type = FrameType;
   switch (static_cast<Type>(frame.type)) {
     case Type::kStartWorker: {
       const auto order = Order<control::StartOrder>(frame);
@@ -167,13 +165,13 @@ void RankAgent::Obey(const control::Frame& frame) {
 
 void RankAgent::OnPlugin() {
   for (std::string& report : plugin_->TakeReports()) {
-    report_(control::FrameType::kFromPlugin, std::move(report));
+    report_(FrameType::kFromPlugin, std::move(report));
   }
 }
 
 void RankAgent::LookAtSockets() {
   if (!child_) return;
-  std::vector<verdict::TcpSocket> seen;
+  std::vector<TcpSocket> seen;
   if (has_worker()) seen = SocketsOf(child_->pid());
   if (plugin_) plugin_->Translate(seen);
   if (!seen.empty()) sockets_ = std::move(seen);
@@ -193,19 +191,19 @@ void RankAgent::Drain() {
   if (!outbox_) return;
   for (std::string bytes = outbox_->Drain(control::kMaxPayloadBytes); !bytes.empty();
        bytes = outbox_->Drain(control::kMaxPayloadBytes)) {
-    report_(control::FrameType::kData, std::move(bytes));
+    report_(FrameType::kData, std::move(bytes));
   }
 }
 
 void RankAgent::OnFrame(control::Frame frame) {
-  switch (static_cast<control::FrameType>(frame.type)) {
-    case control::FrameType::kToWorker:
+  switch (static_cast<FrameType>(frame.type)) {
+    case FrameType::kToWorker:
       Drain();
-      report_(control::FrameType::kFromWorker, std::move(frame.payload));
+      report_(FrameType::kFromWorker, std::move(frame.payload));
       break;
-    case control::FrameType::kMeetingPut:
-    case control::FrameType::kMeetingGet:
-      report_(static_cast<control::FrameType>(frame.type), std::move(frame.payload));
+    case FrameType::kMeetingPut:
+    case FrameType::kMeetingGet:
+      report_(static_cast<FrameType>(frame.type), std::move(frame.payload));
       break;
     default:
       // A worker is under test: it may send anything, and is not believed.
@@ -254,7 +252,7 @@ void RankAgent::TellOfChange(const ChildChange& change) {
     case ChildChange::Kind::kStopped:
       return Tell(control::StoppedReport{change.value});
     case ChildChange::Kind::kContinued:
-      return report_(control::FrameType::kContinued, {});
+      return report_(FrameType::kContinued, {});
   }
 }
 
@@ -270,13 +268,13 @@ void RankAgent::Watch() {
       [this](std::uint32_t fault) { TellOfFault(fault, control::FaultNews::kHealed, ""); });
   if (!has_worker()) return;
   if (!awaits_order_ && silence_.TakeGlance() && silence_.IsNewlyQuiet(worker_, NewestEvent())) {
-    report_(control::FrameType::kQuiet, {});
+    report_(FrameType::kQuiet, {});
   }
   if (!silence_.TakeLook()) return;
   OnChildChange();
   if (!has_worker() || awaits_order_) return;
   if (silence_.IsNewlyOverdue(child_->pid(), worker_, NewestEvent())) {
-    report_(control::FrameType::kOverdue, {});
+    report_(FrameType::kOverdue, {});
   }
 }
 
@@ -346,9 +344,9 @@ journal::Journal RankAgent::ReadJournal(std::size_t most) const {
 // Peers of a process that is ending have lost it already: a moment later it is known how.
 void RankAgent::AwaitEnd(Deadline deadline) {
   const Deadline until = deadline.Earlier(Deadline::AfterSeconds(kEndingSeconds));
-  const timespec pause{0, 1'000'000};
+
   while (has_worker() && IsEnding(child_->pid()) && !until.Passed()) {
-    nanosleep(&pause, nullptr);
+    SleepNs(1'000'000);
     OnChildChange();
   }
 }
@@ -382,7 +380,7 @@ verdict::RankEvidence RankAgent::Evidence(Deadline deadline, bool system) {
     evidence.device = journal::ReadDeviceMarks(segment_->device_marks());
     evidence.gpu_bus = control::ReadCard(segment_->card()).gpu_bus;
   }
-  if (worker_.process == verdict::ProcessState::kStopped) {
+  if (worker_.process == ProcessState::kStopped) {
     evidence.system =
         fmt::format("stopped by signal {} (SIG{})", worker_.signal, sigabbrev_np(worker_.signal));
   } else if (system && has_worker()) {

@@ -12,12 +12,10 @@
 #include <vector>
 
 #include "core/agent/agent_faults.h"
-#include "core/agent/agent_options.h"
 #include "core/agent/agent_plugin.h"
 #include "core/agent/child.h"
 #include "core/agent/gpu_watch.h"
 #include "core/agent/silence_watch.h"
-#include "core/agent/worker_state.h"
 #include "core/base/clock.h"
 #include "core/base/fd.h"
 #include "core/control/context.h"
@@ -27,9 +25,12 @@
 
 namespace lockstep::agent {
 
+using control::FrameType;
+using verdict::ProcessState;
+
 class RankAgent {
  public:
-  using Report = std::function<void(control::FrameType, std::string)>;
+  using Report = std::function<void(FrameType, std::string)>;
   RankAgent(const control::LaunchContext& context, const AgentOptions& options, Report report);
 
   // Starts lifetime 0 early: a worker that first exchanges addresses over the launcher's MPI.
@@ -101,10 +102,10 @@ class RankAgent {
   std::optional<journal::JournalReader> journal_;
   WorkerState worker_;
   int lifetime_ = -1;
-  bool awaits_order_ = false;                // an exchanging worker that was not told to go on
-  bool ending_ = false;                      // we killed it: its death is no news
-  std::string last_call_;                    // of the worker, when it was looked at last
-  std::vector<verdict::TcpSocket> sockets_;  // of the worker, when they were looked at last
+  bool awaits_order_ = false;       // an exchanging worker that was not told to go on
+  bool ending_ = false;             // we killed it: its death is no news
+  std::string last_call_;           // of the worker, when it was looked at last
+  std::vector<TcpSocket> sockets_;  // of the worker, when they were looked at last
 };
 
 }  // namespace lockstep::agent

@@ -3,7 +3,6 @@
 #include "core/agent/sockets.h"
 
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <fmt/core.h>
 #include <ifaddrs.h>
 #include <linux/inet_diag.h>
@@ -18,12 +17,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
 
 #include "core/base/fd.h"
+#include "core/base/process_stat.h"
 
 namespace lockstep::agent {
 namespace {
@@ -39,20 +38,12 @@ constexpr int kLooksPerSearch = 16;
 // Of a machine with very many sockets: what lies beyond is not looked at.
 constexpr int kMostAnswers = 1024;
 
-std::string_view Host() {
-  static const std::string host = [] {
-    char name[256] = {};
-    gethostname(name, sizeof name - 1);
-    return std::string(name);
-  }();
-  return host;
-}
-
 std::string Format4(in_addr address, std::uint16_t port) {
   char text[INET_ADDRSTRLEN];
   inet_ntop(AF_INET, &address, text, sizeof text);
   const bool loopback = (ntohl(address.s_addr) >> 24) == 127;
-  return loopback ? fmt::format("{}:{}%{}", text, port, Host()) : fmt::format("{}:{}", text, port);
+  return loopback ? fmt::format("{}:{}%{}", text, port, HostName())
+                  : fmt::format("{}:{}", text, port);
 }
 
 std::string Format6(const in6_addr& address, std::uint16_t port) {
@@ -63,7 +54,7 @@ std::string Format6(const in6_addr& address, std::uint16_t port) {
   }
   char text[INET6_ADDRSTRLEN];
   inet_ntop(AF_INET6, &address, text, sizeof text);
-  return IN6_IS_ADDR_LOOPBACK(&address) ? fmt::format("[{}]:{}%{}", text, port, Host())
+  return IN6_IS_ADDR_LOOPBACK(&address) ? fmt::format("[{}]:{}%{}", text, port, HostName())
                                         : fmt::format("[{}]:{}", text, port);
 }
 
@@ -86,21 +77,20 @@ bool IsAnyAddress(const inet_diag_msg& message) {
 // Inode numbers of the process's sockets, ascending.
 std::vector<std::uint32_t> InodesOf(pid_t pid) {
   std::vector<std::uint32_t> inodes;
-  const std::string path = fmt::format("/proc/{}/fd", pid);
-  DIR* const directory = opendir(path.c_str());
-  if (directory == nullptr) return inodes;
-  while (const dirent* entry = readdir(directory)) {
+  const std::string folder = fmt::format("/proc/{}/fd", pid);
+  for (const int fd : NumbersIn(folder)) {
     char target[64] = {};
-    if (readlinkat(dirfd(directory), entry->d_name, target, sizeof target - 1) < 0) continue;
     unsigned inode = 0;
-    if (std::sscanf(target, "socket:[%u]", &inode) == 1) inodes.push_back(inode);
+    if (readlink(fmt::format("{}/{}", folder, fd).c_str(), target, sizeof target - 1) > 0 &&
+        std::sscanf(target, "socket:[%u]", &inode) == 1) {
+      inodes.push_back(inode);
+    }
   }
-  closedir(directory);
-  std::sort(inodes.begin(), inodes.end());
+  std::ranges::sort(inodes);
   return inodes;
 }
 
-void AddListener(const inet_diag_msg& message, std::vector<verdict::TcpSocket>& sockets) {
+void AddListener(const inet_diag_msg& message, std::vector<TcpSocket>& sockets) {
   const std::uint16_t port = ntohs(message.id.idiag_sport);
   if (!IsAnyAddress(message)) {
     sockets.push_back(
@@ -123,9 +113,9 @@ void AddListener(const inet_diag_msg& message, std::vector<verdict::TcpSocket>& 
   freeifaddrs(all);
 }
 
-verdict::TcpSocket SocketFrom(const nlmsghdr& header) {
+TcpSocket SocketFrom(const nlmsghdr& header) {
   const auto& message = *static_cast<const inet_diag_msg*>(NLMSG_DATA(&header));
-  verdict::TcpSocket socket;
+  TcpSocket socket;
   socket.local = FormatDiag(message.idiag_family, message.id.idiag_src, message.id.idiag_sport);
   socket.remote = FormatDiag(message.idiag_family, message.id.idiag_dst, message.id.idiag_dport);
   socket.unread = message.idiag_rqueue;
@@ -157,9 +147,9 @@ struct SocketName {
 };
 
 void Add(const nlmsghdr& header, const std::vector<std::uint32_t>& inodes,
-         std::vector<verdict::TcpSocket>& sockets, std::vector<SocketName>* names) {
+         std::vector<TcpSocket>& sockets, std::vector<SocketName>* names) {
   const auto& message = *static_cast<const inet_diag_msg*>(NLMSG_DATA(&header));
-  if (!std::binary_search(inodes.begin(), inodes.end(), message.idiag_inode)) return;
+  if (!std::ranges::binary_search(inodes, message.idiag_inode)) return;
   if (message.idiag_state == kListen) return AddListener(message, sockets);
   sockets.push_back(SocketFrom(header));
   if (names != nullptr) names->push_back({message.idiag_family, message.id, message.idiag_inode});
@@ -183,8 +173,8 @@ bool Ask(int fd, std::uint8_t family, const inet_diag_sockid* id = nullptr) {
   return send(fd, &ask, sizeof ask, 0) == sizeof ask;
 }
 
-void Read(int fd, const std::vector<std::uint32_t>& inodes,
-          std::vector<verdict::TcpSocket>& sockets, std::vector<SocketName>* names) {
+void Read(int fd, const std::vector<std::uint32_t>& inodes, std::vector<TcpSocket>& sockets,
+          std::vector<SocketName>* names) {
   alignas(nlmsghdr) char answer[kAnswerBytes];
   for (int i = 0; i < kMostAnswers; ++i) {
     // A dump is made while it is read: the kernel never lets one wait.
@@ -199,8 +189,8 @@ void Read(int fd, const std::vector<std::uint32_t>& inodes,
   }
 }
 
-std::vector<verdict::TcpSocket> FindSockets(pid_t pid, std::vector<SocketName>* names) {
-  std::vector<verdict::TcpSocket> sockets;
+std::vector<TcpSocket> FindSockets(pid_t pid, std::vector<SocketName>* names) {
+  std::vector<TcpSocket> sockets;
   const std::vector<std::uint32_t> inodes = InodesOf(pid);
   if (inodes.empty()) return sockets;
   const Fd fd(socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
@@ -212,7 +202,7 @@ std::vector<verdict::TcpSocket> FindSockets(pid_t pid, std::vector<SocketName>* 
 }
 
 // None when it is gone.
-std::optional<verdict::TcpSocket> LookAtOne(int fd, const SocketName& name) {
+std::optional<TcpSocket> LookAtOne(int fd, const SocketName& name) {
   alignas(nlmsghdr) char answer[4096];
   if (!Ask(fd, name.family, &name.id)) return std::nullopt;
   const ssize_t bytes = recv(fd, answer, sizeof answer, MSG_DONTWAIT);
@@ -228,7 +218,7 @@ std::optional<verdict::TcpSocket> LookAtOne(int fd, const SocketName& name) {
 }  // namespace
 
 struct SocketLooks::Found {
-  std::vector<verdict::TcpSocket> listeners;
+  std::vector<TcpSocket> listeners;
   std::vector<SocketName> names;
   Fd netlink = Fd(socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
 };
@@ -236,18 +226,17 @@ struct SocketLooks::Found {
 SocketLooks::SocketLooks(pid_t pid) : pid_(pid), found_(std::make_unique<Found>()) {}
 SocketLooks::~SocketLooks() = default;
 
-std::vector<verdict::TcpSocket> SocketLooks::Look() {
+std::vector<TcpSocket> SocketLooks::Look() {
   if (looks_++ % kLooksPerSearch == 0) {
     found_->names.clear();
-    std::vector<verdict::TcpSocket> sockets = FindSockets(pid_, &found_->names);
+    std::vector<TcpSocket> sockets = FindSockets(pid_, &found_->names);
     found_->listeners = sockets;
-    std::erase_if(found_->listeners,
-                  [](const verdict::TcpSocket& one) { return !one.remote.empty(); });
+    std::erase_if(found_->listeners, [](const TcpSocket& one) { return !one.remote.empty(); });
     return sockets;
   }
-  std::vector<verdict::TcpSocket> sockets = found_->listeners;
+  std::vector<TcpSocket> sockets = found_->listeners;
   std::erase_if(found_->names, [&](const SocketName& name) {
-    std::optional<verdict::TcpSocket> seen = LookAtOne(found_->netlink.get(), name);
+    std::optional<TcpSocket> seen = LookAtOne(found_->netlink.get(), name);
     if (seen) sockets.push_back(std::move(*seen));
     return !seen;
   });
@@ -265,6 +254,6 @@ std::string FormatAddress(const void* address) {
   return Format6(six.sin6_addr, ntohs(six.sin6_port));
 }
 
-std::vector<verdict::TcpSocket> SocketsOf(pid_t pid) { return FindSockets(pid, nullptr); }
+std::vector<TcpSocket> SocketsOf(pid_t pid) { return FindSockets(pid, nullptr); }
 
 }  // namespace lockstep::agent

@@ -12,9 +12,11 @@
 
 namespace lockstep::agent {
 
+using verdict::TcpSocket;
+
 // Listening and connected ones; one that listens on all addresses is there once for each address of
 // this host. Empty where the kernel does not tell, or the process is gone. At most kMostSockets.
-std::vector<verdict::TcpSocket> SocketsOf(pid_t pid);
+std::vector<TcpSocket> SocketsOf(pid_t pid);
 inline constexpr std::size_t kMostSockets = 4096;
 
 // The same again and again. Finding the sockets of a process means walking all of the host's; those
@@ -24,7 +26,7 @@ class SocketLooks {
  public:
   explicit SocketLooks(pid_t pid);
   ~SocketLooks();
-  std::vector<verdict::TcpSocket> Look();
+  std::vector<TcpSocket> Look();
 
  private:
   struct Found;

@@ -114,7 +114,7 @@ Option Option::ShowDefault() {
 Option Option::OneOf(const std::vector<std::string>& words) {
   Of(option_).check(CLI::Validator(
       [words](const std::string& word) {
-        if (std::find(words.begin(), words.end(), word) != words.end()) return std::string();
+        if (std::ranges::find(words, word) != words.end()) return std::string();
         return fmt::format("'{}' is none of {}", word, fmt::join(words, ", "));
       },
       fmt::format("{{{}}}", fmt::join(words, ","))));
@@ -245,7 +245,7 @@ void ArgumentParser::KeepUnknown(std::vector<std::string>& words) {
 void ArgumentParser::Footer(const std::string& text) { impl_->app->footer(text); }
 
 Result<std::optional<std::string>> ArgumentParser::Parse(std::vector<std::string> arguments) {
-  std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+  std::ranges::reverse(arguments);  // as CLI11 wants them
   CLI::App& app = *impl_->app;
   try {
     app.parse(std::move(arguments));
@@ -256,7 +256,7 @@ Result<std::optional<std::string>> ArgumentParser::Parse(std::vector<std::string
   } catch (const CLI::ParseError& error) {
     std::string command = app.get_name();
     for (const CLI::App* named : app.get_subcommands()) command += " " + named->get_name();
-    return InvalidInput(fmt::format("{}; see {} --help", Explain(app, error), command));
+    return InvalidInput("{}; see {} --help", Explain(app, error), command);
   }
   return std::optional<std::string>();
 }

@@ -3,7 +3,6 @@
 // reads of both clocks the tightest pair counts, because any of them may be interrupted.
 #include "core/base/clock.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <limits>
 #include <string_view>

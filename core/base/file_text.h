@@ -21,4 +21,11 @@ inline std::optional<std::string> ReadText(const std::filesystem::path& path) {
 // "" of one that cannot be read, as /proc has them when a process is gone.
 inline std::string TextOf(const std::filesystem::path& path) { return ReadText(path).value_or(""); }
 
+// `missing` where there is none.
+inline std::string FirstLine(const std::filesystem::path& path, const char* missing = "unknown") {
+  std::ifstream file(path);
+  std::string line;
+  return std::getline(file, line) ? line : missing;
+}
+
 }  // namespace lockstep

@@ -29,10 +29,9 @@ std::size_t Distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string_view NearestName(std::string_view text, std::span<const std::string_view> names) {
-  const auto nearest =
-      std::min_element(names.begin(), names.end(), [&](std::string_view a, std::string_view b) {
-        return Distance(text, a) < Distance(text, b);
-      });
+  const auto nearest = std::ranges::min_element(names, [&](std::string_view a, std::string_view b) {
+    return Distance(text, a) < Distance(text, b);
+  });
   if (nearest == names.end() || Distance(text, *nearest) > nearest->size() / 2) return "";
   return *nearest;
 }

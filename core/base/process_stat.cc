@@ -1,10 +1,41 @@
+// What /proc and the environment say, as text that is taken apart here.
 #include "core/base/process_stat.h"
 
+#include <unistd.h>
+
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
 
 #include "core/base/file_text.h"
 
 namespace lockstep {
+
+const std::string& HostName() {
+  static const std::string host = [] {
+    char name[256] = {};
+    gethostname(name, sizeof name - 1);
+    return std::string(name);
+  }();
+  return host;
+}
+
+std::string VariableText(const char* name) {
+  const char* const text = std::getenv(name);
+  return text == nullptr ? "" : text;
+}
+
+std::vector<int> NumbersIn(const std::string& folder) {
+  std::vector<int> numbers;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename();
+    if ('0' <= name[0] && name[0] <= '9') numbers.push_back(std::atoi(name.c_str()));
+  }
+  return numbers;
+}
 
 std::optional<ProcessStat> ReadStat(const std::string& text) {
   const std::size_t end = text.rfind(')');  // a name may hold anything

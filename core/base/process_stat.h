@@ -1,4 +1,4 @@
-// What /proc/PID/stat says of a process of this host.
+// What the kernel says of this host, and of its processes.
 #pragma once
 
 #include <sys/types.h>
@@ -6,9 +6,21 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace lockstep {
 
+// Asked once.
+const std::string& HostName();
+
+// Of this process: "" where it is not set.
+std::string VariableText(const char* name);
+
+// The entries of a folder of /proc that are numbers: threads in "/proc/PID/task", descriptors in
+// "/proc/PID/fd". None where it cannot be read.
+std::vector<int> NumbersIn(const std::string& folder);
+
+// Of /proc/PID/stat.
 struct ProcessStat {
   char state = 0;  // its letter: R, S, D, T, t, Z …
   pid_t parent = 0;

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 #endif
 
+#include <concepts>
 #include <optional>
 #include <string>
 #include <utility>
@@ -79,7 +80,10 @@ inline constexpr ErrorMaker<StatusCode::kTerminated> Terminated{};
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}         // NOLINT: implicit on purpose
+  // Of a T, or of what becomes one: a pointer to a derived class, or nullptr.
+  template <typename U = T>
+  requires(std::convertible_to<U, T> && !std::convertible_to<U, Status>) Result(U&& value)
+      : value_(std::forward<U>(value)) {}               // NOLINT: implicit on purpose
   Result(Status status) : status_(std::move(status)) {  // NOLINT: implicit on purpose
     LOCKSTEP_CHECK(!status_.ok(), "a Result without a value needs an error");
   }

@@ -72,7 +72,7 @@ std::string TomlFields::PathOf(std::string_view key) const {
 }
 
 const toml::node* TomlFields::Find(std::string_view key) {
-  if (std::find(known_.begin(), known_.end(), key) == known_.end()) known_.emplace_back(key);
+  if (std::ranges::find(known_, key) == known_.end()) known_.emplace_back(key);
   return table_.get(key);
 }
 
@@ -222,7 +222,7 @@ const toml::table* TomlFields::FindTable(std::string_view key) {
 void TomlFields::RejectTheRest() {
   for (const auto& [name, node] : table_) {
     const std::string_view key = name.str();
-    if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
+    if (std::ranges::find(known_, key) != known_.end()) continue;
     const std::vector<std::string_view> names(known_.begin(), known_.end());
     const std::string_view nearest = NearestName(key, names);
     Wrong(key, nearest.empty() ? fmt::format("unknown; keys here: {}", fmt::join(names, ", "))

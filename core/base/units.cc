@@ -8,7 +8,6 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <limits>
 
 namespace lockstep {
 namespace {
@@ -44,17 +43,17 @@ Result<std::int64_t> ParseBytes(std::string_view option, std::string_view text) 
   Number number;
   const int power = Split(text, number) ? BinaryPower(number.suffix) : -1;
   if (power < 0) {
-    return InvalidInput(fmt::format(
-        "{}: '{}' is not a size; write bytes such as 8, 64K, 128M or 1G", option, text));
+    return InvalidInput("{}: '{}' is not a size; write bytes such as 8, 64K, 128M or 1G", option,
+                        text);
   }
   const double bytes = number.value * std::pow(1024.0, power);
   if (bytes < 0 || bytes > 9.0e18) {
-    return InvalidInput(fmt::format("{}: '{}' is {}; write bytes such as 8, 64K, 128M or 1G",
-                                    option, text, bytes < 0 ? "negative" : "too large"));
+    return InvalidInput("{}: '{}' is {}; write bytes such as 8, 64K, 128M or 1G", option, text,
+                        bytes < 0 ? "negative" : "too large");
   }
   if (bytes != std::floor(bytes)) {
-    return InvalidInput(fmt::format(
-        "{}: '{}' is not a whole number of bytes; write such as 8, 64K or 1.5M", option, text));
+    return InvalidInput("{}: '{}' is not a whole number of bytes; write such as 8, 64K or 1.5M",
+                        option, text);
   }
   return static_cast<std::int64_t>(bytes);
 }
@@ -77,14 +76,14 @@ Result<double> ParseSeconds(std::string_view option, std::string_view text) {
     for (const Unit& unit : kUnits) {
       if (number.suffix != unit.suffix) continue;
       if (number.value < 0) {
-        return InvalidInput(fmt::format(
-            "{}: '{}' is negative; write seconds such as 20, 1.5s, 250ms or 2m", option, text));
+        return InvalidInput("{}: '{}' is negative; write seconds such as 20, 1.5s, 250ms or 2m",
+                            option, text);
       }
       return number.value * unit.seconds;
     }
   }
-  return InvalidInput(fmt::format(
-      "{}: '{}' is not a duration; write seconds such as 20, 1.5s, 250ms or 2m", option, text));
+  return InvalidInput("{}: '{}' is not a duration; write seconds such as 20, 1.5s, 250ms or 2m",
+                      option, text);
 }
 
 std::string FormatBytes(std::int64_t bytes) {

@@ -13,19 +13,16 @@
 namespace lockstep::collective {
 namespace {
 
-constexpr std::array<CollectiveInfo, 8> kCollectives = {{
-    {.collective = Collective::kAllReduce, .name = "all_reduce", .reduces = true, .rooted = false},
-    {.collective = Collective::kBroadcast, .name = "broadcast", .reduces = false, .rooted = true},
-    {.collective = Collective::kBarrier, .name = "barrier", .reduces = false, .rooted = false},
-    {.collective = Collective::kAllGather, .name = "all_gather", .reduces = false, .rooted = false},
-    {.collective = Collective::kReduceScatter,
-     .name = "reduce_scatter",
-     .reduces = true,
-     .rooted = false},
-    {.collective = Collective::kReduce, .name = "reduce", .reduces = true, .rooted = true},
-    {.collective = Collective::kSend, .name = "send", .reduces = false, .rooted = true},
-    {.collective = Collective::kRecv, .name = "recv", .reduces = false, .rooted = true},
-}};
+// Who it is, its name, whether it reduces, whether it has a root.
+constexpr std::array<CollectiveInfo, 8> kCollectives = {
+    {{Collective::kAllReduce, "all_reduce", true, false},
+     {Collective::kBroadcast, "broadcast", false, true},
+     {Collective::kBarrier, "barrier", false, false},
+     {Collective::kAllGather, "all_gather", false, false},
+     {Collective::kReduceScatter, "reduce_scatter", true, false},
+     {Collective::kReduce, "reduce", true, true},
+     {Collective::kSend, "send", false, true},
+     {Collective::kRecv, "recv", false, true}}};
 
 constexpr std::array<std::string_view, 4> kReductionNames = {"sum", "prod", "min", "max"};
 
@@ -55,17 +52,16 @@ Result<Collective> ParseCollective(std::string_view option, std::string_view tex
     if (text == row.name) return row.collective;
     names += fmt::format(" {}", row.name);
   }
-  return InvalidInput(
-      fmt::format("{}: '{}' is not a collective; choose one of:{}", option, text, names));
+  return InvalidInput("{}: '{}' is not a collective; choose one of:{}", option, text, names);
 }
 
 Result<Reduction> ParseReduction(std::string_view option, std::string_view text) {
-  const auto found = std::find(kReductionNames.begin(), kReductionNames.end(), text);
+  const auto found = std::ranges::find(kReductionNames, text);
   if (found != kReductionNames.end()) {
     return static_cast<Reduction>(found - kReductionNames.begin());
   }
-  return InvalidInput(fmt::format("{}: '{}' is not a reduction; choose one of: {}", option, text,
-                                  fmt::join(kReductionNames, " ")));
+  return InvalidInput("{}: '{}' is not a reduction; choose one of: {}", option, text,
+                      fmt::join(kReductionNames, " "));
 }
 
 std::int64_t SendBytes(const Operation& operation, int world_size) {

@@ -63,8 +63,7 @@ Result<DataType> ParseDataType(std::string_view option, std::string_view text) {
     if (text == row.name || text == row.nccl_name) return row.type;
     names += fmt::format(" {}", row.name);
   }
-  return InvalidInput(
-      fmt::format("{}: '{}' is not a data type; choose one of:{}", option, text, names));
+  return InvalidInput("{}: '{}' is not a data type; choose one of:{}", option, text, names);
 }
 
 }  // namespace lockstep::collective

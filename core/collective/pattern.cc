@@ -222,44 +222,18 @@ void Locate(DataType type, const unsigned char* expected, const unsigned char* g
 
 PatternRule RuleOf(const Operation& operation) {
   if (!InfoOf(operation.collective).reduces) return PatternRule::kCopy;
-  switch (operation.reduction) {
-    case Reduction::kSum:
-      return PatternRule::kSum;
-    case Reduction::kProd:
-      return PatternRule::kProd;
-    case Reduction::kMin:
-    case Reduction::kMax:
-      return PatternRule::kOrder;
-  }
-  LOCKSTEP_CHECK(false, "a Reduction that is not in the table");
-  return PatternRule::kCopy;
+  static constexpr PatternRule kRules[] = {PatternRule::kSum, PatternRule::kProd,
+                                           PatternRule::kOrder, PatternRule::kOrder};
+  return kRules[static_cast<std::size_t>(operation.reduction)];
 }
 
 // A quiet NaN with a payload, or the smallest (u8: largest) integer, repeated.
 std::uint64_t PoisonOf(DataType type) {
-  switch (type) {
-    case DataType::kF16:
-      return 0x7ead;
-    case DataType::kBf16:
-      return 0x7fed;
-    case DataType::kF8E4M3:
-    case DataType::kF8E5M2:
-      return 0x7f;
-    case DataType::kF32:
-      return 0x7fdeadbf;
-    case DataType::kF64:
-      return 0x7ffdeadbeefdeadb;
-    case DataType::kI8:
-      return 0x80;
-    case DataType::kU8:
-      return 0xff;
-    case DataType::kI32:
-      return 0x80000000;
-    case DataType::kI64:
-      return 0x8000000000000000;
-  }
-  LOCKSTEP_CHECK(false, "a DataType that is not in the table");
-  return 0;
+  static constexpr std::uint64_t kPoisons[] = {
+      0x7ead, 0x7fed, 0x7fdeadbf, 0x7ffdeadbeefdeadb, 0x80, 0x80000000, 0x8000000000000000,
+      0xff,   0x7f,   0x7f};
+  static_assert(std::size(kPoisons) == kDataTypeCount);
+  return kPoisons[static_cast<std::size_t>(type)];
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 // Narrow floats are rounded after every step, as a library without wider sums does.
 #include "core/collective/reference.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -54,33 +53,20 @@ void CombineNarrowInto(Reduction reduction, const void* input, void* total, std:
 }
 
 void CombineInto(const Operation& operation, const void* input, void* total) {
-  const auto combine = [&] {
-    switch (operation.type) {
-      case DataType::kF16:
-        return &CombineNarrowInto<std::uint16_t, FloatFromF16, F16FromFloat>;
-      case DataType::kBf16:
-        return &CombineNarrowInto<std::uint16_t, FloatFromBf16, Bf16FromFloat>;
-      case DataType::kF8E4M3:
-        return &CombineNarrowInto<std::uint8_t, FloatFromF8E4M3, F8E4M3FromFloat>;
-      case DataType::kF8E5M2:
-        return &CombineNarrowInto<std::uint8_t, FloatFromF8E5M2, F8E5M2FromFloat>;
-      case DataType::kF32:
-        return &CombineInto<float>;
-      case DataType::kF64:
-        return &CombineInto<double>;
-      case DataType::kI8:
-        return &CombineInto<std::int8_t>;
-      case DataType::kI32:
-        return &CombineInto<std::int32_t>;
-      case DataType::kI64:
-        return &CombineInto<std::int64_t>;
-      case DataType::kU8:
-        return &CombineInto<std::uint8_t>;
-    }
-    LOCKSTEP_CHECK(false, "a DataType that is not in the table");
-    return &CombineInto<float>;
-  }();
-  combine(operation.reduction, input, total, operation.count);
+  static constexpr decltype(&CombineInto<float>) kCombine[] = {
+      &CombineNarrowInto<std::uint16_t, FloatFromF16, F16FromFloat>,
+      &CombineNarrowInto<std::uint16_t, FloatFromBf16, Bf16FromFloat>,
+      &CombineInto<float>,
+      &CombineInto<double>,
+      &CombineInto<std::int8_t>,
+      &CombineInto<std::int32_t>,
+      &CombineInto<std::int64_t>,
+      &CombineInto<std::uint8_t>,
+      &CombineNarrowInto<std::uint8_t, FloatFromF8E4M3, F8E4M3FromFloat>,
+      &CombineNarrowInto<std::uint8_t, FloatFromF8E5M2, F8E5M2FromFloat>};
+  static_assert(std::size(kCombine) == kDataTypeCount);
+  kCombine[static_cast<std::size_t>(operation.type)](operation.reduction, input, total,
+                                                     operation.count);
 }
 
 // Reduces operation.count elements that start `offset` bytes into every rank's send buffer.

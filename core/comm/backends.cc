@@ -34,10 +34,10 @@ Result<std::unique_ptr<Communicator>> ConnectWithMpi(const ConnectRequest& reque
       request.threaded_streams ? mpi::MpiThreads::kOneAtATime : mpi::MpiThreads::kCaller;
   LOCKSTEP_ASSIGN_OR_RETURN(auto communicator, mpi::ConnectMpi(options));
   if (communicator->rank() != request.rank || communicator->size() != request.size) {
-    return EnvironmentError(fmt::format(
-        "mpi: the launcher started rank {} of {}, but MPI says rank {} of {}; launch "
-        "with the mpirun of the MPI that this program is linked with ({})",
-        request.rank, request.size, communicator->rank(), communicator->size(), mpi::MpiVersion()));
+    return EnvironmentError(
+        "mpi: the launcher started rank {} of {}, but MPI says rank {} of {}; launch with the "
+        "mpirun of the MPI that this program is linked with ({})",
+        request.rank, request.size, communicator->rank(), communicator->size(), mpi::MpiVersion());
   }
   return communicator;
 }
@@ -84,7 +84,7 @@ Result<std::unique_ptr<Communicator>> ConnectWithNccl(const ConnectRequest& requ
   LOCKSTEP_ASSIGN_OR_RETURN(auto communicator,
                             nccl::ConnectNccl(request.rank, request.size, *request.meeting,
                                               request.prefix, *request.device, options, deadline));
-  return std::unique_ptr<Communicator>(std::move(communicator));
+  return communicator;
 }
 
 std::string Choices() {
@@ -123,23 +123,21 @@ Result<const Backend*> FindBackend(std::string_view option, std::string_view nam
   for (const auto& [optional, package] : kOptional) {
     if (optional != name) continue;
     return EnvironmentError(
-        fmt::format("{}: this program was built without {}; install {} and build again, or choose "
-                    "one of:{}",
-                    option, name, package, Choices()));
+        "{}: this program was built without {}; install {} and build again, or choose one of:{}",
+        option, name, package, Choices());
   }
   for (const std::string_view known : kKnownElsewhere) {
     if (known != name) continue;
-    return Unsupported(fmt::format("{}: this version has no backend {}; choose one of:{}", option,
-                                   name, Choices()));
+    return Unsupported("{}: this version has no backend {}; choose one of:{}", option, name,
+                       Choices());
   }
-  return InvalidInput(
-      fmt::format("{}: '{}' is not a backend; choose one of:{}", option, name, Choices()));
+  return InvalidInput("{}: '{}' is not a backend; choose one of:{}", option, name, Choices());
 }
 
-collective::Operation AsSupported(const Backend& backend, const collective::Operation& operation) {
+Operation AsSupported(const Backend& backend, const Operation& operation) {
   if (backend.capabilities().supports(operation).ok()) return operation;
-  collective::Operation blocking = operation;
-  blocking.blocking = collective::Blocking::kBlocking;
+  Operation blocking = operation;
+  blocking.blocking = Blocking::kBlocking;
   return blocking;
 }
 

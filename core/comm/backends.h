@@ -62,7 +62,7 @@ const std::vector<Backend>& Backends();
 
 // The operation as the backend takes it: where the library has no non-blocking call, the blocking
 // one, which then belongs on a stream beside the caller (as PyTorch runs gloo on threads).
-collective::Operation AsSupported(const Backend& backend, const collective::Operation& operation);
+Operation AsSupported(const Backend& backend, const Operation& operation);
 
 // kInvalidInput for a name nobody knows, kUnsupported for a known one that this version does not
 // have, kEnvironment for one whose library was absent at build time; each names `option` and the

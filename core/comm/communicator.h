@@ -13,6 +13,14 @@
 
 namespace lockstep::comm {
 
+using collective::Blocking;
+using collective::Buffers;
+using collective::Collective;
+using collective::DataType;
+using collective::Operation;
+using collective::Reduction;
+using device::Stream;
+
 // What a backend can do by its nature. Asked before a plan is made, so that a user learns of it in
 // one line instead of in the middle of a run.
 struct Capabilities {
@@ -20,7 +28,7 @@ struct Capabilities {
   bool moves_data = true;    // false: results are not computed, so nothing can be checked
   bool can_abort = false;    // Abort() frees the ranks that wait for this one
   // kUnsupported with a one-line reason, or ok.
-  Status (*supports)(const collective::Operation& operation) = nullptr;
+  Status (*supports)(const Operation& operation) = nullptr;
 };
 
 // Ranks 0..size-1 that call the same collectives in the same order. Not thread-safe: one thread
@@ -31,7 +39,7 @@ class Communicator {
   virtual const Capabilities& capabilities() const = 0;
   // As capabilities().supports, of this connection: some things only the library that was loaded
   // and the device tell. Enqueue refuses the same.
-  virtual Status Supports(const collective::Operation& operation) const {
+  virtual Status Supports(const Operation& operation) const {
     return capabilities().supports(operation);
   }
   virtual int rank() const = 0;
@@ -41,11 +49,10 @@ class Communicator {
   // return, and its error is returned (and fails the stream). Buffers must live until the
   // stream got past it; those of non-blocking operations between two Awaits must not overlap.
   // The stream is not kept beyond the call.
-  virtual Status Enqueue(const collective::Operation& operation, const collective::Buffers& buffers,
-                         device::Stream& stream) = 0;
+  virtual Status Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) = 0;
   // Waits until all operations enqueued on this stream are complete (posts and progresses
   // non-blocking ones). kDeadlineExceeded leaves the communicator unusable but for Abort.
-  virtual Status Await(device::Stream& stream, Deadline deadline) = 0;
+  virtual Status Await(Stream& stream, Deadline deadline) = 0;
   // Operations between the two, on this thread and inline streams, run together when the group
   // ends, where the library has groups (NCCL): a send and a receive do not wait for each other.
   virtual Status StartGroup() { return OkStatus(); }
@@ -58,13 +65,11 @@ class Communicator {
 };
 
 // Why a call is wrong, if it is: see ValidateCall.
-Status ExamineCall(const collective::Operation& operation, const collective::Buffers& buffers,
-                   int rank, int size);
+Status ExamineCall(const Operation& operation, const Buffers& buffers, int rank, int size);
 
 // What every backend asks before it acts: kInvalidInput for a negative count, a root that is no
 // rank and a missing buffer. Inline, because it lies inside measured intervals.
-inline Status ValidateCall(const collective::Operation& operation,
-                           const collective::Buffers& buffers, int rank, int size) {
+inline Status ValidateCall(const Operation& operation, const Buffers& buffers, int rank, int size) {
   const bool surely_right = operation.count >= 0 && operation.root >= 0 && operation.root < size &&
                             buffers.send != nullptr && buffers.recv != nullptr;
   if (surely_right) [[likely]]
@@ -80,5 +85,18 @@ class Meeting {
   virtual Status Put(const std::string& key, const std::string& value) = 0;
   virtual Result<std::string> Get(const std::string& key, Deadline deadline) = 0;  // waits for it
 };
+
+// For a library that has no split: the ranks tell each other color and key through the meeting, and
+// each computes its group.
+struct SplitGroup {
+  int rank = -1;  // -1: in none
+  int size = 0;
+  std::string prefix;  // of the meeting's keys, unique to the group
+};
+
+// Collective over the `size` ranks that share `prefix`, which must be new for every split.
+// Ordered by key, then rank; a negative color is in no group.
+Result<SplitGroup> AgreeOnGroup(Meeting& meeting, const std::string& prefix, int rank, int size,
+                                int color, int key, Deadline deadline);
 
 }  // namespace lockstep::comm

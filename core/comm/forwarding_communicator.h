@@ -16,16 +16,13 @@ class ForwardingCommunicator : public Communicator {
       : owned_(std::move(inner)), inner_(*owned_) {}
 
   const Capabilities& capabilities() const override { return inner_.capabilities(); }
-  Status Supports(const collective::Operation& operation) const override {
-    return inner_.Supports(operation);
-  }
+  Status Supports(const Operation& operation) const override { return inner_.Supports(operation); }
   int rank() const override { return inner_.rank(); }
   int size() const override { return inner_.size(); }
-  Status Enqueue(const collective::Operation& operation, const collective::Buffers& buffers,
-                 device::Stream& stream) override {
+  Status Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) override {
     return inner_.Enqueue(operation, buffers, stream);
   }
-  Status Await(device::Stream& stream, Deadline deadline) override {
+  Status Await(Stream& stream, Deadline deadline) override {
     return inner_.Await(stream, deadline);
   }
   Status StartGroup() override { return inner_.StartGroup(); }

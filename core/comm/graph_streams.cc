@@ -3,7 +3,6 @@
 // fails the capture with its first error. An event of another device stops the program.
 #include "core/comm/graph_streams.h"
 
-#include <optional>
 #include <string>
 #include <thread>
 #include <typeinfo>
@@ -204,7 +203,7 @@ class HostStreams final : public GraphStreams {
     keeping_.on = false;
     LOCKSTEP_RETURN_IF_ERROR(keeping_.first);
     keeping_.graph->After(0, keeping_.graph->Mark(second));
-    return std::unique_ptr<device::StreamGraph>(std::move(keeping_.graph));
+    return std::move(keeping_.graph);
   }
 
  private:

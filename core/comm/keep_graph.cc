@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include "core/comm/keeping_stream.h"
 #include "core/comm/work_graph.h"
 
 namespace lockstep::comm {
@@ -64,7 +63,7 @@ Result<std::unique_ptr<device::StreamGraph>> KeepGraph(
   KeepingStream keeping(*graph, 0);
   LOCKSTEP_RETURN_IF_ERROR(program(keeping));
   LOCKSTEP_RETURN_IF_ERROR(keeping.status());
-  return std::unique_ptr<device::StreamGraph>(std::move(graph));
+  return graph;
 }
 
 }  // namespace lockstep::comm

@@ -10,17 +10,17 @@
 namespace lockstep::comm {
 namespace {
 
-template <collective::Reduction kReduction>
+template <Reduction kReduction>
 float Combine(float a, float b) {
-  if constexpr (kReduction == collective::Reduction::kSum) return a + b;
-  if constexpr (kReduction == collective::Reduction::kProd) return a * b;
-  if constexpr (kReduction == collective::Reduction::kMin) return b < a ? b : a;
-  if constexpr (kReduction == collective::Reduction::kMax) return a < b ? b : a;
+  if constexpr (kReduction == Reduction::kSum) return a + b;
+  if constexpr (kReduction == Reduction::kProd) return a * b;
+  if constexpr (kReduction == Reduction::kMin) return b < a ? b : a;
+  if constexpr (kReduction == Reduction::kMax) return a < b ? b : a;
 }
 
 template <typename Word, float (*kToFloat)(Word), Word (*kFromFloat)(float)>
 struct Narrow {
-  template <collective::Reduction kReduction>
+  template <Reduction kReduction>
   static void Reduce(void* out, const void* a, const void* b, std::size_t count) {
     auto* to = static_cast<Word*>(out);
     const auto* left = static_cast<const Word*>(a);
@@ -36,28 +36,20 @@ using Bf16 = Narrow<std::uint16_t, collective::FloatFromBf16, collective::Bf16Fr
 using F8E4M3 = Narrow<std::uint8_t, collective::FloatFromF8E4M3, collective::F8E4M3FromFloat>;
 using F8E5M2 = Narrow<std::uint8_t, collective::FloatFromF8E5M2, collective::F8E5M2FromFloat>;
 
+// By Reduction.
 template <typename Type>
-NarrowReduction ReductionOf(collective::Reduction reduction) {
-  switch (reduction) {
-    case collective::Reduction::kSum:
-      return &Type::template Reduce<collective::Reduction::kSum>;
-    case collective::Reduction::kProd:
-      return &Type::template Reduce<collective::Reduction::kProd>;
-    case collective::Reduction::kMin:
-      return &Type::template Reduce<collective::Reduction::kMin>;
-    case collective::Reduction::kMax:
-      return &Type::template Reduce<collective::Reduction::kMax>;
-  }
-  return nullptr;
-}
+constexpr NarrowReduction kReductionsOf[] = {
+    &Type::template Reduce<Reduction::kSum>, &Type::template Reduce<Reduction::kProd>,
+    &Type::template Reduce<Reduction::kMin>, &Type::template Reduce<Reduction::kMax>};
 
 }  // namespace
 
-NarrowReduction NarrowReductionFor(collective::DataType type, collective::Reduction reduction) {
-  if (type == collective::DataType::kF16) return ReductionOf<F16>(reduction);
-  if (type == collective::DataType::kBf16) return ReductionOf<Bf16>(reduction);
-  if (type == collective::DataType::kF8E4M3) return ReductionOf<F8E4M3>(reduction);
-  if (type == collective::DataType::kF8E5M2) return ReductionOf<F8E5M2>(reduction);
+NarrowReduction NarrowReductionFor(DataType type, Reduction reduction) {
+  const auto index = static_cast<std::size_t>(reduction);
+  if (type == DataType::kF16) return kReductionsOf<F16>[index];
+  if (type == DataType::kBf16) return kReductionsOf<Bf16>[index];
+  if (type == DataType::kF8E4M3) return kReductionsOf<F8E4M3>[index];
+  if (type == DataType::kF8E5M2) return kReductionsOf<F8E5M2>[index];
   return nullptr;
 }
 

@@ -8,15 +8,17 @@
 
 namespace lockstep::comm {
 
-inline constexpr std::array<collective::DataType, 4> kNarrowTypes = {
-    collective::DataType::kF16, collective::DataType::kBf16, collective::DataType::kF8E4M3,
-    collective::DataType::kF8E5M2};
+using collective::DataType;
+using collective::Reduction;
+
+inline constexpr std::array<DataType, 4> kNarrowTypes = {DataType::kF16, DataType::kBf16,
+                                                         DataType::kF8E4M3, DataType::kF8E5M2};
 
 // out[i] = a[i] op b[i] for `count` elements, each computed in float and rounded to the type once.
 // `out` may be `a` or `b`.
 using NarrowReduction = void (*)(void* out, const void* a, const void* b, std::size_t count);
 
 // nullptr for a type that is not one of kNarrowTypes.
-NarrowReduction NarrowReductionFor(collective::DataType type, collective::Reduction reduction);
+NarrowReduction NarrowReductionFor(DataType type, Reduction reduction);
 
 }  // namespace lockstep::comm

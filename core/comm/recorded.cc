@@ -5,7 +5,6 @@
 
 #include <mutex>
 #include <utility>
-#include <vector>
 
 #include "core/base/check.h"
 #include "core/device/forwarding_stream.h"
@@ -27,7 +26,7 @@ struct RecordedCommunicator::Family {
 
 struct RecordedCommunicator::Pending {
   // Non-blocking operations that were posted, oldest first.
-  std::vector<journal::JournalEvent> posted;
+  std::vector<JournalEvent> posted;
   // Since the last Await, on streams that run beside the caller or by non-blocking operations.
   Interval interval;
   bool any = false;
@@ -52,8 +51,8 @@ std::unique_lock<std::mutex> LockIf(bool threaded, std::mutex& mutex) {
 // What is launched through it, one operation, stands between two writes of the device into `words`.
 class MarkingStream final : public device::ForwardingNativeStream {
  public:
-  MarkingStream(device::Stream& stream, device::NativeStream& native,
-                const journal::MarkWords& words, std::uint64_t number)
+  MarkingStream(Stream& stream, device::NativeStream& native, const journal::MarkWords& words,
+                std::uint64_t number)
       : ForwardingNativeStream(stream, native), words_(words), number_(number) {}
 
   Status LaunchOn(const Launch& launch) override {
@@ -74,9 +73,8 @@ class MarkingStream final : public device::ForwardingNativeStream {
 // what it enqueues is run between a kStart and a kEnd.
 class RecordedCommunicator::RecordingStream final : public device::ForwardingStream {
  public:
-  RecordingStream(device::Stream& stream, std::shared_ptr<Family> family,
-                  std::shared_ptr<Pending> pending, const journal::JournalEvent& event,
-                  collective::Blocking blocking)
+  RecordingStream(Stream& stream, std::shared_ptr<Family> family, std::shared_ptr<Pending> pending,
+                  const JournalEvent& event, Blocking blocking)
       : ForwardingStream(stream),
         family_(std::move(family)),
         pending_(std::move(pending)),
@@ -95,11 +93,11 @@ class RecordedCommunicator::RecordingStream final : public device::ForwardingStr
 
   // On a stream with a handle the operation is no work of ours: what writes kStart and kEnd is
   // enqueued before and after it, and runs in the order of the stream.
-  static Status EnqueueNative(Communicator& inner, const collective::Operation& operation,
-                              const collective::Buffers& buffers, device::Stream& stream,
+  static Status EnqueueNative(Communicator& inner, const Operation& operation,
+                              const Buffers& buffers, Stream& stream,
                               std::shared_ptr<Family> family, std::shared_ptr<Pending> pending,
-                              journal::JournalEvent& event) {
-    event.kind = journal::EventKind::kStart;
+                              JournalEvent& event) {
+    event.kind = EventKind::kStart;
     stream.Enqueue([family, pending, event] {
       std::lock_guard lock(family->mutex);
       family->journal.Append(event);
@@ -111,8 +109,7 @@ class RecordedCommunicator::RecordingStream final : public device::ForwardingStr
       event.ticks = NowTicks();
       std::lock_guard lock(family->mutex);
       pending->interval.exit = event.ticks;
-      event.kind =
-          refused || pending->failed ? journal::EventKind::kError : journal::EventKind::kEnd;
+      event.kind = refused || pending->failed ? EventKind::kError : EventKind::kEnd;
       family->journal.Append(event);
       return OkStatus();
     });
@@ -120,11 +117,11 @@ class RecordedCommunicator::RecordingStream final : public device::ForwardingStr
   }
 
  private:
-  static Status Run(Family& family, Pending& pending, journal::JournalEvent& event,
-                    collective::Blocking blocking, const Work& work) {
+  static Status Run(Family& family, Pending& pending, JournalEvent& event, Blocking blocking,
+                    const Work& work) {
     {
       std::lock_guard lock(family.mutex);
-      event.kind = journal::EventKind::kStart;
+      event.kind = EventKind::kStart;
       family.journal.Append(event);
       pending.Begin(NowTicks());
     }
@@ -132,11 +129,11 @@ class RecordedCommunicator::RecordingStream final : public device::ForwardingStr
     const Ticks exit = NowTicks();
     std::lock_guard lock(family.mutex);
     pending.interval.exit = exit;
-    if (blocking == collective::Blocking::kNonblocking && status.ok()) {
+    if (blocking == Blocking::kNonblocking && status.ok()) {
       pending.posted.push_back(event);
       return status;
     }
-    event.kind = status.ok() ? journal::EventKind::kEnd : journal::EventKind::kError;
+    event.kind = status.ok() ? EventKind::kEnd : EventKind::kError;
     event.ticks = exit;
     family.journal.Append(event);
     return status;
@@ -144,8 +141,8 @@ class RecordedCommunicator::RecordingStream final : public device::ForwardingStr
 
   std::shared_ptr<Family> family_;
   std::shared_ptr<Pending> pending_;
-  journal::JournalEvent event_;
-  collective::Blocking blocking_;
+  JournalEvent event_;
+  Blocking blocking_;
   bool used_ = false;
 };
 
@@ -160,26 +157,16 @@ RecordedCommunicator::RecordedCommunicator(std::unique_ptr<Communicator> inner,
 RecordedCommunicator::RecordedCommunicator(std::unique_ptr<Communicator> inner,
                                            std::shared_ptr<Family> family,
                                            std::uint16_t communicator_id)
-    : inner_(std::move(inner)),
+    : ForwardingCommunicator(std::move(inner)),
       family_(std::move(family)),
       pending_(std::make_shared<Pending>()),
       communicator_id_(communicator_id) {
   pending_->posted.reserve(kUsuallyPosted);
 }
 
-const Capabilities& RecordedCommunicator::capabilities() const { return inner_->capabilities(); }
-Status RecordedCommunicator::Supports(const collective::Operation& operation) const {
-  return inner_->Supports(operation);
-}
-int RecordedCommunicator::rank() const { return inner_->rank(); }
-int RecordedCommunicator::size() const { return inner_->size(); }
-Status RecordedCommunicator::StartGroup() { return inner_->StartGroup(); }
-Status RecordedCommunicator::EndGroup() { return inner_->EndGroup(); }
-void RecordedCommunicator::Abort() { inner_->Abort(); }
-
-journal::JournalEvent RecordedCommunicator::NextEvent(const collective::Operation& operation) {
-  journal::JournalEvent event;
-  event.kind = journal::EventKind::kEnqueue;
+JournalEvent RecordedCommunicator::NextEvent(const Operation& operation) {
+  JournalEvent event;
+  event.kind = EventKind::kEnqueue;
   event.communicator = communicator_id_;
   event.sequence = next_sequence_++;
   event.nth = ++nth_[static_cast<std::size_t>(operation.collective)];
@@ -197,21 +184,21 @@ void RecordedCommunicator::EnterPhase(journal::Phase phase) {
   family_->journal.EnterPhase(phase);
 }
 
-void RecordedCommunicator::Append(const journal::JournalEvent& event) {
+void RecordedCommunicator::Append(const JournalEvent& event) {
   const auto lock = LockIf(family_->threaded, family_->mutex);
   family_->journal.Append(event);
 }
 
-Status RecordedCommunicator::Enqueue(const collective::Operation& operation,
-                                     const collective::Buffers& buffers, device::Stream& stream) {
+Status RecordedCommunicator::Enqueue(const Operation& operation, const Buffers& buffers,
+                                     Stream& stream) {
   if (capturing_ != nullptr) [[unlikely]]
     return EnqueueCaptured(operation, buffers, stream);
   const bool beside = !stream.inline_execution();
   if (beside) family_->threaded = true;
-  journal::JournalEvent event = NextEvent(operation);
+  JournalEvent event = NextEvent(operation);
   Append(event);
   if (!stream.ok()) [[unlikely]] {
-    event.kind = journal::EventKind::kError;
+    event.kind = EventKind::kError;
     Append(event);
     return stream.status();
   }
@@ -231,9 +218,8 @@ Result<bool> RecordedCommunicator::MarkOn(std::span<std::byte> memory, device::D
 }
 
 Status RecordedCommunicator::Call(Communicator& inner, const Family& family,
-                                  const collective::Operation& operation,
-                                  const collective::Buffers& buffers, device::Stream& stream,
-                                  const journal::JournalEvent& event) {
+                                  const Operation& operation, const Buffers& buffers,
+                                  Stream& stream, const JournalEvent& event) {
   if (family.marks.empty()) [[likely]]
     return inner.Enqueue(operation, buffers, stream);
   auto* const native = dynamic_cast<device::NativeStream*>(&stream);
@@ -245,55 +231,52 @@ Status RecordedCommunicator::Call(Communicator& inner, const Family& family,
   return inner.Enqueue(operation, buffers, marked);
 }
 
-Status RecordedCommunicator::EnqueueInline(const collective::Operation& operation,
-                                           const collective::Buffers& buffers,
-                                           device::Stream& stream, journal::JournalEvent& event) {
-  event.kind = journal::EventKind::kStart;
+Status RecordedCommunicator::EnqueueInline(const Operation& operation, const Buffers& buffers,
+                                           Stream& stream, JournalEvent& event) {
+  event.kind = EventKind::kStart;
   Append(event);
   return RunInline(operation, buffers, stream, event);
 }
 
-Status RecordedCommunicator::RunInline(const collective::Operation& operation,
-                                       const collective::Buffers& buffers, device::Stream& stream,
-                                       journal::JournalEvent& event) {
+Status RecordedCommunicator::RunInline(const Operation& operation, const Buffers& buffers,
+                                       Stream& stream, JournalEvent& event) {
   // From here to `exit` nothing but the inner communicator's call.
   const Ticks entry = NowTicks();
-  Status status = Call(*inner_, *family_, operation, buffers, stream, event);
+  Status status = Call(inner(), *family_, operation, buffers, stream, event);
   const Ticks exit = NowTicks();
-  if (operation.blocking == collective::Blocking::kNonblocking && status.ok()) {
+  if (operation.blocking == Blocking::kNonblocking && status.ok()) {
     const auto lock = LockIf(family_->threaded, family_->mutex);
     pending_->Begin(entry);
     LOCKSTEP_CHECK(pending_->posted.size() < kMostPosted, "Await after 65,536 posted operations");
     pending_->posted.push_back(event);
     return status;
   }
-  event.kind = status.ok() ? journal::EventKind::kEnd : journal::EventKind::kError;
+  event.kind = status.ok() ? EventKind::kEnd : EventKind::kError;
   event.ticks = exit;
   Append(event);
   if (status.ok()) last_interval_ = {entry, exit};
   return status;
 }
 
-Status RecordedCommunicator::EnqueueAfterBarrier(const collective::Operation& operation,
-                                                 const collective::Buffers& buffers,
-                                                 device::Stream& stream) {
-  if (!stream.inline_execution() || operation.blocking != collective::Blocking::kBlocking ||
+Status RecordedCommunicator::EnqueueAfterBarrier(const Operation& operation, const Buffers& buffers,
+                                                 Stream& stream) {
+  if (!stream.inline_execution() || operation.blocking != Blocking::kBlocking ||
       capturing_ != nullptr || family_->threaded || !stream.ok()) {
     LOCKSTEP_RETURN_IF_ERROR(Enqueue(collective::kBarrierOperation, {}, stream));
     return Enqueue(operation, buffers, stream);
   }
-  journal::JournalEvent barrier = NextEvent(collective::kBarrierOperation);
+  JournalEvent barrier = NextEvent(collective::kBarrierOperation);
   Append(barrier);
-  barrier.kind = journal::EventKind::kStart;
+  barrier.kind = EventKind::kStart;
   Append(barrier);
-  journal::JournalEvent event = NextEvent(operation);
-  std::array<journal::JournalEvent, 3> next = {barrier, event, event};
-  next[0].kind = journal::EventKind::kEnd;
-  next[2].kind = event.kind = journal::EventKind::kStart;
+  JournalEvent event = NextEvent(operation);
+  std::array<JournalEvent, 3> next = {barrier, event, event};
+  next[0].kind = EventKind::kEnd;
+  next[2].kind = event.kind = EventKind::kStart;
   family_->journal.Prepare(next);
-  Status status = inner_->Enqueue(collective::kBarrierOperation, {}, stream);
+  Status status = inner().Enqueue(collective::kBarrierOperation, {}, stream);
   if (!status.ok()) [[unlikely]] {
-    barrier.kind = journal::EventKind::kError;
+    barrier.kind = EventKind::kError;
     Append(barrier);
     return status;
   }
@@ -301,30 +284,29 @@ Status RecordedCommunicator::EnqueueAfterBarrier(const collective::Operation& op
   return RunInline(operation, buffers, stream, event);
 }
 
-Status RecordedCommunicator::EnqueueBeside(const collective::Operation& operation,
-                                           const collective::Buffers& buffers,
-                                           device::Stream& stream, journal::JournalEvent& event) {
+Status RecordedCommunicator::EnqueueBeside(const Operation& operation, const Buffers& buffers,
+                                           Stream& stream, JournalEvent& event) {
   const bool native = dynamic_cast<device::NativeStream*>(&stream) != nullptr;
   RecordingStream recording(stream, family_, pending_, event, operation.blocking);
-  Status status = native ? RecordingStream::EnqueueNative(*inner_, operation, buffers, stream,
+  Status status = native ? RecordingStream::EnqueueNative(inner(), operation, buffers, stream,
                                                           family_, pending_, event)
-                         : inner_->Enqueue(operation, buffers, recording);
+                         : inner().Enqueue(operation, buffers, recording);
   if (!status.ok() && !native) {  // refused: nothing was enqueued
-    event.kind = journal::EventKind::kError;
+    event.kind = EventKind::kError;
     Append(event);
   }
   return status;
 }
 
-Status RecordedCommunicator::Await(device::Stream& stream, Deadline deadline) {
-  Status status = inner_->Await(stream, deadline);
+Status RecordedCommunicator::Await(Stream& stream, Deadline deadline) {
+  Status status = inner().Await(stream, deadline);
   const Ticks exit = NowTicks();
   const auto lock = LockIf(family_->threaded, family_->mutex);
   if (status.code() == StatusCode::kDeadlineExceeded) return status;
   if (!status.ok()) pending_->failed = true;
   if (!pending_->any) return status;
-  for (journal::JournalEvent& event : pending_->posted) {
-    event.kind = status.ok() ? journal::EventKind::kEnd : journal::EventKind::kError;
+  for (JournalEvent& event : pending_->posted) {
+    event.kind = status.ok() ? EventKind::kEnd : EventKind::kError;
     event.ticks = exit;
     family_->journal.Append(event);
   }
@@ -343,15 +325,15 @@ journal::MarkWords RecordedCommunicator::Words() const {
 Result<std::unique_ptr<Communicator>> RecordedCommunicator::Split(int color, int key,
                                                                   Deadline deadline) {
   const std::uint16_t id = family_->next_id++;
-  journal::JournalEvent event;
-  event.kind = journal::EventKind::kSplit;
+  JournalEvent event;
+  event.kind = EventKind::kSplit;
   event.communicator = communicator_id_;
   event.sequence = next_split_++;
   event.count = id;
   event.root = color;
   Append(event);
-  Result<std::unique_ptr<Communicator>> child = inner_->Split(color, key, deadline);
-  event.kind = journal::EventKind::kSplitEnd;
+  Result<std::unique_ptr<Communicator>> child = inner().Split(color, key, deadline);
+  event.kind = EventKind::kSplitEnd;
   event.value = child.ok() ? 0 : 1;
   Append(event);
   if (!child.ok() || *child == nullptr) return child;

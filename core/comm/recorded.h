@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "core/comm/communicator.h"
+#include "core/comm/forwarding_communicator.h"
 #include "core/device/device.h"
 #include "core/device/native_stream.h"
 #include "core/journal/event.h"
@@ -21,6 +21,9 @@ struct MarkWords;  // core/journal/device_marks.h
 
 namespace lockstep::comm {
 
+using journal::EventKind;
+using journal::JournalEvent;
+
 // When an operation ran on its stream: stamps taken right before and right after the library's
 // call, inside all of our own bookkeeping. This interval is the sample of a benchmark.
 struct Interval {
@@ -29,18 +32,18 @@ struct Interval {
 };
 
 struct CollectiveCall {
-  collective::Operation operation;
-  collective::Buffers buffers;
+  Operation operation;
+  Buffers buffers;
 };
 
 // Made and replayed by one RecordedCommunicator. Other shapes or buffers are another capture.
 struct CapturedCalls {
-  std::vector<collective::Operation> operations;
+  std::vector<Operation> operations;
   std::vector<journal::Annotation> purposes;  // of the operations, when they were captured
   std::unique_ptr<device::StreamGraph> graph;
   bool marked = false;  // the device counts each call's begin and end
   std::int32_t replays = 0;
-  std::vector<journal::JournalEvent> events;  // of the newest replay
+  std::vector<JournalEvent> events;  // of the newest replay
 };
 
 // Writes kEnqueue before the operation is enqueued, kStart and kEnd from the stream (kError in
@@ -48,33 +51,23 @@ struct CapturedCalls {
 // numbers count all operations of this communicator from 0; `nth` of an event counts those of the
 // same collective from 1. A non-blocking operation ends in the Await that completes it; when that
 // fails with an error, all that it waited for get a kError (which of them failed is not known),
-// and at a deadline none gets an end.
+// and at a deadline none gets an end. Those of a group are recorded rightly: they end in the Await.
 //
 // Threads: on inline streams only the caller writes to the journal. On other streams kStart and
 // kEnd come from the stream's thread; a lock shared by a communicator and its children keeps the
 // journal's one-writer rule among them. Anything else that writes to the same journal must do so
 // through EnterPhase and Note, or only while no operation is in flight on such a stream.
-class RecordedCommunicator : public Communicator {
+class RecordedCommunicator : public ForwardingCommunicator {
  public:
   RecordedCommunicator(std::unique_ptr<Communicator> inner, journal::JournalWriter& journal,
                        std::uint16_t communicator_id);
 
-  const Capabilities& capabilities() const override;
-  Status Supports(const collective::Operation& operation) const override;
-  int rank() const override;
-  int size() const override;
-  Status Enqueue(const collective::Operation& operation, const collective::Buffers& buffers,
-                 device::Stream& stream) override;
+  Status Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) override;
   // A barrier, and the operation behind it. Of a blocking operation on an inline stream nothing of
   // ours lies between the two but a few stores: what ranks do there, each for itself, would count
   // as a part of the operation, because it starts when the last of them has come.
-  Status EnqueueAfterBarrier(const collective::Operation& operation,
-                             const collective::Buffers& buffers, device::Stream& stream);
-  Status Await(device::Stream& stream, Deadline deadline) override;
-  // Of a group the non-blocking operations are recorded rightly: they end in the Await.
-  Status StartGroup() override;
-  Status EndGroup() override;
-  void Abort() override;
+  Status EnqueueAfterBarrier(const Operation& operation, const Buffers& buffers, Stream& stream);
+  Status Await(Stream& stream, Deadline deadline) override;
   // Children and their children get the ids after that of the first communicator in order of the
   // calls to Split on this rank (also of those that leave it out): ranks agree on an id when they
   // split the same communicators in the same order. Groups of different color share one. Journals
@@ -86,7 +79,7 @@ class RecordedCommunicator : public Communicator {
   // before, so that the library need not connect or register anything meanwhile. Buffers must stay
   // as long as the result, which must not outlive this communicator. Calls are journaled as they
   // are captured, for the purpose kCapture; the last one ends when the graph is made.
-  Result<CapturedCalls> Capture(std::span<const CollectiveCall> calls, device::Stream& stream);
+  Result<CapturedCalls> Capture(std::span<const CollectiveCall> calls, Stream& stream);
   // The same of whatever calls this communicator gets while `capture` runs, which makes the graph
   // of them and of what else it keeps.
   using MakeGraph = std::function<Result<std::unique_ptr<device::StreamGraph>>()>;
@@ -94,7 +87,7 @@ class RecordedCommunicator : public Communicator {
   // Runs captured calls on the stream, where no other operation is pending, and waits for all of
   // them. A kEnqueue and a kStart of each come before, a kEnd (or kError) of each after all; their
   // purpose says kReplay, or kReplayedBucket. Between them nobody but the device is at work.
-  Status Replay(CapturedCalls& captured, device::Stream& stream, Deadline deadline);
+  Status Replay(CapturedCalls& captured, Stream& stream, Deadline deadline);
 
   // Why the next operation is called: the events of it carry this, those of later ones do not.
   void AnnotateNext(const journal::Annotation& annotation) {
@@ -106,7 +99,7 @@ class RecordedCommunicator : public Communicator {
   Result<bool> MarkOn(std::span<std::byte> memory, device::Device& device);
   // Writes to the journal while operations may be in flight.
   void EnterPhase(journal::Phase phase);
-  void Note(const journal::JournalEvent& event) { Append(event); }
+  void Note(const JournalEvent& event) { Append(event); }
 
   // Of the last blocking operation that completed on an inline stream, of the last Replay, or of
   // the operations since the one before that Await completed: from before the first post to after
@@ -123,26 +116,23 @@ class RecordedCommunicator : public Communicator {
 
   RecordedCommunicator(std::unique_ptr<Communicator> inner, std::shared_ptr<Family> family,
                        std::uint16_t communicator_id);
-  journal::JournalEvent NextEvent(const collective::Operation& operation);
-  Status EnqueueInline(const collective::Operation& operation, const collective::Buffers& buffers,
-                       device::Stream& stream, journal::JournalEvent& event);
+  JournalEvent NextEvent(const Operation& operation);
+  Status EnqueueInline(const Operation& operation, const Buffers& buffers, Stream& stream,
+                       JournalEvent& event);
   // From where its kStart is written on.
-  Status RunInline(const collective::Operation& operation, const collective::Buffers& buffers,
-                   device::Stream& stream, journal::JournalEvent& event);
-  Status EnqueueBeside(const collective::Operation& operation, const collective::Buffers& buffers,
-                       device::Stream& stream, journal::JournalEvent& event);
-  Status EnqueueCaptured(const collective::Operation& operation, const collective::Buffers& buffers,
-                         device::Stream& stream);
+  Status RunInline(const Operation& operation, const Buffers& buffers, Stream& stream,
+                   JournalEvent& event);
+  Status EnqueueBeside(const Operation& operation, const Buffers& buffers, Stream& stream,
+                       JournalEvent& event);
+  Status EnqueueCaptured(const Operation& operation, const Buffers& buffers, Stream& stream);
   void EndCaptured(bool well);
   journal::MarkWords Words() const;
-  Status LaunchGraph(CapturedCalls& captured, device::Stream& stream, std::uint64_t first_sequence);
-  void Append(const journal::JournalEvent& event);
+  Status LaunchGraph(CapturedCalls& captured, Stream& stream, std::uint64_t first_sequence);
+  void Append(const JournalEvent& event);
   // The inner communicator's call; on streams with handles between two marks, if there are any.
-  static Status Call(Communicator& inner, const Family& family,
-                     const collective::Operation& operation, const collective::Buffers& buffers,
-                     device::Stream& stream, const journal::JournalEvent& event);
+  static Status Call(Communicator& inner, const Family& family, const Operation& operation,
+                     const Buffers& buffers, Stream& stream, const JournalEvent& event);
 
-  std::unique_ptr<Communicator> inner_;
   std::shared_ptr<Family> family_;
   std::shared_ptr<Pending> pending_;
   std::uint16_t communicator_id_;
@@ -155,7 +145,7 @@ class RecordedCommunicator : public Communicator {
   struct Capturing {
     CapturedCalls calls;
     bool open = false;  // the last one's event
-    journal::JournalEvent last;
+    JournalEvent last;
   };
   Capturing* capturing_ = nullptr;  // under way
 };

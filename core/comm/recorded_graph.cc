@@ -24,9 +24,9 @@ journal::Annotation ReplayOf(const CapturedCalls& captured, std::size_t index) {
 }  // namespace
 
 Result<CapturedCalls> RecordedCommunicator::Capture(std::span<const CollectiveCall> calls,
-                                                    device::Stream& stream) {
+                                                    Stream& stream) {
   return CaptureDuring([&] {
-    return KeepGraph(stream, [&](device::Stream& kept) -> Status {
+    return KeepGraph(stream, [&](Stream& kept) -> Status {
       for (const CollectiveCall& call : calls) {
         LOCKSTEP_RETURN_IF_ERROR(Enqueue(call.operation, call.buffers, kept));
       }
@@ -47,26 +47,25 @@ Result<CapturedCalls> RecordedCommunicator::CaptureDuring(const MakeGraph& captu
 }
 
 // What the library hangs in is open; and what the graph is made of, until it is made.
-Status RecordedCommunicator::EnqueueCaptured(const collective::Operation& operation,
-                                             const collective::Buffers& buffers,
-                                             device::Stream& stream) {
+Status RecordedCommunicator::EnqueueCaptured(const Operation& operation, const Buffers& buffers,
+                                             Stream& stream) {
   EndCaptured(true);
   CapturedCalls& calls = capturing_->calls;
   const auto index = static_cast<std::int32_t>(calls.operations.size());
   calls.operations.push_back(operation);
   calls.purposes.push_back(journal::UnpackAnnotation(annotation_));
   AnnotateNext({journal::Purpose::kCapture, index, -1});
-  journal::JournalEvent& event = capturing_->last;
+  JournalEvent& event = capturing_->last;
   event = NextEvent(operation);
   Append(event);
-  event.kind = journal::EventKind::kStart;
+  event.kind = EventKind::kStart;
   Append(event);
   capturing_->open = true;
   const journal::MarkWords words = Words();
   auto* const native = dynamic_cast<device::NativeStream*>(&stream);
   calls.marked = native != nullptr && words.started != nullptr;
   Status status = calls.marked ? native->IncrementWord(words.started) : OkStatus();
-  if (status.ok()) status = inner_->Enqueue(operation, buffers, stream);
+  if (status.ok()) status = inner().Enqueue(operation, buffers, stream);
   if (status.ok() && calls.marked) status = native->IncrementWord(words.ended);
   if (!status.ok()) EndCaptured(false);
   return status;
@@ -74,14 +73,14 @@ Status RecordedCommunicator::EnqueueCaptured(const collective::Operation& operat
 
 void RecordedCommunicator::EndCaptured(bool well) {
   if (!std::exchange(capturing_->open, false)) return;
-  journal::JournalEvent& event = capturing_->last;
-  event.kind = well ? journal::EventKind::kEnd : journal::EventKind::kError;
+  JournalEvent& event = capturing_->last;
+  event.kind = well ? EventKind::kEnd : EventKind::kError;
   event.ticks = NowTicks();
   Append(event);
 }
 
 // The marks stand at what came before; from there on the graph's own calls count.
-Status RecordedCommunicator::LaunchGraph(CapturedCalls& captured, device::Stream& stream,
+Status RecordedCommunicator::LaunchGraph(CapturedCalls& captured, Stream& stream,
                                          std::uint64_t first_sequence) {
   LOCKSTEP_RETURN_IF_ERROR(stream.status());
   auto* const native = dynamic_cast<device::NativeStream*>(&stream);
@@ -94,29 +93,28 @@ Status RecordedCommunicator::LaunchGraph(CapturedCalls& captured, device::Stream
   return native->LaunchOn([&](void* handle) { return captured.graph->LaunchOn(handle); });
 }
 
-Status RecordedCommunicator::Replay(CapturedCalls& captured, device::Stream& stream,
-                                    Deadline deadline) {
+Status RecordedCommunicator::Replay(CapturedCalls& captured, Stream& stream, Deadline deadline) {
   const std::uint64_t first_sequence = next_sequence_;
-  std::vector<journal::JournalEvent>& events = captured.events;
+  std::vector<JournalEvent>& events = captured.events;
   events.clear();
-  for (const collective::Operation& operation : captured.operations) {
+  for (const Operation& operation : captured.operations) {
     AnnotateNext(ReplayOf(captured, events.size()));
     events.push_back(NextEvent(operation));
     Append(events.back());
   }
   ++captured.replays;
-  for (journal::JournalEvent& event : events) {
-    event.kind = journal::EventKind::kStart;
+  for (JournalEvent& event : events) {
+    event.kind = EventKind::kStart;
     Append(event);
   }
   const Ticks entry = NowTicks();
   Status status = LaunchGraph(captured, stream, first_sequence);
   last_launched_ = NowTicks();
-  if (status.ok()) status = inner_->Await(stream, deadline);
+  if (status.ok()) status = inner().Await(stream, deadline);
   const Ticks exit = NowTicks();
   if (status.code() == StatusCode::kDeadlineExceeded) return status;
-  for (journal::JournalEvent& event : events) {
-    event.kind = status.ok() ? journal::EventKind::kEnd : journal::EventKind::kError;
+  for (JournalEvent& event : events) {
+    event.kind = status.ok() ? EventKind::kEnd : EventKind::kError;
     event.ticks = exit;
     Append(event);
   }

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/comm/keeping_stream.h"
 #include "core/comm/null/null_communicator.h"
 #include "core/comm/recorded.h"
 #include "core/comm/testing/native_fifo.h"

@@ -54,7 +54,7 @@ Status WorkGraph::Run(bool backwards) const {
   std::vector<bool> done(nodes_.size(), false);
   std::vector<std::size_t> order(lanes_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  if (backwards) std::reverse(order.begin(), order.end());
+  if (backwards) std::ranges::reverse(order);
   std::vector<std::size_t> next(lanes_.size(), 0);  // where to look for the lane's next node
   const auto find = [&]() -> std::size_t {
     for (const std::size_t lane : order) {
@@ -62,7 +62,7 @@ Status WorkGraph::Run(bool backwards) const {
       while (at < nodes_.size() && (nodes_[at].lane != lane || done[at])) ++at;
       if (at == nodes_.size()) continue;
       const Point& after = nodes_[at].after;
-      if (std::all_of(after.begin(), after.end(), [&](std::size_t n) { return done[n]; })) {
+      if (std::ranges::all_of(after, [&](std::size_t n) { return done[n]; })) {
         return at;
       }
     }

@@ -5,15 +5,16 @@
 
 #include <fmt/core.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <charconv>
 #include <cstdlib>
-#include <cstring>
 #include <optional>
 #include <string_view>
 
+#include "core/base/file_text.h"
+#include "core/base/process_stat.h"
 #include "core/control/pytorch.h"
-#include "core/control/variables.h"
 
 namespace lockstep::control {
 namespace {
@@ -118,9 +119,9 @@ Result<LaunchContext> FromSlurm() {
   const std::optional<int> tasks = TasksOfNode(list, node);
   if (!tasks) {
     return InvalidInput(
-        fmt::format("SLURM_STEP_TASKS_PER_NODE='{}' in the environment does not "
-                    "say how many tasks node {} has; start with srun",
-                    list, node));
+        "SLURM_STEP_TASKS_PER_NODE='{}' in the environment does not say how many tasks node {} "
+        "has; start with srun",
+        list, node);
   }
   context.local_size = *tasks;
   context.job = VariableText("SLURM_JOB_ID") + "." + VariableText("SLURM_STEP_ID");
@@ -147,11 +148,10 @@ Status Consistent(const LaunchContext& context) {
       context.local_size <= context.size) {
     return OkStatus();
   }
-  return InvalidInput(fmt::format(
-      "the environment of launcher '{}' says rank {} of {}, local rank "
-      "{} of {}, which cannot be; unset stale variables or start with "
-      "the launcher",
-      context.launcher, context.rank, context.size, context.local_rank, context.local_size));
+  return InvalidInput(
+      "the environment of launcher '{}' says rank {} of {}, local rank {} of {}, which cannot be; "
+      "unset stale variables or start with the launcher",
+      context.launcher, context.rank, context.size, context.local_rank, context.local_size);
 }
 
 }  // namespace
@@ -172,16 +172,56 @@ Result<LaunchContext> DetectLaunch() {
   for (const auto& [variable, launcher] : kUnknownLaunchers) {
     if (!std::getenv(variable)) continue;
     return InvalidInput(
-        fmt::format("{}='{}' says that {} started this process, but not how many ranks there are "
-                    "and how many on this host; start with Open MPI's mpirun, MPICH's mpiexec, "
-                    "Slurm's srun or torchrun, or unset {}",
-                    variable, VariableText(variable), launcher, variable));
+        "{}='{}' says that {} started this process, but not how many ranks there are and how many "
+        "on this host; start with Open MPI's mpirun, MPICH's mpiexec, Slurm's srun or torchrun, or "
+        "unset {}",
+        variable, VariableText(variable), launcher, variable);
   }
   // Last of all: a shell may have them of an earlier launch, or for its scripts.
   if (HasPyTorchVariables()) return FromPyTorch();
   LaunchContext context;
   context.launcher = "none";
   return context;
+}
+
+namespace {
+
+// `environment`: "NAME=value", each with a NUL behind it.
+bool Holds(const std::string& environment, const char* name) {
+  const std::string start = std::string(name) + "=";
+  if (environment.starts_with(start)) return true;
+  return environment.find(std::string(1, '\0') + start) != std::string::npos;
+}
+
+}  // namespace
+
+Result<int> VariableNumber(const char* name, int least, int most, const char* remedy) {
+  const std::string text = VariableText(name);
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || text.empty() || value < least ||
+      value > most) {
+    return InvalidInput("{}='{}' in the environment is not a number from {} to {}; {}", name, text,
+                        least, most, remedy);
+  }
+  return value;
+}
+
+// A launcher does not have what it sets for its ranks. What stands between it and this process (a
+// shell, a debugger) has both.
+bool IsInner(const char* one, const char* other) {
+  constexpr int kMostAncestors = 64;
+  pid_t ancestor = getppid();
+  for (int up = 0; up < kMostAncestors && ancestor > 1; ++up) {
+    const std::string environment = TextOf(fmt::format("/proc/{}/environ", ancestor));
+    const bool has_one = Holds(environment, one);
+    const bool has_other = Holds(environment, other);
+    if (!has_one || !has_other) return has_other;
+    const std::optional<ProcessStat> stat = StatOf(ancestor);
+    if (!stat) return false;
+    ancestor = stat->parent;
+  }
+  return false;
 }
 
 }  // namespace lockstep::control

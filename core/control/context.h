@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "core/base/process_stat.h"
 #include "core/base/status.h"
 
 namespace lockstep::control {
@@ -24,5 +25,17 @@ struct LaunchContext {
 
 // Errors (kInvalidInput) name the variable that cannot be understood.
 Result<LaunchContext> DetectLaunch();
+
+// Environment variables that launchers set for their ranks.
+inline constexpr int kMostRanks = 1 << 20;
+
+using lockstep::VariableText;
+
+// kInvalidInput names the variable; `remedy` ends the message.
+Result<int> VariableNumber(const char* name, int least, int most, const char* remedy);
+
+// Of two variables that this process has: `one` was set by the nearer ancestor, so it is of the
+// launcher inside the other's. False where that cannot be seen.
+bool IsInner(const char* one, const char* other);
 
 }  // namespace lockstep::control

@@ -5,18 +5,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/base/clock.h"
 #include "core/base/status.h"
-#include "core/control/agent_fault.h"
-#include "core/control/agent_info.h"
-#include "core/control/clock_reading.h"
 #include "core/control/codec.h"
-#include "core/control/message.h"
+#include "core/control/facts.h"
 #include "core/control/records.h"
-#include "core/control/worker_setup.h"
 #include "core/journal/gpu_sample.h"
 #include "core/journal/journal.h"
 #include "core/journal/worker_log.h"

@@ -14,10 +14,10 @@ Result<double> LostSecondsFrom(const char* text) {
   const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), seconds);
   if (error != std::errc() || end != given.data() + given.size() || !(seconds >= 2) ||
       seconds > 3600) {
-    return InvalidInput(fmt::format(
+    return InvalidInput(
         "LOCKSTEP_LOST_SECONDS='{}' is no number from 2 to 3600: so long nothing may be heard of a "
         "rank's agent before its host is taken for lost",
-        text));
+        text);
   }
   return seconds;
 }

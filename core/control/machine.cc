@@ -15,15 +15,10 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/file_text.h"
+
 namespace lockstep::control {
 namespace {
-
-std::string FirstLine(const char* path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
 
 std::vector<int> AllowedCpus() {
   std::vector<int> cpus;
@@ -74,20 +69,11 @@ std::vector<Interface> UpInterfaces() {
 
 }  // namespace
 
-const std::string& HostName() {
-  static const std::string host = [] {
-    char name[256] = {};
-    gethostname(name, sizeof name - 1);
-    return std::string(name);
-  }();
-  return host;
-}
-
 AgentInfo DescribeAgent(int rank) {
   AgentInfo info;
   info.rank = rank;
   info.host = HostName();
-  info.boot_id = FirstLine("/proc/sys/kernel/random/boot_id");
+  info.boot_id = FirstLine("/proc/sys/kernel/random/boot_id", "");
   info.pid = getpid();
   info.cpus = AllowedCpus();
   info.memory_available_bytes = MemoryAvailableBytes();
@@ -105,14 +91,13 @@ Result<std::string> InterfaceAddress(const std::string& wanted, std::string_view
   if (names.empty()) names = "none";
   if (wanted.empty()) {
     return EnvironmentError(
-        fmt::format("no network interface for ranks on several hosts (up: {}); "
-                    "name one with LOCKSTEP_INTERFACE",
-                    names));
+        "no network interface for ranks on several hosts (up: {}); name one with "
+        "LOCKSTEP_INTERFACE",
+        names);
   }
   return InvalidInput(
-      fmt::format("{}='{}' is no interface that is up here and has an IPv4 address; choose one of: "
-                  "{}",
-                  variable, wanted, names));
+      "{}='{}' is no interface that is up here and has an IPv4 address; choose one of: {}",
+      variable, wanted, names);
 }
 
 Result<std::string> ListenAddress(const LaunchContext& context) {

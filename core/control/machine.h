@@ -3,14 +3,14 @@
 
 #include <string>
 
+#include "core/base/process_stat.h"
 #include "core/base/status.h"
-#include "core/control/agent_info.h"
 #include "core/control/context.h"
+#include "core/control/facts.h"
 
 namespace lockstep::control {
 
-// Asked once.
-const std::string& HostName();
+using lockstep::HostName;
 
 AgentInfo DescribeAgent(int rank);
 

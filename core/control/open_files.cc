@@ -2,13 +2,13 @@
 // launcher gave. A launch that needs more says so before anything starts.
 #include "core/control/open_files.h"
 
-#include <dirent.h>
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <memory>
 #include <string>
+
+#include "core/base/process_stat.h"
 
 namespace lockstep::control {
 namespace {
@@ -29,20 +29,14 @@ const rlimit& Inherited() {
   return inherited;
 }
 
-rlim_t OpenNow() {
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc/self/fd"), &closedir);
-  rlim_t open = 0;
-  while (folder && readdir(folder.get()) != nullptr) ++open;
-  return open;
-}
+rlim_t OpenNow() { return NumbersIn("/proc/self/fd").size(); }
 
 Status TooFew(const std::string& who, rlim_t needed) {
   const rlim_t limit = Limit().rlim_cur;
   return EnvironmentError(
-      fmt::format("{} needs {} open files, and may have {}: raise the hard limit on its host to {} "
-                  "(ulimit -Hn, LimitNOFILE= of the service that starts the launcher), or start "
-                  "fewer ranks",
-                  who, needed, limit, needed));
+      "{} needs {} open files, and may have {}: raise the hard limit on its host to {} (ulimit "
+      "-Hn, LimitNOFILE= of the service that starts the launcher), or start fewer ranks",
+      who, needed, limit, needed);
 }
 
 }  // namespace

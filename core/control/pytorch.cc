@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <string>
 
-#include "core/control/variables.h"
-
 namespace lockstep::control {
 namespace {
 
@@ -41,10 +39,9 @@ bool HasPyTorchVariables() {
 bool IsRankOfTorchrun() {
   constexpr const char* kSetByTorchrun = "TORCHELASTIC_RUN_ID";
   if (VariableText(kSetByTorchrun).empty() || !HasPyTorchVariables()) return false;
-  return std::all_of(std::begin(kOfOtherLaunchers), std::end(kOfOtherLaunchers),
-                     [](const char* other) {
-                       return VariableText(other).empty() || IsInner(kSetByTorchrun, other);
-                     });
+  return std::ranges::all_of(kOfOtherLaunchers, [](const char* other) {
+    return VariableText(other).empty() || IsInner(kSetByTorchrun, other);
+  });
 }
 
 Result<LaunchContext> FromPyTorch() {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <type_traits>
 
 #include "core/base/status.h"
 #include "core/control/codec.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/control/agent_info.h"
+#include "core/control/facts.h"
 #include "core/control/frames.h"
 
 namespace lockstep::control {

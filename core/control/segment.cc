@@ -11,10 +11,11 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
+#include "core/base/check.h"
 #include "core/control/outbox.h"
-#include "core/control/worker_card.h"
 #include "core/journal/device_marks.h"
 #include "core/journal/journal.h"
 
@@ -45,9 +46,9 @@ Result<std::byte*> MapShared(int fd, std::size_t bytes) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
   if (memory == MAP_FAILED) {
     return EnvironmentError(
-        fmt::format("cannot map {} bytes of memory shared by agent and worker: "
-                    "{}; free memory or raise the limit",
-                    bytes, std::strerror(errno)));
+        "cannot map {} bytes of memory shared by agent and worker: {}; free memory or raise the "
+        "limit",
+        bytes, std::strerror(errno));
   }
   return static_cast<std::byte*>(memory);
 }
@@ -65,9 +66,8 @@ Result<std::unique_ptr<Segment>> Segment::Create(std::size_t journal_capacity,
     // The file size limit counts for files in memory, too.
     const char* const remedy =
         errno == EFBIG ? "raise the file size limit (ulimit -f)" : "free memory or raise the limit";
-    return EnvironmentError(
-        fmt::format("cannot make {} bytes of memory shared by agent and worker: {}; {}", bytes,
-                    std::strerror(errno), remedy));
+    return EnvironmentError("cannot make {} bytes of memory shared by agent and worker: {}; {}",
+                            bytes, std::strerror(errno), remedy);
   }
   LOCKSTEP_ASSIGN_OR_RETURN(std::byte* const memory, MapShared(fd.get(), bytes));
   std::unique_ptr<Segment> segment(new Segment(std::move(fd), memory, bytes));
@@ -117,6 +117,36 @@ std::span<std::byte> Segment::journal() const {
 std::span<std::byte> Segment::outbox() const {
   return {memory_ + kSegmentHeaderBytes + RoundUp(journal::JournalBytes(journal_capacity_)),
           OutboxBytes(outbox_capacity_)};
+}
+
+namespace {
+
+constexpr std::size_t kBusBytes = 64;
+
+void Write(std::span<std::byte> field, const std::string& text) {
+  if (text.size() >= field.size()) return;
+  std::memcpy(field.data(), text.c_str(), text.size() + 1);
+}
+
+std::string Read(std::span<const std::byte> field) {
+  const std::string_view all(reinterpret_cast<const char*>(field.data()), field.size());
+  const std::string_view text = all.substr(0, all.find('\0'));
+  const bool sane =
+      text.size() < all.size() && text.find_first_of("\n\r\t\x1b") == std::string_view::npos;
+  return sane ? std::string(text) : "";
+}
+
+}  // namespace
+
+void WriteCard(std::span<std::byte> memory, const WorkerCard& card) {
+  LOCKSTEP_CHECK(memory.size() == kWorkerCardBytes, "memory of another size than a card's");
+  Write(memory.first(kBusBytes), card.gpu_bus);
+  Write(memory.subspan(kBusBytes), card.log_file);
+}
+
+WorkerCard ReadCard(std::span<const std::byte> memory) {
+  LOCKSTEP_CHECK(memory.size() == kWorkerCardBytes, "memory of another size than a card's");
+  return {Read(memory.first(kBusBytes)), Read(memory.subspan(kBusBytes))};
 }
 
 }  // namespace lockstep::control

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "core/base/fd.h"
 #include "core/base/status.h"
@@ -28,7 +29,7 @@ class Segment {
   int fd() const { return fd_.get(); }
   std::size_t journal_capacity() const { return journal_capacity_; }
   std::size_t outbox_capacity() const { return outbox_capacity_; }
-  std::span<std::byte> card() const;          // core/control/worker_card.h
+  std::span<std::byte> card() const;          // of WriteCard and ReadCard
   std::span<std::byte> device_marks() const;  // core/journal/device_marks.h; whole pages
   std::span<std::byte> journal() const;
   std::span<std::byte> outbox() const;
@@ -42,5 +43,19 @@ class Segment {
   std::size_t journal_capacity_ = 0;
   std::size_t outbox_capacity_ = 0;
 };
+
+// What a worker says of itself, in the memory that it shares with its agent: known also when the
+// worker is wedged or dead.
+struct WorkerCard {
+  std::string gpu_bus;   // where its device sits, as "0000:3b:00.0"; empty: nowhere
+  std::string log_file;  // what its library writes of its trouble; empty: nothing
+};
+
+inline constexpr std::size_t kWorkerCardBytes = 2048;
+
+// Texts that are too long are left out.
+void WriteCard(std::span<std::byte> memory, const WorkerCard& card);
+// The worker is under test, and may have written anything: texts end with the memory.
+WorkerCard ReadCard(std::span<const std::byte> memory);
 
 }  // namespace lockstep::control

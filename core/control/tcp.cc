@@ -26,9 +26,8 @@ sockaddr_in SocketAddress(const std::string& address, std::uint16_t port) {
 
 Status TcpError(const char* what, const std::string& address, int error) {
   return EnvironmentError(
-      fmt::format("cannot {} {}: {}; choose a network that all hosts reach "
-                  "with LOCKSTEP_INTERFACE",
-                  what, address, std::strerror(error)));
+      "cannot {} {}: {}; choose a network that all hosts reach with LOCKSTEP_INTERFACE", what,
+      address, std::strerror(error));
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ constexpr double kAwakeSeconds = 0.0005;
 }  // namespace
 
 void ClockProber::Begin() {
-  for (const control::AgentInfo& agent : members_.agents()) {
+  for (const AgentInfo& agent : members_.agents()) {
     clocks_.Add(agent.rank, agent.host, agent.boot_id);
   }
   Measure(/*thoroughly=*/true);
@@ -40,8 +40,8 @@ void ClockProber::Translate(int rank, journal::GpuSamples& gpus) const {
   for (journal::GpuSample& sample : gpus.samples) sample.ticks = clocks_.ToOurs(rank, sample.ticks);
 }
 
-bool ClockProber::OnReport(int rank, control::FrameType type, const std::string& payload) {
-  if (type != control::FrameType::kClockTold) return false;
+bool ClockProber::OnReport(int rank, FrameType type, const std::string& payload) {
+  if (type != FrameType::kClockTold) return false;
   const Ticks received = NowTicks();
   const auto report = control::Decode<control::ClockReport>(payload);
   if (!report || report->request != members_.newest_request()) return true;  // too late
@@ -56,7 +56,7 @@ bool ClockProber::Probe(int rank, bool read, ClockRoundTrip& trip) {
   const Deadline awake = Deadline::AfterSeconds(kAwakeSeconds);
   const std::string probe = control::Encode(control::ClockProbe{request, read});
   const Ticks sent = NowTicks();
-  members_.Order(rank, control::FrameType::kClockProbe, probe);
+  members_.Order(rank, FrameType::kClockProbe, probe);
   while (!members_.Answered(rank, request)) {
     if (members_.lost(rank) || members_.terminating() || deadline.Passed()) return false;
     members_.PollOnce(awake.Passed() ? deadline : Deadline::AfterNs(0));
@@ -72,7 +72,7 @@ void ClockProber::Exchange(std::size_t host, int probes) {
   if (speaker == ranks.end()) return;
   const Deadline enough = Deadline::AfterSeconds(kHostSeconds);
   std::vector<ClockRoundTrip> trips;
-  std::optional<control::ClockReading> reading;
+  std::optional<ClockReading> reading;
   for (int i = 0; i < probes && !enough.Passed(); ++i) {
     ClockRoundTrip trip;
     if (!Probe(*speaker, /*read=*/i == 0, trip)) break;

@@ -8,7 +8,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/deadline.h"
-#include "core/control/clock_reading.h"
+#include "core/control/facts.h"
 #include "core/coordinator/host_clocks.h"
 #include "core/coordinator/membership.h"
 
@@ -29,12 +29,12 @@ class ClockProber {
   void Translate(int rank, journal::GpuSamples& gpus) const;
 
   // False: it is about something else.
-  bool OnReport(int rank, control::FrameType type, const std::string& payload);
+  bool OnReport(int rank, FrameType type, const std::string& payload);
 
  private:
   struct Answer {
     ClockRoundTrip trip;  // but for `sent`
-    std::optional<control::ClockReading> reading;
+    std::optional<ClockReading> reading;
   };
   // One round trip to a rank's agent, which also reads its clocks for us; false: no answer.
   bool Probe(int rank, bool read, ClockRoundTrip& trip);

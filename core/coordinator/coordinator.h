@@ -7,14 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "core/agent/agent_options.h"
+#include "core/agent/agent_plugin.h"
 #include "core/base/deadline.h"
 #include "core/base/status.h"
-#include "core/control/agent_fault.h"
-#include "core/control/agent_info.h"
 #include "core/control/context.h"
-#include "core/control/message.h"
-#include "core/control/worker_setup.h"
+#include "core/control/facts.h"
 #include "core/coordinator/host_clocks.h"
 #include "core/journal/gpu_sample.h"
 #include "core/journal/worker_log.h"
@@ -22,6 +19,13 @@
 #include "core/verdict/lost_hosts.h"
 
 namespace lockstep::coordinator {
+
+using control::AgentInfo;
+using control::LaunchContext;
+using control::Message;
+using control::WorkerSetup;
+using verdict::Loss;
+using verdict::RankEvidence;
 
 // What is left of a launch whose coordinator was lost, as the first of the agents that live (the
 // successor) gathered it.
@@ -31,10 +35,9 @@ struct FailoverReport {
   // be gone (but not told to end, when it writes the file), or is heard of by the smaller part of
   // the launch only.
   bool whole = false;
-  std::vector<control::AgentInfo> agents;  // one a rank, as are all below
+  std::vector<AgentInfo> agents;  // one a rank, as are all below
   std::vector<verdict::RankPlace> places;
-  std::vector<verdict::RankEvidence>
-      evidence;                            // of before anything was ended; kLost: nothing was heard
+  std::vector<RankEvidence> evidence;      // of before anything was ended; kLost: nothing was heard
   std::vector<journal::Journal> journals;  // the newest events
   std::vector<std::string> data;           // all bytes of the outboxes, of all lifetimes
   int lifetime = -1;                       // the newest
@@ -76,7 +79,7 @@ enum class EventKind {
 struct Event {
   EventKind kind = EventKind::kTimeout;
   int rank = -1;
-  control::Message message;  // kMessage; kData: payload
+  Message message;  // kMessage; kData: payload
   int exit_code = 0;
   int signal = 0;
   control::FaultNews news = control::FaultNews::kApplied;
@@ -88,11 +91,11 @@ class Coordinator {
   virtual ~Coordinator() = default;
   // Meets the other agents. The control plane listens only where needed (on unix sockets when all
   // ranks are on one host) and admits only peers that know the launch's secret.
-  static Result<std::unique_ptr<Coordinator>> Open(const control::LaunchContext& context,
+  static Result<std::unique_ptr<Coordinator>> Open(const LaunchContext& context,
                                                    const CoordinatorOptions& options);
 
   virtual int size() const = 0;
-  virtual const std::vector<control::AgentInfo>& agents() const = 0;  // one a rank
+  virtual const std::vector<AgentInfo>& agents() const = 0;  // one a rank
   // Where ranks are, and which agents are lost; or may be, when the launch was told to end.
   virtual std::vector<verdict::RankPlace> places() const = 0;
   // The clocks of the hosts, as far as they were measured: once when the agents met. Evidence and
@@ -106,11 +109,11 @@ class Coordinator {
   // Starts a worker on every rank (this program again, with its arguments) and counts lifetimes
   // from 0; ends what is left of the one before. With workers_own_mpi only lifetime 0 exists
   // (kUnsupported after it). `setups`: none, or one a rank.
-  virtual Status StartWorkers(const std::vector<control::WorkerSetup>& setups = {}) = 0;
+  virtual Status StartWorkers(const std::vector<WorkerSetup>& setups = {}) = 0;
   virtual int lifetime() const = 0;
 
-  virtual void Send(int rank, const control::Message& message) = 0;
-  virtual void SendAll(const control::Message& message) = 0;
+  virtual void Send(int rank, const Message& message) = 0;
+  virtual void SendAll(const Message& message) = 0;
   // The next thing that happened, in order of arrival per rank.
   virtual Event Next(Deadline deadline) = 0;
 
@@ -118,9 +121,9 @@ class Coordinator {
   // a coordinator that was told to end waits for a moment only.
   //
   // What is known of every rank now. Ends nothing. Ranks whose agent does not answer: kLost.
-  virtual std::vector<verdict::RankEvidence> Collect() = 0;
+  virtual std::vector<RankEvidence> Collect() = 0;
   // The same without what the operating system says: takes a millisecond and disturbs no worker.
-  virtual std::vector<verdict::RankEvidence> Glance() = 0;
+  virtual std::vector<RankEvidence> Glance() = 0;
   // Since an agent was late for a Glance by half a second, or this process for what it waited for:
   // whoever waits for one of them is silent because of that. Infinity: never.
   virtual double SecondsAwake() const = 0;
@@ -162,5 +165,9 @@ class Coordinator {
   // launch, first: call this last of all, when the file is complete.
   virtual void Dismiss() = 0;
 };
+
+// The life of every agent but rank 0's: join, obey, report, leave when dismissed. Returns the exit
+// code (0 when dismissed, whatever the verdict: the coordinator's exit code speaks for the launch).
+ExitCode Follow(const LaunchContext& context, const CoordinatorOptions& options);
 
 }  // namespace lockstep::coordinator

@@ -7,14 +7,12 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <set>
 #include <utility>
 
 #include "core/control/frames.h"
 #include "core/control/machine.h"
 #include "core/control/rendezvous/endpoint.h"
-#include "core/control/rendezvous/join.h"
 #include "core/control/tcp.h"
 
 namespace lockstep::coordinator {
@@ -26,20 +24,19 @@ constexpr double kLeastWelcomeSeconds = 6;
 constexpr double kGiveSeconds = 60;
 constexpr std::size_t kPieceBytes = std::size_t{8} << 20;
 
-bool IsSilence(verdict::Loss loss) {
-  return loss == verdict::Loss::kCutOff || loss == verdict::Loss::kDeaf ||
-         loss == verdict::Loss::kReset;
+bool IsSilence(Loss loss) {
+  return loss == Loss::kCutOff || loss == Loss::kDeaf || loss == Loss::kReset;
 }
 
-void WaitFor(control::Channel& channel, Deadline deadline) {
+void WaitFor(Channel& channel, Deadline deadline) {
   pollfd item{channel.fd(), channel.poll_events(), 0};
   poll(&item, 1, std::min(deadline.RemainingMs(), 100));
   channel.Flush();
   channel.Fill();
 }
 
-verdict::RankEvidence Unheard(int rank) {
-  verdict::RankEvidence evidence;
+RankEvidence Unheard(int rank) {
+  RankEvidence evidence;
   evidence.rank = rank;
   evidence.state = verdict::ProcessState::kLost;
   evidence.system = "its agent does not answer";
@@ -48,14 +45,13 @@ verdict::RankEvidence Unheard(int rank) {
 
 }  // namespace
 
-verdict::Loss SilenceOf(const control::Channel& channel) {
-  return channel.open() && control::AllAcknowledged(channel.fd()) ? verdict::Loss::kDeaf
-                                                                  : verdict::Loss::kCutOff;
+Loss SilenceOf(const Channel& channel) {
+  return channel.open() && control::AllAcknowledged(channel.fd()) ? Loss::kDeaf : Loss::kCutOff;
 }
 
-Failover::Failover(const control::LaunchContext& context, const control::Roster& roster,
-                   std::string secret, control::rendezvous::JoinServer* server,
-                   control::Signals& signals, verdict::Loss loss, double hurry_seconds, bool told)
+Failover::Failover(const LaunchContext& context, const control::Roster& roster, std::string secret,
+                   control::rendezvous::JoinServer* server, control::Signals& signals, Loss loss,
+                   double hurry_seconds, bool told)
     : context_(context),
       roster_(roster),
       secret_(std::move(secret)),
@@ -83,50 +79,47 @@ double Failover::WelcomeSeconds() const {
   return std::max(kLeastWelcomeSeconds, roster_.lost_seconds);
 }
 
-verdict::Loss Failover::Try(const control::Contact& candidate,
-                            std::optional<control::Channel>& channel) {
+Loss Failover::Try(const Contact& candidate, std::optional<Channel>& channel) {
   bool refused = false;
   const Result<Fd> reached = control::rendezvous::ConnectTo(
       {candidate.address, candidate.port, secret_}, Within(kConnectSeconds), &refused);
   // A successor that is done is gone, too: in time, if the launch is being ended.
   const bool here = candidate.host == control::HostName();
-  const verdict::Loss gone = Hurried() ? verdict::Loss::kGone
-                             : here    ? verdict::Loss::kClosed
-                                       : verdict::Loss::kReset;
-  if (!reached.ok()) return refused ? gone : verdict::Loss::kCutOff;
+  const Loss gone = Hurried() ? Loss::kGone : here ? Loss::kClosed : Loss::kReset;
+  if (!reached.ok()) return refused ? gone : Loss::kCutOff;
   const Deadline welcome = Within(WelcomeSeconds());
-  Result<control::Channel> joined =
+  Result<Channel> joined =
       control::rendezvous::Join({candidate.address, candidate.port, secret_},
                                 control::DescribeAgent(context_.rank), nullptr, welcome);
-  if (!joined.ok()) return welcome.Passed() ? verdict::Loss::kDeaf : gone;
+  if (!joined.ok()) return welcome.Passed() ? Loss::kDeaf : gone;
   channel.emplace(std::move(joined).value());
-  return verdict::Loss::kNone;
+  return Loss::kNone;
 }
 
-std::optional<control::Channel> Failover::FindSuccessor() {
+std::optional<Channel> Failover::FindSuccessor() {
   std::set<std::string> silent_hosts;
-  for (const control::Contact& candidate : roster_.candidates) {
+  for (const Contact& candidate : roster_.candidates) {
     if (candidate.rank >= context_.rank) break;
     if (silent_hosts.contains(candidate.host)) {
-      lost_[candidate.rank] = verdict::Loss::kCutOff;
+      lost_[candidate.rank] = Loss::kCutOff;
       continue;
     }
-    std::optional<control::Channel> channel;
-    const verdict::Loss loss = Try(candidate, channel);
+    std::optional<Channel> channel;
+    const Loss loss = Try(candidate, channel);
     if (channel) return channel;
     lost_[candidate.rank] = loss;
-    if (loss == verdict::Loss::kCutOff) silent_hosts.insert(candidate.host);
+    if (loss == Loss::kCutOff) silent_hosts.insert(candidate.host);
   }
   return std::nullopt;
 }
 
-ExitCode Failover::Give(control::Channel& channel, const FailoverPart& own) {
+ExitCode Failover::Give(Channel& channel, const FailoverPart& own) {
   channel.Send(control::FailoverFrame{own.lifetime, loss_, own.evidence, own.journal});
   for (std::size_t at = 0; at < own.data.size(); at += kPieceBytes) {
-    channel.Send(control::FrameType::kData, std::string_view(own.data).substr(at, kPieceBytes));
+    channel.Send(FrameType::kData, std::string_view(own.data).substr(at, kPieceBytes));
     if (!channel.FlushUntil(Within(kGiveSeconds))) break;
   }
-  channel.Send(control::FrameType::kFailoverEnd);
+  channel.Send(FrameType::kFailoverEnd);
   const Deadline deadline = Deadline::AfterSeconds(kGiveSeconds);
   // Until the successor is done, or gone: the launcher is to see its exit code first.
   while (channel.open() && !deadline.Passed()) WaitFor(channel, deadline);
@@ -143,13 +136,13 @@ void Failover::Hear(control::rendezvous::JoinRequest& request, FailoverReport& f
   const auto rank = static_cast<std::size_t>(request.info.rank);
   while (true) {
     while (const std::optional<control::Frame> frame = request.channel.Take()) {
-      if (frame->is(control::FrameType::kFailoverEnd)) return;
-      if (frame->is(control::FrameType::kData)) failover.data[rank] += frame->payload;
-      if (!frame->is(control::FrameType::kFailoverPart)) continue;
+      if (frame->is(FrameType::kFailoverEnd)) return;
+      if (frame->is(FrameType::kData)) failover.data[rank] += frame->payload;
+      if (!frame->is(FrameType::kFailoverPart)) continue;
       auto part = control::Decode<control::FailoverFrame>(frame->payload);
       if (!part) return;
       // One end that was seen explains all connections that were reset.
-      if (loss_ == verdict::Loss::kReset && part->loss == verdict::Loss::kClosed) {
+      if (loss_ == Loss::kReset && part->loss == Loss::kClosed) {
         loss_ = part->loss;
       }
       part->evidence.rank = request.info.rank;
@@ -164,20 +157,19 @@ void Failover::Hear(control::rendezvous::JoinRequest& request, FailoverReport& f
 
 // As we saw it ourselves, else as of another rank of the same host; but where an agent of that host
 // lives, what befell one says nothing of another that did not come.
-verdict::Loss Failover::LossOn(int rank, const FailoverReport& failover) const {
+Loss Failover::LossOn(int rank, const FailoverReport& failover) const {
   const auto host = [&](int one) { return failover.agents[static_cast<std::size_t>(one)].host; };
   if (rank == 0) return loss_;
   if (const auto known = lost_.find(rank); known != lost_.end()) return known->second;
-  const bool lives = std::any_of(
-      failover.evidence.begin(), failover.evidence.end(), [&](const verdict::RankEvidence& other) {
-        return other.state != verdict::ProcessState::kLost && host(other.rank) == host(rank);
-      });
-  if (lives || host(rank).empty()) return verdict::Loss::kCutOff;
+  const bool lives = std::ranges::any_of(failover.evidence, [&](const RankEvidence& other) {
+    return other.state != verdict::ProcessState::kLost && host(other.rank) == host(rank);
+  });
+  if (lives || host(rank).empty()) return Loss::kCutOff;
   if (host(rank) == host(0)) return loss_;
   for (const auto& [other, loss] : lost_) {
     if (host(other) == host(rank)) return loss;
   }
-  return verdict::Loss::kCutOff;
+  return Loss::kCutOff;
 }
 
 // Who is lost, and whether this is the larger part of the launch.
@@ -193,8 +185,8 @@ void Failover::Conclude(FailoverReport& failover,
   const std::size_t heard = requests.size() + 1;
   const bool larger = 2 * heard > static_cast<std::size_t>(context_.size);
   // A coordinator that was told to end wrote what it knew, which is more than we know.
-  failover.whole = !requests.empty() && loss_ != verdict::Loss::kGone &&
-                   (!IsSilence(loss_) || larger || loss_ == verdict::Loss::kDeaf);
+  failover.whole = !requests.empty() && loss_ != Loss::kGone &&
+                   (!IsSilence(loss_) || larger || loss_ == Loss::kDeaf);
 }
 
 FailoverReport Failover::Gather(FailoverPart own,
@@ -205,7 +197,7 @@ FailoverReport Failover::Gather(FailoverPart own,
   failover.agents = roster_.agents;
   // An agent that is no candidate, and alone, knows of nobody.
   if (failover.agents.size() != size) {
-    control::AgentInfo unknown;
+    AgentInfo unknown;
     if (context_.single_host()) unknown.host = control::HostName();
     failover.agents.assign(size, unknown);
   }
@@ -231,11 +223,10 @@ FailoverReport Failover::Gather(FailoverPart own,
 
 ExitCode Failover::Run(FailoverPart own,
                        const std::function<ExitCode(const FailoverReport&)>& on_failover) {
-  if (std::optional<control::Channel> successor = FindSuccessor()) return Give(*successor, own);
+  if (std::optional<Channel> successor = FindSuccessor()) return Give(*successor, own);
   std::vector<control::rendezvous::JoinRequest> requests;
-  const bool candidate =
-      std::any_of(roster_.candidates.begin(), roster_.candidates.end(),
-                  [&](const control::Contact& contact) { return contact.rank == context_.rank; });
+  const bool candidate = std::ranges::any_of(
+      roster_.candidates, [&](const Contact& contact) { return contact.rank == context_.rank; });
   if (candidate && join_server_ != nullptr && Expected() > 0) {
     requests = join_server_->GatherSome(signals_, Within(1 + WelcomeSeconds()), Expected(),
                                         hurry_seconds_ / 3);

@@ -16,14 +16,18 @@
 
 namespace lockstep::coordinator {
 
+using control::Channel;
+using control::Contact;
+using control::FrameType;
+
 // How the peer of a channel was lost that is open, but does not answer: its kernel acknowledges
 // what was sent, or does not.
-verdict::Loss SilenceOf(const control::Channel& channel);
+Loss SilenceOf(const Channel& channel);
 
 // What an agent leaves to the successor.
 struct FailoverPart {
   int lifetime = -1;
-  verdict::RankEvidence evidence;
+  RankEvidence evidence;
   journal::Journal journal;
   std::string data;
   std::vector<std::string> replicated = {};  // every candidate has them: they are not given on
@@ -34,8 +38,8 @@ class Failover {
   // `server`: where other orphans join this agent; none: it cannot succeed. `loss`: how the
   // coordinator was lost. `hurry_seconds`: what is left once a signal to end has come; `told`: it
   // has come already.
-  Failover(const control::LaunchContext& context, const control::Roster& roster, std::string secret,
-           control::rendezvous::JoinServer* server, control::Signals& signals, verdict::Loss loss,
+  Failover(const LaunchContext& context, const control::Roster& roster, std::string secret,
+           control::rendezvous::JoinServer* server, control::Signals& signals, Loss loss,
            double hurry_seconds, bool told);
 
   // Gives the part to the successor, or succeeds. The exit code of this agent.
@@ -43,28 +47,28 @@ class Failover {
 
  private:
   // The first candidate before us that welcomes us. What is learned of the others is kept.
-  std::optional<control::Channel> FindSuccessor();
+  std::optional<Channel> FindSuccessor();
   double WelcomeSeconds() const;
-  verdict::Loss Try(const control::Contact& candidate, std::optional<control::Channel>& channel);
-  ExitCode Give(control::Channel& channel, const FailoverPart& own);
+  Loss Try(const Contact& candidate, std::optional<Channel>& channel);
+  ExitCode Give(Channel& channel, const FailoverPart& own);
   FailoverReport Gather(FailoverPart own, std::vector<control::rendezvous::JoinRequest>& requests);
   void Hear(control::rendezvous::JoinRequest& request, FailoverReport& failover, Deadline deadline);
   void Conclude(FailoverReport& failover,
                 const std::vector<control::rendezvous::JoinRequest>& requests) const;
-  verdict::Loss LossOn(int rank, const FailoverReport& failover) const;
+  Loss LossOn(int rank, const FailoverReport& failover) const;
   std::size_t Expected() const;  // how many others may still come
   bool Hurried();
   Deadline Within(double seconds);
 
-  const control::LaunchContext& context_;
+  const LaunchContext& context_;
   const control::Roster& roster_;
   const std::string secret_;
   control::rendezvous::JoinServer* join_server_;
   control::Signals& signals_;
-  verdict::Loss loss_;  // of the coordinator, as all know it who came
+  Loss loss_;  // of the coordinator, as all know it who came
   const double hurry_seconds_;
   std::optional<Deadline> hurried_;
-  std::map<int, verdict::Loss> lost_;  // candidates that are not there, by rank
+  std::map<int, Loss> lost_;  // candidates that are not there, by rank
 };
 
 }  // namespace lockstep::coordinator

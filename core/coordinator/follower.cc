@@ -1,11 +1,8 @@
 // The life of every agent but rank 0's is one loop. It obeys the coordinator, passes on its own
 // RankAgent's reports, and watches its launcher, its coordinator and its signals. The end depends
 // on which ends first: dismissed, orphaned (failover.h), or told to leave.
-#include "core/coordinator/follower.h"
-
 #include <fmt/core.h>
 #include <poll.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -17,10 +14,12 @@
 
 #include "core/agent/rank_agent.h"
 #include "core/base/clock.h"
+#include "core/base/now.h"
 #include "core/control/frames.h"
 #include "core/control/heartbeat_monitor.h"
 #include "core/control/signals.h"
 #include "core/control/tcp.h"
+#include "core/coordinator/coordinator.h"
 #include "core/coordinator/failover.h"
 #include "core/coordinator/launcher_watch.h"
 #include "core/coordinator/meet.h"
@@ -46,12 +45,12 @@ double KillSeconds() {
 
 class Follower {
  public:
-  Follower(const control::LaunchContext& context, const CoordinatorOptions& options)
+  Follower(const LaunchContext& context, const CoordinatorOptions& options)
       : context_(context),
         options_(options),
         launcher_(context),
         agent_(context, options,
-               [this](control::FrameType type, std::string payload) { OnReport(type, payload); }) {}
+               [this](FrameType type, std::string payload) { OnReport(type, payload); }) {}
 
   ExitCode Run() {
     Result<Joined> joined = MeetCoordinator(context_, options_, agent_, signals_);
@@ -79,8 +78,8 @@ class Follower {
   }
 
  private:
-  void OnReport(control::FrameType type, const std::string& payload) {
-    if (type == control::FrameType::kData && options_.keep_data &&
+  void OnReport(FrameType type, const std::string& payload) {
+    if (type == FrameType::kData && options_.keep_data &&
         kept_.size() + payload.size() <= kMostKeptBytes) {
       kept_ += payload;
     }
@@ -99,7 +98,7 @@ class Follower {
     const control::Signals::Arrived arrived = signals_.Take();
     if (arrived.end != 0 && !told_) {
       told_ = true;
-      control_->Send(control::FrameType::kToldToEnd);
+      control_->Send(FrameType::kToldToEnd);
       leave_at_ = Deadline::AfterSeconds(kGraceShare * KillSeconds());
     }
     if (items[4].revents != 0) OnLauncherGone();
@@ -131,7 +130,7 @@ class Follower {
 
   void OnLauncherGone() {
     launcher_.OnGone();
-    control_->Send(control::FrameType::kLauncherGone);
+    control_->Send(FrameType::kLauncherGone);
     if (!leave_at_) leave_at_ = Deadline::AfterSeconds(kWithoutLauncherSeconds);
   }
 
@@ -143,7 +142,7 @@ class Follower {
     const std::int64_t awake_ns = heartbeats_->Turn(MonotonicNs());
     const bool doubtful =
         static_cast<double>(awake_ns - heard_ns_) > 0.5e9 * heartbeats_->lost_seconds();
-    if (doubtful && !asked_) control_->Send(control::FrameType::kHeartbeat);
+    if (doubtful && !asked_) control_->Send(FrameType::kHeartbeat);
     asked_ = doubtful;
     return heartbeats_->IsLost(heard_ns_, awake_ns);
   }
@@ -151,20 +150,20 @@ class Follower {
   void Obey() {
     while (std::optional<control::Frame> order = control_->Take()) {
       if (heartbeats_) heard_ns_ = heartbeats_->Turn(MonotonicNs());
-      switch (static_cast<control::FrameType>(order->type)) {
-        case control::FrameType::kDismiss:
+      switch (static_cast<FrameType>(order->type)) {
+        case FrameType::kDismiss:
           dismissed_ = true;
           return;
-        case control::FrameType::kHeartbeat:
+        case FrameType::kHeartbeat:
           control_->Send(order->type, {});
           break;
-        case control::FrameType::kRoster:
+        case FrameType::kRoster:
           TakeRoster(order->payload);
           break;
-        case control::FrameType::kReplicated:
+        case FrameType::kReplicated:
           replicated_.push_back(order->payload);
           break;
-        case control::FrameType::kRest:
+        case FrameType::kRest:
           heartbeats_.emplace(kRestSeconds, MonotonicNs());
           heard_ns_ = 0;
           break;
@@ -178,21 +177,19 @@ class Follower {
     std::optional<control::Roster> roster = control::Decode<control::Roster>(payload);
     LOCKSTEP_CHECK(roster.has_value(), "the coordinator's roster");
     roster_ = *std::move(roster);
-    const bool candidate =
-        std::any_of(roster_.candidates.begin(), roster_.candidates.end(),
-                    [&](const control::Contact& contact) { return contact.rank == context_.rank; });
+    const bool candidate = std::ranges::any_of(
+        roster_.candidates, [&](const Contact& contact) { return contact.rank == context_.rank; });
     if (!candidate) join_server_.reset();
     heartbeats_.emplace(roster_.lost_seconds, MonotonicNs());
     control::SetTcpOptions(control_->fd(), roster_.lost_seconds);
   }
 
   // Who saw what comes first: only then workers are ended.
-  ExitCode Orphaned(verdict::Loss loss) {
+  ExitCode Orphaned(Loss loss) {
     // A launcher that is gone may still have told us to end.
     if (signals_.Take().end != 0) told_ = true;
     // Whoever ends the launch may have ended the coordinator first.
-    if ((loss == verdict::Loss::kClosed || loss == verdict::Loss::kReset) && (told_ || leave_at_))
-      loss = verdict::Loss::kGone;
+    if ((loss == Loss::kClosed || loss == Loss::kReset) && (told_ || leave_at_)) loss = Loss::kGone;
     // Before all have met nothing has begun, and nothing is known of the others.
     if (!heartbeats_) {
       agent_.End();
@@ -217,12 +214,10 @@ class Follower {
     agent_.End();
     own.data = std::move(kept_);
     own.replicated = std::move(replicated_);
-    if (control_->open()) control_->Send(control::FrameType::kTakenForLost);
+    if (control_->open()) control_->Send(FrameType::kTakenForLost);
     control_->Close();
     fmt::print(stderr, "rank {}: the coordinator (rank 0) is {}\n", context_.rank,
-               loss == verdict::Loss::kClosed || loss == verdict::Loss::kGone
-                   ? "gone"
-                   : "not heard of any more");
+               loss == Loss::kClosed || loss == Loss::kGone ? "gone" : "not heard of any more");
     return Failover(context_, roster_, secret_, join_server_.get(), signals_, loss, hurry_seconds,
                     told_)
         .Run(std::move(own), options_.on_failover);
@@ -247,7 +242,7 @@ class Follower {
   // The launcher should see the coordinator's exit code first: it is that of the launch.
   ExitCode LeaveWithCoordinator() {
     agent_.End();
-    control_->Send(control::FrameType::kDismissed);
+    control_->Send(FrameType::kDismissed);
     const Deadline deadline = Deadline::AfterSeconds(3);
     while (control_->open() && !deadline.Passed()) {
       pollfd item{control_->fd(), control_->poll_events(), 0};
@@ -255,17 +250,16 @@ class Follower {
       control_->Flush();
       control_->Fill();
     }
-    const timespec moment{0, 50'000'000};
-    nanosleep(&moment, nullptr);
+    SleepNs(50'000'000);
     return ExitCode::kPass;
   }
 
-  const control::LaunchContext context_;
+  const LaunchContext context_;
   const CoordinatorOptions options_;
   control::Signals signals_;
   LauncherWatch launcher_;
   agent::RankAgent agent_;
-  std::optional<control::Channel> control_;
+  std::optional<Channel> control_;
   std::unique_ptr<control::rendezvous::JoinServer> join_server_;  // where orphans join
   std::string secret_;
   control::Roster roster_;
@@ -281,7 +275,7 @@ class Follower {
 
 }  // namespace
 
-ExitCode Follow(const control::LaunchContext& context, const CoordinatorOptions& options) {
+ExitCode Follow(const LaunchContext& context, const CoordinatorOptions& options) {
   return Follower(context, options).Run();
 }
 

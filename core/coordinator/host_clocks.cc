@@ -21,7 +21,7 @@ struct Quartz {
 
 // From the first to the last reading of a run, if they are far enough apart to say more than the
 // calibration of some milliseconds at the start.
-Quartz QuartzOf(const control::ClockReading& first, const control::ClockReading& last) {
+Quartz QuartzOf(const ClockReading& first, const ClockReading& last) {
   const auto span_ns = static_cast<double>(last.raw_ns - first.raw_ns);
   if (span_ns < 1e8 || last.ticks <= first.ticks) return {first.ns_per_tick, 1e-5};
   return {span_ns / static_cast<double>(last.ticks - first.ticks),
@@ -42,14 +42,14 @@ void HostClocks::Add(int rank, const std::string& host, const std::string& boot_
   states_.emplace_back();
 }
 
-void HostClocks::SetOurs(const control::ClockReading& reading) {
+void HostClocks::SetOurs(const ClockReading& reading) {
   State& ours = states_.front();
   if (!ours.first) ours.first = reading;
   ours.last = reading;
 }
 
 void HostClocks::AddExchange(std::size_t host, const std::vector<ClockRoundTrip>& trips,
-                             const control::ClockReading& reading) {
+                             const ClockReading& reading) {
   LOCKSTEP_CHECK(states_.front().first.has_value(), "our own clock comes first");
   State& state = states_[host];
   if (!state.first) state.first = reading;
@@ -74,7 +74,7 @@ double HostClocks::ThereNs(const State& state, Ticks ticks) const {
 }
 
 Ticks HostClocks::OurTicks(double ns) const {
-  const control::ClockReading& ours = *states_.front().first;
+  const ClockReading& ours = *states_.front().first;
   return ours.ticks + static_cast<Ticks>(std::llround(ns / ours.ns_per_tick));
 }
 
@@ -135,7 +135,7 @@ HostClocks::Estimate HostClocks::EstimateOf(std::size_t host, Ticks begin) const
 std::vector<HostClocks::Anchor> HostClocks::AnchorsOf(std::size_t host) const {
   std::vector<Anchor> anchors;
   if (host == 0 || !states_[host].first) return anchors;
-  const control::ClockReading& first = *states_[host].first;
+  const ClockReading& first = *states_[host].first;
   for (const stats::ClockAnchor& anchor : FitOf(host).anchors()) {
     const auto there = static_cast<Ticks>(std::llround(anchor.there_ns / first.ns_per_tick));
     anchors.push_back({first.ticks + there, OurTicks(anchor.there_ns + anchor.low_ns),

@@ -3,17 +3,17 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/base/clock.h"
-#include "core/control/clock_reading.h"
+#include "core/control/facts.h"
 #include "core/stats/clock_fit.h"
 
 namespace lockstep::coordinator {
+
+using control::ClockReading;
 
 // The coordinator asks "what time is it?" and is told: one round trip.
 struct ClockRoundTrip {
@@ -51,10 +51,10 @@ class HostClocks {
   // In order of ranks; the first is the coordinator's.
   void Add(int rank, const std::string& host, const std::string& boot_id);
   // The coordinator's clock, at the start and at the newest exchange.
-  void SetOurs(const control::ClockReading& reading);
+  void SetOurs(const ClockReading& reading);
   // One host's answers within some milliseconds, at least one.
   void AddExchange(std::size_t host, const std::vector<ClockRoundTrip>& trips,
-                   const control::ClockReading& reading);
+                   const ClockReading& reading);
 
   const std::vector<Host>& hosts() const { return hosts_; }
   bool shared(int rank) const { return HostOf(rank) == 0; }  // the coordinator's counter
@@ -76,8 +76,8 @@ class HostClocks {
  private:
   struct State {
     std::vector<stats::ClockExchange> exchanges;
-    std::optional<control::ClockReading> first;
-    control::ClockReading last;
+    std::optional<ClockReading> first;
+    ClockReading last;
     mutable std::optional<stats::ClockFit> fit;  // of the exchanges so far
   };
   const stats::ClockFit& FitOf(std::size_t host) const;

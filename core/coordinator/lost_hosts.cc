@@ -13,7 +13,7 @@ constexpr double kLossSeconds = 0.2;
 bool HostsAreLost(const Coordinator& coordinator) {
   const std::vector<verdict::RankPlace> places = coordinator.places();
   return std::ranges::any_of(
-      places, [](const verdict::RankPlace& place) { return place.loss != verdict::Loss::kNone; });
+      places, [](const verdict::RankPlace& place) { return place.loss != Loss::kNone; });
 }
 
 bool AwaitLostHosts(Coordinator& coordinator, const std::function<void(const Event&)>& handle) {

@@ -2,11 +2,10 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "core/control/agent_info.h"
 #include "core/control/context.h"
+#include "core/control/facts.h"
 #include "core/environment/facts.h"
 
 namespace lockstep::coordinator {

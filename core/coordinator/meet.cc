@@ -5,35 +5,31 @@
 
 #include <fmt/core.h>
 
-#include <memory>
-#include <string>
 #include <utility>
 
+#include "core/control/context.h"
 #include "core/control/machine.h"
 #include "core/control/open_files.h"
 #include "core/control/pytorch.h"
 #include "core/control/rendezvous/endpoint.h"
 #include "core/control/rendezvous/exchange.h"
-#include "core/control/rendezvous/join.h"
 #include "core/control/rendezvous/master.h"
-#include "core/control/variables.h"
 
 namespace lockstep::coordinator {
 namespace {
 
 enum class Way { kOnThisHost, kOverMpi, kAtMaster };
 
-Result<Way> WayToMeet(const control::LaunchContext& context, const CoordinatorOptions& options) {
+Result<Way> WayToMeet(const LaunchContext& context, const CoordinatorOptions& options) {
   if (options.workers_own_mpi && control::HasMasterAddress(context)) {
-    return InvalidInput(fmt::format(
+    return InvalidInput(
         "the launcher ({}) gives its ranks no MPI: start with mpirun or srun, or choose "
         "--backend=gloo or nccl",
-        context.launcher));
+        context.launcher);
   }
   const std::string wish = control::VariableText("LOCKSTEP_MEET");
   if (!wish.empty() && wish != "mpi") {
-    return InvalidInput(
-        fmt::format("LOCKSTEP_MEET='{}' is not known; set it to 'mpi', or unset it", wish));
+    return InvalidInput("LOCKSTEP_MEET='{}' is not known; set it to 'mpi', or unset it", wish);
   }
   if (wish.empty() && context.single_host()) return Way::kOnThisHost;
   if (!control::HasMasterAddress(context)) return Way::kOverMpi;
@@ -43,18 +39,18 @@ Result<Way> WayToMeet(const control::LaunchContext& context, const CoordinatorOp
 }
 
 // An MPI that does not know its launcher makes a world of one rank of every process.
-Status CheckWorld(const control::LaunchContext& context, std::size_t ranks) {
+Status CheckWorld(const LaunchContext& context, std::size_t ranks) {
   if (ranks == static_cast<std::size_t>(context.size)) return OkStatus();
   return EnvironmentError(
-      fmt::format("the launcher ({}) started {} ranks, but the MPI that this program is linked "
-                  "with finds {}: launch with its own mpirun or mpiexec, or with srun --mpi=pmix "
-                  "(Open MPI) or --mpi=pmi2 (MPICH)",
-                  context.launcher, context.size, ranks));
+      "the launcher ({}) started {} ranks, but the MPI that this program is linked with finds {}: "
+      "launch with its own mpirun or mpiexec, or with srun --mpi=pmix (Open MPI) or --mpi=pmi2 "
+      "(MPICH)",
+      context.launcher, context.size, ranks);
 }
 
 // Gathers every rank's part through a process that calls MPI: the worker, if MPI is its business
 // anyway, else a child that only does this.
-Result<std::vector<std::string>> Exchange(const control::LaunchContext& context,
+Result<std::vector<std::string>> Exchange(const LaunchContext& context,
                                           const CoordinatorOptions& options,
                                           agent::RankAgent& agent, const std::string& part,
                                           control::Signals& signals, Deadline deadline) {
@@ -85,7 +81,7 @@ Result<std::vector<std::string>> Exchange(const control::LaunchContext& context,
 }
 
 // Where an agent can be reached: on one host through a unix socket.
-Result<std::string> OwnAddress(const control::LaunchContext& context) {
+Result<std::string> OwnAddress(const LaunchContext& context) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::string address, ListenAddress(context));
   return address.empty() ? "@" : address;
 }
@@ -107,9 +103,11 @@ Result<std::unique_ptr<control::rendezvous::JoinServer>> ListenForAll(int follow
   return ListenAtMaster(kAgents, endpoint, followers);
 }
 
-Result<control::rendezvous::Endpoint> FindCoordinator(
-    Way way, const control::LaunchContext& context, const CoordinatorOptions& options,
-    agent::RankAgent& agent, control::Signals& signals, Deadline deadline) {
+Result<control::rendezvous::Endpoint> FindCoordinator(Way way, const LaunchContext& context,
+                                                      const CoordinatorOptions& options,
+                                                      agent::RankAgent& agent,
+                                                      control::Signals& signals,
+                                                      Deadline deadline) {
   using namespace control::rendezvous;
   if (way == Way::kAtMaster) {
     LOCKSTEP_ASSIGN_OR_RETURN(Endpoint endpoint, EndpointAtMaster(kAgents));
@@ -125,8 +123,8 @@ Result<control::rendezvous::Endpoint> FindCoordinator(
 }  // namespace
 
 Result<std::vector<control::rendezvous::JoinRequest>> MeetFollowers(
-    const control::LaunchContext& context, const CoordinatorOptions& options,
-    agent::RankAgent& agent, control::Signals& signals) {
+    const LaunchContext& context, const CoordinatorOptions& options, agent::RankAgent& agent,
+    control::Signals& signals) {
   const Deadline deadline = Deadline::AfterSeconds(options.connect_deadline_seconds);
   LOCKSTEP_RETURN_IF_ERROR(control::CheckOpenFiles(context.rank, context.size - 1));
   LOCKSTEP_ASSIGN_OR_RETURN(const Way way, WayToMeet(context, options));
@@ -154,9 +152,8 @@ Result<std::vector<control::rendezvous::JoinRequest>> MeetFollowers(
                           "them for a launch of one");
 }
 
-Result<Joined> MeetCoordinator(const control::LaunchContext& context,
-                               const CoordinatorOptions& options, agent::RankAgent& agent,
-                               control::Signals& signals) {
+Result<Joined> MeetCoordinator(const LaunchContext& context, const CoordinatorOptions& options,
+                               agent::RankAgent& agent, control::Signals& signals) {
   const Deadline deadline = Deadline::AfterSeconds(options.connect_deadline_seconds);
   LOCKSTEP_RETURN_IF_ERROR(control::CheckOpenFiles(context.rank, 1));
   LOCKSTEP_ASSIGN_OR_RETURN(const Way way, WayToMeet(context, options));

@@ -17,16 +17,15 @@ namespace lockstep::coordinator {
 
 // Rank 0: all others, ordered by rank.
 Result<std::vector<control::rendezvous::JoinRequest>> MeetFollowers(
-    const control::LaunchContext& context, const CoordinatorOptions& options,
-    agent::RankAgent& agent, control::Signals& signals);
+    const LaunchContext& context, const CoordinatorOptions& options, agent::RankAgent& agent,
+    control::Signals& signals);
 // The others: the channel to rank 0, and where to be reached when that is lost.
 struct Joined {
   control::Channel control;
   std::unique_ptr<control::rendezvous::JoinServer> server;
   std::string secret;
 };
-Result<Joined> MeetCoordinator(const control::LaunchContext& context,
-                               const CoordinatorOptions& options, agent::RankAgent& agent,
-                               control::Signals& signals);
+Result<Joined> MeetCoordinator(const LaunchContext& context, const CoordinatorOptions& options,
+                               agent::RankAgent& agent, control::Signals& signals);
 
 }  // namespace lockstep::coordinator

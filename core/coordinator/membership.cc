@@ -48,7 +48,7 @@ void EventQueue::DropWorker(int rank) {
   });
 }
 
-Membership::Membership(const control::LaunchContext& context, const CoordinatorOptions& options,
+Membership::Membership(const LaunchContext& context, const CoordinatorOptions& options,
                        EventQueue& events, Report report)
     : context_(context),
       options_(options),
@@ -56,7 +56,7 @@ Membership::Membership(const control::LaunchContext& context, const CoordinatorO
       report_(std::move(report)),
       launcher_(context),
       agent_(context, options,
-             [this](control::FrameType type, std::string payload) { OnReport(0, type, payload); }),
+             [this](FrameType type, std::string payload) { OnReport(0, type, payload); }),
       members_(static_cast<std::size_t>(context.size)) {}
 
 Status Membership::Meet() {
@@ -65,7 +65,7 @@ Status Membership::Meet() {
   LOCKSTEP_ASSIGN_OR_RETURN(std::vector<control::rendezvous::JoinRequest> requests,
                             MeetFollowers(context_, options_, agent_, signals_));
   agents_.push_back(control::DescribeAgent(0));
-  std::vector<control::Contact> contacts;
+  std::vector<Contact> contacts;
   for (std::size_t i = 0; i < requests.size(); ++i) {
     agents_.push_back(std::move(requests[i].info));
     members_[i + 1].channel = std::move(requests[i].channel);
@@ -77,22 +77,21 @@ Status Membership::Meet() {
   return OkStatus();
 }
 
-void Membership::SendRoster(const std::vector<control::Contact>& contacts) {
+void Membership::SendRoster(const std::vector<Contact>& contacts) {
   control::Roster roster = {heartbeats_->lost_seconds(), agents_,
                             control::ChooseCandidates(contacts)};
   const std::string with_agents = control::Encode(roster);
   roster.agents.clear();
   const std::string without = control::Encode(roster);
   for (int rank = 1; rank < size(); ++rank) {
-    const bool candidate =
-        std::any_of(roster.candidates.begin(), roster.candidates.end(),
-                    [rank](const control::Contact& contact) { return contact.rank == rank; });
-    Order(rank, control::FrameType::kRoster, candidate ? with_agents : without);
+    const bool candidate = std::ranges::any_of(
+        roster.candidates, [rank](const Contact& contact) { return contact.rank == rank; });
+    Order(rank, FrameType::kRoster, candidate ? with_agents : without);
     if (candidate) candidates_.push_back(rank);
   }
 }
 
-void Membership::Order(int rank, control::FrameType type, const std::string& payload) {
+void Membership::Order(int rank, FrameType type, const std::string& payload) {
   if (rank == 0) {
     agent_.Obey(control::Frame{control::Number(type), payload});
   } else if (!At(rank).lost) {
@@ -100,25 +99,25 @@ void Membership::Order(int rank, control::FrameType type, const std::string& pay
   }
 }
 
-void Membership::OrderAll(control::FrameType type, const std::string& payload) {
+void Membership::OrderAll(FrameType type, const std::string& payload) {
   for (int rank = size() - 1; rank >= 0; --rank) Order(rank, type, payload);
 }
 
-void Membership::OnReport(int rank, control::FrameType type, const std::string& payload) {
+void Membership::OnReport(int rank, FrameType type, const std::string& payload) {
   switch (type) {
-    case control::FrameType::kDismissed:
-    case control::FrameType::kHeartbeat:
+    case FrameType::kDismissed:
+    case FrameType::kHeartbeat:
       return;
-    case control::FrameType::kLauncherGone:
+    case FrameType::kLauncherGone:
       return OnLauncherGone(rank);
-    case control::FrameType::kToldToEnd:
+    case FrameType::kToldToEnd:
       return OnToldToEnd(rank);
-    case control::FrameType::kTakenForLost:
-      return Lose(rank, verdict::Loss::kLeft);
+    case FrameType::kTakenForLost:
+      return Lose(rank, Loss::kLeft);
     default:
       if (report_(rank, type, payload)) return;
       LOCKSTEP_CHECK(rank != 0, "our own agent made a report of an unknown type");
-      Lose(rank, verdict::Loss::kCutOff);  // we close: that proves no end
+      Lose(rank, Loss::kCutOff);  // we close: that proves no end
   }
 }
 
@@ -128,8 +127,8 @@ void Membership::ReadMember(int rank) {
   member.channel->Fill();
   while (std::optional<control::Frame> frame = member.channel->Take()) {
     member.heard_ns = heartbeats_->Turn(MonotonicNs());
-    member.suspected = verdict::Loss::kNone;
-    OnReport(rank, static_cast<control::FrameType>(frame->type), frame->payload);
+    member.suspected = Loss::kNone;
+    OnReport(rank, static_cast<FrameType>(frame->type), frame->payload);
     if (member.lost) return;
   }
   if (!member.channel->open()) Lose(rank, control::LossOf(*member.channel));
@@ -219,14 +218,14 @@ void Membership::Suspect(int rank) {
   At(rank).suspected = SilenceOf(*At(rank).channel);
 }
 
-void Membership::Lose(int rank, verdict::Loss loss) {
+void Membership::Lose(int rank, Loss loss) {
   Member& member = At(rank);
   if (member.lost) return;
   member.lost = true;
   // Who left while we were stopped may have had no way to say so.
-  if ((loss == verdict::Loss::kClosed || loss == verdict::Loss::kReset) && heartbeats_->overslept())
-    loss = verdict::Loss::kLeft;
-  if (member.loss == verdict::Loss::kNone) member.loss = loss;
+  if ((loss == Loss::kClosed || loss == Loss::kReset) && heartbeats_->overslept())
+    loss = Loss::kLeft;
+  if (member.loss == Loss::kNone) member.loss = loss;
   member.channel->Close();
   events_.Push(EventKind::kLost, rank);
 }
@@ -237,8 +236,8 @@ void Membership::LoseSilent(int rank) {
 
 // Its agent lives, and can be asked: but the launcher will end all of us, or has done so.
 void Membership::OnLauncherGone(int rank) {
-  if (At(rank).loss != verdict::Loss::kNone) return;
-  At(rank).loss = verdict::Loss::kLauncher;
+  if (At(rank).loss != Loss::kNone) return;
+  At(rank).loss = Loss::kLauncher;
   events_.Push(EventKind::kLost, rank);
   if (rank != 0) return;
   terminating_ = true;
@@ -247,15 +246,15 @@ void Membership::OnLauncherGone(int rank) {
 
 // Its agent lives for a moment, and can be asked until then.
 void Membership::OnToldToEnd(int rank) {
-  if (At(rank).loss != verdict::Loss::kNone) return;
-  At(rank).loss = verdict::Loss::kTold;
+  if (At(rank).loss != Loss::kNone) return;
+  At(rank).loss = Loss::kTold;
   events_.Push(EventKind::kLost, rank);
 }
 
 void Membership::KeepHeartbeats() {
   const std::int64_t awake_ns = heartbeats_->Turn(MonotonicNs());
   if (heartbeats_->TakeHeartbeat(awake_ns)) {
-    for (int rank = 1; rank < size(); ++rank) Order(rank, control::FrameType::kHeartbeat);
+    for (int rank = 1; rank < size(); ++rank) Order(rank, FrameType::kHeartbeat);
   }
   for (int rank = 1; rank < size(); ++rank) {
     if (heartbeats_->IsLost(At(rank).heard_ns, awake_ns)) LoseSilent(rank);
@@ -266,26 +265,25 @@ std::vector<verdict::RankPlace> Membership::places() const {
   std::vector<verdict::RankPlace> places;
   for (std::size_t rank = 0; rank < members_.size(); ++rank) {
     const Member& member = members_[rank];
-    verdict::Loss loss = member.loss != verdict::Loss::kNone ? member.loss : member.suspected;
+    Loss loss = member.loss != Loss::kNone ? member.loss : member.suspected;
     // A launch that is told to end as a whole loses nobody by that.
-    if (loss == verdict::Loss::kTold && terminating_ && !member.told_alone)
-      loss = verdict::Loss::kNone;
+    if (loss == Loss::kTold && terminating_ && !member.told_alone) loss = Loss::kNone;
     places.push_back({agents_[rank].host, loss});
   }
   return places;
 }
 
 void Membership::Replicate(const std::string& record) {
-  for (const int rank : candidates_) Order(rank, control::FrameType::kReplicated, record);
+  for (const int rank : candidates_) Order(rank, FrameType::kReplicated, record);
 }
 
 void Membership::Rest() {
-  for (int rank = 1; rank < size(); ++rank) Order(rank, control::FrameType::kRest);
+  for (int rank = 1; rank < size(); ++rank) Order(rank, FrameType::kRest);
 }
 
 void Membership::Dismiss() {
   agent_.End();
-  for (int rank = 1; rank < size(); ++rank) Order(rank, control::FrameType::kDismiss);
+  for (int rank = 1; rank < size(); ++rank) Order(rank, FrameType::kDismiss);
   const Deadline deadline = Deadline::AfterSeconds(kDismissSeconds);
   for (Member& member : members_) {
     // Each answers kDismissed, then waits for our channel to close, which the end of this object
@@ -297,7 +295,7 @@ void Membership::Dismiss() {
       member.channel->Fill();
       bool gone = false;
       while (const std::optional<control::Frame> frame = member.channel->Take()) {
-        gone = gone || frame->is(control::FrameType::kDismissed);
+        gone = gone || frame->is(FrameType::kDismissed);
       }
       if (gone) break;
     }

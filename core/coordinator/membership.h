@@ -24,12 +24,13 @@
 
 namespace lockstep::coordinator {
 
+using control::FrameType;
+
 // What happened and was not taken yet.
 class EventQueue {
  public:
   void Push(Event event) { events_.push_back(std::move(event)); }
-  void Push(EventKind kind, int rank, int exit_code = 0, int signal = 0,
-            control::Message message = {}) {
+  void Push(EventKind kind, int rank, int exit_code = 0, int signal = 0, Message message = {}) {
     Push(Event{kind, rank, std::move(message), exit_code, signal});
   }
   void PushTerminate(int signal) { events_.push_front({EventKind::kTerminate, 0, {}, 0, signal}); }
@@ -47,24 +48,24 @@ class EventQueue {
 class Membership {
  public:
   // What others make of a report; false: no such report is known.
-  using Report = std::function<bool(int rank, control::FrameType, const std::string& payload)>;
+  using Report = std::function<bool(int rank, FrameType, const std::string& payload)>;
 
-  Membership(const control::LaunchContext& context, const CoordinatorOptions& options,
-             EventQueue& events, Report report);
+  Membership(const LaunchContext& context, const CoordinatorOptions& options, EventQueue& events,
+             Report report);
 
   Status Meet();
 
   int size() const { return context_.size; }
-  const std::vector<control::AgentInfo>& agents() const { return agents_; }
+  const std::vector<AgentInfo>& agents() const { return agents_; }
   const TickScale& scale() const { return agent_.scale(); }
   std::vector<verdict::RankPlace> places() const;
   bool lost(int rank) const { return At(rank).lost; }
-  verdict::Loss loss(int rank) const { return At(rank).loss; }
+  Loss loss(int rank) const { return At(rank).loss; }
   bool terminating() const { return terminating_; }  // the coordinator was told to end
 
   // The followers first: they work while our own agent does.
-  void OrderAll(control::FrameType type, const std::string& payload);
-  void Order(int rank, control::FrameType type, const std::string& payload = {});
+  void OrderAll(FrameType type, const std::string& payload);
+  void Order(int rank, FrameType type, const std::string& payload = {});
   template <typename F>
   void OrderAll(const F& order) {
     OrderAll(F::kType, control::Encode(order));
@@ -105,11 +106,11 @@ class Membership {
   struct Member {
     std::optional<control::Channel> channel;  // none: the coordinator's own rank
     bool lost = false;
-    verdict::Loss loss = verdict::Loss::kNone;       // how; kLauncher, kTold: not lost, but will be
-    bool told_alone = false;                         // kTold: and we were not
-    verdict::Loss suspected = verdict::Loss::kNone;  // it did not answer in time
-    std::int64_t heard_ns = 0;   // awake time (HeartbeatMonitor) of its newest frame
-    std::uint64_t answered = 0;  // number of the newest question
+    Loss loss = Loss::kNone;       // how; kLauncher, kTold: not lost, but will be
+    bool told_alone = false;       // kTold: and we were not
+    Loss suspected = Loss::kNone;  // it did not answer in time
+    std::int64_t heard_ns = 0;     // awake time (HeartbeatMonitor) of its newest frame
+    std::uint64_t answered = 0;    // number of the newest question
   };
   Member& At(int rank) { return members_[static_cast<std::size_t>(rank)]; }
   const Member& At(int rank) const { return members_[static_cast<std::size_t>(rank)]; }
@@ -117,13 +118,13 @@ class Membership {
   void SendRoster(const std::vector<control::Contact>& contacts);
   void ReadMember(int rank);
   void ReadMembers(const pollfd* items);  // of the followers, in order
-  void OnReport(int rank, control::FrameType type, const std::string& payload);
-  void Lose(int rank, verdict::Loss loss);
+  void OnReport(int rank, FrameType type, const std::string& payload);
+  void Lose(int rank, Loss loss);
   void OnLauncherGone(int rank);
   void OnToldToEnd(int rank);
   void KeepHeartbeats();
 
-  const control::LaunchContext context_;
+  const LaunchContext context_;
   const CoordinatorOptions options_;
   EventQueue& events_;
   const Report report_;
@@ -132,7 +133,7 @@ class Membership {
   std::optional<control::HeartbeatMonitor> heartbeats_;
   agent::RankAgent agent_;
   std::vector<Member> members_;
-  std::vector<control::AgentInfo> agents_;
+  std::vector<AgentInfo> agents_;
   std::vector<int> candidates_;  // for our place, ascending
   std::uint64_t request_ = 0;
   bool terminating_ = false;

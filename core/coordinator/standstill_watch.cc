@@ -4,7 +4,6 @@
 
 #include "core/base/clock.h"
 #include "core/base/now.h"
-#include "core/verdict/standstill.h"
 
 namespace lockstep::coordinator {
 namespace {
@@ -27,11 +26,11 @@ StandstillWatch::StandstillWatch(Coordinator& coordinator, JudgeFunction judge)
 
 std::optional<Standstill> StandstillWatch::OnEvent(const Event& event) {
   if (!CanComplete(event.kind)) return std::nullopt;
-  std::vector<verdict::RankEvidence> before = coordinator_.Glance();
+  std::vector<RankEvidence> before = coordinator_.Glance();
   for (int look = 0; look < kMostLooks; ++look) {
     if (!verdict::NobodyCanGoOn(before, judge_(before))) return std::nullopt;
     SleepNs(kBetweenLooksNs);
-    std::vector<verdict::RankEvidence> after = coordinator_.Glance();
+    std::vector<RankEvidence> after = coordinator_.Glance();
     Standstill standstill;
     standstill.judgement = judge_(after);
     if (verdict::SameMoment(before, after)) {

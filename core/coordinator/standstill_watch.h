@@ -20,7 +20,7 @@ struct Standstill {
 class StandstillWatch {
  public:
   // May amend the evidence by what else is known of the ranks (that their program is over).
-  using JudgeFunction = std::function<verdict::Judgement(std::vector<verdict::RankEvidence>&)>;
+  using JudgeFunction = std::function<verdict::Judgement(std::vector<RankEvidence>&)>;
   // `judge` must need no deadline: all that it says is proved.
   StandstillWatch(Coordinator& coordinator, JudgeFunction judge);
 

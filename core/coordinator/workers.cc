@@ -5,7 +5,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <utility>
 
 namespace lockstep::coordinator {
 namespace {
@@ -19,8 +18,8 @@ int ValueIn(const std::string& payload) {
 
 // Makes a private /dev/shm for those of this host that ask for one, and tells their setups. None
 // where nobody asks, or it cannot be had: then a fault that wants one says so.
-std::unique_ptr<control::PrivateShm> LendPrivateShm(const std::vector<control::AgentInfo>& agents,
-                                                    std::vector<control::WorkerSetup>& setups) {
+std::unique_ptr<control::PrivateShm> LendPrivateShm(const std::vector<AgentInfo>& agents,
+                                                    std::vector<WorkerSetup>& setups) {
   std::unique_ptr<control::PrivateShm> shm;
   for (std::size_t rank = 0; rank < setups.size(); ++rank) {
     if (!setups[rank].private_shm || agents[rank].boot_id != agents[0].boot_id) continue;
@@ -42,7 +41,7 @@ void Workers::Order(int rank) {
   members_.Order(rank, *At(rank).order);
 }
 
-Status Workers::StartAll(const std::vector<control::WorkerSetup>& setups) {
+Status Workers::StartAll(const std::vector<WorkerSetup>& setups) {
   if (own_mpi_ && lifetime_ >= 0) {
     return Unsupported(
         "the workers own the launcher's MPI identity, which serves one lifetime; "
@@ -51,7 +50,7 @@ Status Workers::StartAll(const std::vector<control::WorkerSetup>& setups) {
   if (lifetime_ >= 0) EndAll();
   meeting_.Clear();
   ++lifetime_;
-  std::vector<control::WorkerSetup> all = setups;
+  std::vector<WorkerSetup> all = setups;
   all.resize(workers_.size());
   shm_ = LendPrivateShm(members_.agents(), all);
   for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
@@ -68,18 +67,18 @@ Status Workers::StartAll(const std::vector<control::WorkerSetup>& setups) {
 Status Workers::Started(int rank) {
   const std::optional<Status>& started = At(rank).started;
   if (members_.lost(rank) || !started) {
-    const verdict::Loss loss = members_.loss(rank);
-    const bool told = loss == verdict::Loss::kTold;
-    const bool ended = told || loss == verdict::Loss::kClosed;
-    const bool reset = loss == verdict::Loss::kReset;
-    return EnvironmentError(fmt::format(
+    const Loss loss = members_.loss(rank);
+    const bool told = loss == Loss::kTold;
+    const bool ended = told || loss == Loss::kClosed;
+    const bool reset = loss == Loss::kReset;
+    return EnvironmentError(
         "the agent of rank {} on {} {}; {}", rank,
         members_.agents()[static_cast<std::size_t>(rank)].host,
         told    ? "was told to end by a signal before its worker started"
         : ended ? "ended before its worker started"
         : reset ? "lost its connection to rank 0 before its worker started: it was reset"
                 : "does not answer",
-        ended ? "find who ended it (dmesg, the scheduler) and run again" : "check that host"));
+        ended ? "find who ended it (dmesg, the scheduler) and run again" : "check that host");
   }
   if (started->ok()) return OkStatus();
   return Status(started->code(), fmt::format("rank {}: {}", rank, started->message()));
@@ -163,31 +162,31 @@ void Workers::OnMeetingGet(int rank, const std::string& payload) {
   if (value) members_.Order(rank, control::MeetingValue{get->request, *value});
 }
 
-bool Workers::OnReport(int rank, control::FrameType type, const std::string& payload) {
+bool Workers::OnReport(int rank, FrameType type, const std::string& payload) {
   switch (type) {
-    case control::FrameType::kStarted:
+    case FrameType::kStarted:
       OnStarted(At(rank), payload);
       return true;
-    case control::FrameType::kEnded:
+    case FrameType::kEnded:
       if (const auto report = control::Decode<control::EndedReport>(payload)) {
         members_.NoteAnswer(rank, report->request);
       }
       return true;
-    case control::FrameType::kExited:
+    case FrameType::kExited:
       At(rank).state = State::kExited;
       events_.Push(EventKind::kExited, rank, ValueIn<control::ExitedReport>(payload));
       return true;
-    case control::FrameType::kSignalled:
+    case FrameType::kSignalled:
       At(rank).state = State::kSignalled;
       events_.Push(EventKind::kSignalled, rank, 0, ValueIn<control::SignalledReport>(payload));
       return true;
-    case control::FrameType::kStopped:
+    case FrameType::kStopped:
       events_.Push(EventKind::kStopped, rank, 0, ValueIn<control::StoppedReport>(payload));
       return true;
-    case control::FrameType::kMeetingPut:
+    case FrameType::kMeetingPut:
       OnMeetingPut(payload);
       return true;
-    case control::FrameType::kMeetingGet:
+    case FrameType::kMeetingGet:
       OnMeetingGet(rank, payload);
       return true;
     default:

@@ -38,9 +38,8 @@ Bucket SparseBucket(const Gradient& gradient, int index) {
 }
 
 void SortBySmallestIndex(BucketLayout& layout) {
-  std::sort(layout.begin(), layout.end(), [](const Bucket& a, const Bucket& b) {
-    return *std::min_element(a.params.begin(), a.params.end()) <
-           *std::min_element(b.params.begin(), b.params.end());
+  std::ranges::sort(layout, [](const Bucket& a, const Bucket& b) {
+    return *std::ranges::min_element(a.params) < *std::ranges::min_element(b.params);
   });
 }
 
@@ -117,7 +116,7 @@ std::vector<std::int64_t> RebuiltLimits(const BucketOptions& options) {
 BucketLayout InitialBuckets(std::span<const Gradient> gradients, const BucketOptions& options) {
   BucketLayout layout = ComputeBucketAssignmentBySize(gradients, InitialLimits(options));
   // Gradients come roughly in reverse order of registration; within a bucket DDP does not care.
-  std::reverse(layout.begin(), layout.end());
+  std::ranges::reverse(layout);
   return layout;
 }
 
@@ -126,9 +125,9 @@ BucketLayout SteadyBuckets(std::span<const Gradient> gradients, std::span<const 
   CheckReadyOrder(ready_order, gradients.size());
   if (!RebuildsBuckets(options)) return InitialBuckets(gradients, options);
   std::vector<int> order(ready_order.begin(), ready_order.end());
-  if (options.small_bucket_last) std::reverse(order.begin(), order.end());
+  if (options.small_bucket_last) std::ranges::reverse(order);
   BucketLayout layout = ComputeBucketAssignmentBySize(gradients, RebuiltLimits(options), order);
-  if (options.small_bucket_last) std::reverse(layout.begin(), layout.end());
+  if (options.small_bucket_last) std::ranges::reverse(layout);
   return layout;
 }
 
@@ -139,9 +138,9 @@ Result<std::int64_t> ParseBucketMb(std::string_view option, std::string_view tex
   constexpr double kMaxMb = 1024 * 1024;
   const double bytes = mb * 1024 * 1024;
   if (error != std::errc() || stop != end || !(bytes >= 1) || mb > kMaxMb) {
-    return InvalidInput(fmt::format(
+    return InvalidInput(
         "{}: '{}' is not a bucket size; write MiB such as 25 or 0.5, from one byte to 1048576 MiB",
-        option, text));
+        option, text);
   }
   return static_cast<std::int64_t>(bytes);
 }
@@ -150,9 +149,9 @@ Result<TorchRules> ParseTorchRules(std::string_view option, std::string_view tex
   for (const TorchRules rules : {TorchRules::k1_9, TorchRules::k1_13, TorchRules::k2_6}) {
     if (text == NameOf(rules)) return rules;
   }
-  return InvalidInput(fmt::format(
+  return InvalidInput(
       "{}: '{}' is not a PyTorch version with bucket rules of its own; choose 1.9, 1.13 or 2.6",
-      option, text));
+      option, text);
 }
 
 std::string_view NameOf(TorchRules rules) {

@@ -15,10 +15,12 @@
 
 namespace lockstep::ddp {
 
+using collective::DataType;
+
 // The gradient of one parameter. The sum of all bytes of a model must stay below 2^63.
 struct Gradient {
   std::int64_t numel = 0;  // elements, >= 0
-  collective::DataType type = collective::DataType::kF32;
+  DataType type = DataType::kF32;
   int device = 0;
   bool sparse = false;  // as of nn.Embedding(sparse=True): reduced in a bucket of its own
 };
@@ -26,7 +28,7 @@ struct Gradient {
 // Gradients that travel together. They lie in the bucket in the order of `params`, which are
 // indices in registration order.
 struct Bucket {
-  collective::DataType type = collective::DataType::kF32;
+  DataType type = DataType::kF32;
   int device = 0;
   bool sparse = false;
   std::int64_t elements = 0;

@@ -45,8 +45,7 @@ Result<void*> CoalescedBroadcast::Area(std::size_t index, std::int64_t bytes) {
   return area->data();
 }
 
-Status CoalescedBroadcast::Run(const std::vector<TensorRef>& tensors, int root,
-                               journal::Purpose purpose) {
+Status CoalescedBroadcast::Run(const std::vector<TensorRef>& tensors, int root, Purpose purpose) {
   constexpr std::size_t kMostInFlight = 2;
   struct InFlight {
     const Bucket* group = nullptr;
@@ -68,10 +67,10 @@ Status CoalescedBroadcast::Run(const std::vector<TensorRef>& tensors, int root,
     next.group = &groups[i];
     LOCKSTEP_ASSIGN_OR_RETURN(next.flat, Area(i % kMostInFlight, groups[i].bytes()));
     CopyGroup(launcher_, tensors, groups[i], next.flat, true);
-    const collective::Operation operation = {.collective = collective::Collective::kBroadcast,
-                                             .type = groups[i].type,
-                                             .count = groups[i].elements,
-                                             .root = root};
+    const Operation operation = {.collective = Collective::kBroadcast,
+                                 .type = groups[i].type,
+                                 .count = groups[i].elements,
+                                 .root = root};
     LOCKSTEP_ASSIGN_OR_RETURN(next.work, launcher_.Launch(operation, {next.flat, next.flat},
                                                           purpose, static_cast<std::int32_t>(i)));
   }

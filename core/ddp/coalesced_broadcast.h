@@ -15,7 +15,7 @@ namespace lockstep::ddp {
 inline constexpr std::int64_t kBroadcastBucketBytes = 250 * 1024 * 1024;
 
 struct TensorRef {
-  collective::DataType type = collective::DataType::kF32;
+  DataType type = DataType::kF32;
   std::int64_t numel = 0;
   void* data = nullptr;
 };
@@ -29,7 +29,7 @@ class CoalescedBroadcast {
   explicit CoalescedBroadcast(Launcher& launcher) : launcher_(launcher) {}
   // Copies each group into flat memory, broadcasts it from `root`, at most two at a time, and
   // copies it back. When it returns, later work of the compute stream finds the root's values.
-  Status Run(const std::vector<TensorRef>& tensors, int root, journal::Purpose purpose);
+  Status Run(const std::vector<TensorRef>& tensors, int root, Purpose purpose);
   // Waits for the compute stream, then gives the memory back.
   Status ReleaseMemory();
 

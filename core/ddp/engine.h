@@ -4,74 +4,33 @@
 // torch/nn/parallel/distributed.py and torch/distributed/algorithms/join.py (1.13.1 and 2.6.0).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
-#include <string_view>
-#include <vector>
 
 #include "core/base/status.h"
-#include "core/ddp/buckets.h"
+#include "core/ddp/coalesced_broadcast.h"
+#include "core/ddp/engine_options.h"
+#include "core/ddp/host_values.h"
 #include "core/ddp/launcher.h"
 #include "core/ddp/module.h"
-#include "core/ddp/observer.h"
+#include "core/ddp/reducer.h"
 
 namespace lockstep::ddp {
-
-enum class CommHook : std::uint8_t { kNone, kAllReduce, kFp16, kBf16, kPowerSgd };
-// "none", "all_reduce", "fp16", "bf16", "powersgd". Errors name `option`, the text and these.
-Result<CommHook> ParseCommHook(std::string_view option, std::string_view text);
-std::string_view NameOf(CommHook hook);
-
-// powerSGD_hook's state, with PyTorch's defaults.
-struct PowerSgdOptions {
-  int rank = 1;  // matrix_approximation_rank
-  std::int64_t start_iteration = 1000;
-  double min_compression_rate = 2;
-  bool error_feedback = true;
-  bool warm_start = true;
-  std::uint64_t seed = 0;
-};
-
-struct JoinOptions {
-  bool divide_by_initial_world_size = true;
-  bool throw_on_early_termination = false;
-};
-
-enum class BarrierKind : std::uint8_t {
-  kNative,     // the communicator's barrier
-  kAllReduce,  // an all-reduce of one f32, as PyTorch does on NCCL
-};
-
-struct EngineOptions {
-  BucketOptions buckets;
-  bool broadcast_buffers = true;
-  CommHook hook = CommHook::kNone;
-  PowerSgdOptions power_sgd;
-  double deadline_seconds = 24 * 3600;  // of every wait on the host
-};
-
-// Times of an iteration in ticks of the device; Ticks 0: it had no such part.
-struct StepTimes {
-  Ticks forward_begin = 0;  // before DDP's own work
-  Ticks buffers_begin = 0;  // the blocking part of the buffer broadcast
-  Ticks buffers_end = 0;
-  Ticks forward_end = 0;
-  Ticks backward_begin = 0;
-  Ticks backward_compute_end = 0;            // the last gradient is computed and in its bucket
-  Ticks backward_end = 0;                    // gradients are averaged and copied back
-  std::vector<CollectiveTimes> collectives;  // in launch order
-};
 
 // One rank's DDP(module). One thread drives it. An error of any verb, Construct included: what
 // PyTorch would raise, or what the library reports (both kSystemFailed), a deadline, or no memory.
 // Then the engine is only destroyed, and not before its streams are idle or gone: what it launched
 // still reads and writes its memory.
-class Engine {
+class Engine final : private ModuleCollectives {
  public:
   // Refuses modules that DDP refuses. Everything it is given outlives the engine.
   static Result<std::unique_ptr<Engine>> Make(Module& module, const EngineOptions& options,
                                               const EnginePorts& ports);
-  ~Engine();  // does not wait
+  // Does not wait.
+  ~Engine() override = default;
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
 
   // DDP.__init__: checks that the ranks have the same parameters, broadcasts rank 0's state.
   // Collective, and the first verb.
@@ -84,7 +43,7 @@ class Engine {
   // work of the compute stream.
   Status Backward();
   // no_sync() is false.
-  void set_require_backward_grad_sync(bool require);
+  void set_require_backward_grad_sync(bool require) { require_backward_grad_sync_ = require; }
   // optimizer.zero_grad(set_to_none=True).
   void ZeroGrad();
 
@@ -97,18 +56,62 @@ class Engine {
   Status Synchronize();
 
   // Of annotations: the iteration that what follows belongs to; -1: none.
-  void set_iteration(std::int32_t iteration);
+  void set_iteration(std::int32_t iteration) { launcher_.set_iteration(iteration); }
   // Since the last call (one iteration, usually); waits until all of it is done.
   Result<StepTimes> TakeStepTimes();
   // The buckets of the next backward pass, and whether they are the rebuilt ones.
-  const BucketLayout& layout() const;
-  bool has_rebuilt_buckets() const;
-  Launcher& launcher();
+  const BucketLayout& layout() const { return reducer_.layout(); }
+  bool has_rebuilt_buckets() const { return reducer_.has_rebuilt(); }
+  Launcher& launcher() { return launcher_; }
 
  private:
-  class Impl;
-  explicit Engine(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  // Where the compute stream was.
+  enum Mark {
+    kForwardBegin,
+    kBuffersBegin,
+    kBuffersEnd,
+    kForwardEnd,
+    kBackwardBegin,
+    kComputeEnd,
+    kBackwardEnd,
+    kMarks
+  };
+
+  Engine(Module& module, const EngineOptions& options, const EnginePorts& ports)
+      : module_(module), options_(options), launcher_(ports, options.deadline_seconds) {}
+
+  int rank() const override { return launcher_.ports().communicator.rank(); }
+  int size() const override { return launcher_.ports().communicator.size(); }
+  Status AllGatherStatistics(int layer, const float* send, float* recv,
+                             std::int64_t count) override;
+  Status SumStatistics(int layer, float* values, std::int64_t count) override;
+
+  Status VerifyParameterCount();
+  Status VerifyShapes();
+  Status BroadcastState(int root, Purpose purpose);
+  Status NotifyJoin();
+  Result<int> FindCommonRank(bool candidate, Purpose purpose);
+  bool WillSyncBuffers();
+  Status SyncBuffers(int root);
+  Result<HostValues::Handle> LaunchFlag(float value, Purpose purpose);
+  Result<bool> ShadowIteration();
+  ModuleContext Context();
+  void Reach(Mark mark);
+  bool DelaysBackward() const;
+
+  Module& module_;
+  EngineOptions options_;
+  Launcher launcher_;
+  HostValues values_{launcher_};
+  CoalescedBroadcast broadcast_{launcher_};
+  Reducer reducer_{module_, options_, launcher_, values_};
+  bool require_backward_grad_sync_ = true;
+  JoinOptions join_;
+  bool join_enabled_ = false;  // stays after the exit, as in PyTorch
+  bool require_forward_param_sync_ = true;
+  bool delay_queued_ = false;      // this forward's backward pass delays everything
+  bool delay_was_queued_ = false;  // one did
+  std::array<std::shared_ptr<device::Event>, kMarks> marks_;
 };
 
 }  // namespace lockstep::ddp

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <span>
 
-#include "core/ddp/engine_impl.h"
+#include "core/ddp/engine.h"
 
 namespace lockstep::ddp {
 namespace {
@@ -23,72 +23,71 @@ void AppendSizesAndStrides(const TensorInfo& info, std::vector<std::int64_t>& to
 
 }  // namespace
 
-Status Engine::Impl::Construct() {
-  if (options.buckets.rules != TorchRules::k1_9) {
+Status Engine::Construct() {
+  if (options_.buckets.rules != TorchRules::k1_9) {
     LOCKSTEP_RETURN_IF_ERROR(VerifyParameterCount());
   }
   LOCKSTEP_RETURN_IF_ERROR(VerifyShapes());
-  LOCKSTEP_RETURN_IF_ERROR(BroadcastState(0, journal::Purpose::kStateBroadcast));
+  LOCKSTEP_RETURN_IF_ERROR(BroadcastState(0, Purpose::kStateBroadcast));
   // Large, and not needed again before the end.
-  return broadcast.ReleaseMemory();
+  return broadcast_.ReleaseMemory();
 }
 
-Status Engine::Impl::VerifyParameterCount() {
-  const std::int64_t count = static_cast<std::int64_t>(module.params().size());
-  const collective::Operation operation = {.collective = collective::Collective::kAllGather,
-                                           .type = collective::DataType::kI64,
-                                           .count = 1};
-  LOCKSTEP_ASSIGN_OR_RETURN(const auto handle,
-                            values.Launch(operation, std::span<const std::int64_t>(&count, 1),
-                                          journal::Purpose::kVerifyCount));
-  LOCKSTEP_ASSIGN_OR_RETURN(const auto counts, values.Read<std::int64_t>(handle));
-  if (!launcher.ports().communicator.capabilities().moves_data) return OkStatus();
+Status Engine::VerifyParameterCount() {
+  const std::int64_t count = static_cast<std::int64_t>(module_.params().size());
+  const Operation operation = {
+      .collective = Collective::kAllGather, .type = DataType::kI64, .count = 1};
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const auto handle,
+      values_.Launch(operation, std::span<const std::int64_t>(&count, 1), Purpose::kVerifyCount));
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto counts, values_.Read<std::int64_t>(handle));
+  if (!launcher_.ports().communicator.capabilities().moves_data) return OkStatus();
   for (std::size_t r = 0; r < counts.size(); ++r) {
     if (counts[r] == count) continue;
-    return SystemFailed(fmt::format(
+    return SystemFailed(
         "DDP expects same model across all ranks, but Rank {} has {} params, while rank {} has "
         "inconsistent {} params.",
-        rank(), count, r, counts[r]));
+        rank(), count, r, counts[r]);
   }
   return OkStatus();
 }
 
-Status Engine::Impl::VerifyShapes() {
+Status Engine::VerifyShapes() {
   std::vector<std::int64_t> own;
-  for (const Parameter& param : module.params()) AppendSizesAndStrides(param.info, own);
-  const collective::Operation operation = {.collective = collective::Collective::kBroadcast,
-                                           .type = collective::DataType::kI64,
-                                           .count = static_cast<std::int64_t>(own.size())};
-  LOCKSTEP_ASSIGN_OR_RETURN(const auto handle,
-                            values.Launch(operation, std::span<const std::int64_t>(own),
-                                          journal::Purpose::kVerifyShapes));
-  LOCKSTEP_ASSIGN_OR_RETURN(const auto of_rank_0, values.Read<std::int64_t>(handle));
+  for (const Parameter& param : module_.params()) AppendSizesAndStrides(param.info, own);
+  const Operation operation = {.collective = Collective::kBroadcast,
+                               .type = DataType::kI64,
+                               .count = static_cast<std::int64_t>(own.size())};
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const auto handle,
+      values_.Launch(operation, std::span<const std::int64_t>(own), Purpose::kVerifyShapes));
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto of_rank_0, values_.Read<std::int64_t>(handle));
   std::size_t at = 0;
-  for (std::size_t p = 0; p < module.params().size(); ++p) {
-    const TensorInfo& info = module.params()[p].info;
+  for (std::size_t p = 0; p < module_.params().size(); ++p) {
+    const TensorInfo& info = module_.params()[p].info;
     for (const std::size_t end = at + 2 * info.shape.size(); at < end; ++at) {
       if (of_rank_0[at] == own[at]) continue;
-      return SystemFailed(fmt::format(
+      return SystemFailed(
           "[{}]: params[{}] in this process with sizes [{}] appears not to match sizes of the same "
           "param in process 0.",
-          rank(), p, fmt::join(info.shape, ", ")));
+          rank(), p, fmt::join(info.shape, ", "));
     }
   }
   return OkStatus();
 }
 
 // Parameters, then buffers; since 2.x buffers only where they are broadcast at all.
-Status Engine::Impl::BroadcastState(int root, journal::Purpose purpose) {
+Status Engine::BroadcastState(int root, Purpose purpose) {
   std::vector<TensorRef> tensors;
-  for (const Parameter& param : module.params()) {
+  for (const Parameter& param : module_.params()) {
     tensors.push_back({param.info.type, param.info.numel, param.data});
   }
-  if (options.broadcast_buffers || options.buckets.rules != TorchRules::k2_6) {
-    for (const ModuleBuffer& buffer : module.buffers()) {
+  if (options_.broadcast_buffers || options_.buckets.rules != TorchRules::k2_6) {
+    for (const ModuleBuffer& buffer : module_.buffers()) {
       tensors.push_back({buffer.info.type, buffer.info.numel, buffer.data});
     }
   }
-  return broadcast.Run(tensors, root, purpose);
+  return broadcast_.Run(tensors, root, purpose);
 }
 
 }  // namespace lockstep::ddp

@@ -5,73 +5,72 @@
 #include <cstdint>
 #include <span>
 
-#include "core/ddp/engine_impl.h"
+#include "core/ddp/engine.h"
 
 namespace lockstep::ddp {
 
 // What a rank that still trains tells those that joined, at the beginning of each forward.
-Status Engine::Impl::NotifyJoin() {
-  LOCKSTEP_ASSIGN_OR_RETURN(const auto alive, LaunchFlag(1, journal::Purpose::kJoinAlive));
-  if (join.throw_on_early_termination) {
-    LOCKSTEP_ASSIGN_OR_RETURN(const auto handle, LaunchFlag(0, journal::Purpose::kJoinThrow));
-    LOCKSTEP_ASSIGN_OR_RETURN(const auto thrown, values.Read<float>(handle));
+Status Engine::NotifyJoin() {
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto alive, LaunchFlag(1, Purpose::kJoinAlive));
+  if (join_.throw_on_early_termination) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const auto handle, LaunchFlag(0, Purpose::kJoinThrow));
+    LOCKSTEP_ASSIGN_OR_RETURN(const auto thrown, values_.Read<float>(handle));
     if (thrown.front() != 0) {
       return SystemFailed(
           "Detected at least one rank that exhausted inputs. Throwing across all ranks.");
     }
   }
-  reducer.SetDivisorSource(join.divide_by_initial_world_size ? nullptr : alive);
+  reducer_.SetDivisorSource(join_.divide_by_initial_world_size ? nullptr : alive);
   return OkStatus();
 }
 
-Result<int> Engine::Impl::FindCommonRank(bool candidate, journal::Purpose purpose) {
-  const collective::Operation operation = {.collective = collective::Collective::kAllReduce,
-                                           .type = collective::DataType::kI64,
-                                           .reduction = collective::Reduction::kMax,
-                                           .count = 1};
+Result<int> Engine::FindCommonRank(bool candidate, Purpose purpose) {
+  const Operation operation = {.collective = Collective::kAllReduce,
+                               .type = DataType::kI64,
+                               .reduction = collective::Reduction::kMax,
+                               .count = 1};
   const std::int64_t own = candidate ? rank() : -1;
   LOCKSTEP_ASSIGN_OR_RETURN(
-      const auto handle, values.Launch(operation, std::span<const std::int64_t>(&own, 1), purpose));
-  LOCKSTEP_ASSIGN_OR_RETURN(const auto common, values.Read<std::int64_t>(handle));
+      const auto handle,
+      values_.Launch(operation, std::span<const std::int64_t>(&own, 1), purpose));
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto common, values_.Read<std::int64_t>(handle));
   if (common.front() == -1) {
     return SystemFailed(
         "BUG! Expected rank_cond to be true for at least one process. This indicates a bug in "
         "PyTorch, please report an issue.");
   }
   if (common.front() < 0 || common.front() >= size()) {  // the ranks are out of step
-    return SystemFailed(
-        fmt::format("the common rank {} is none of {} ranks", common.front(), size()));
+    return SystemFailed("the common rank {} is none of {} ranks", common.front(), size());
   }
   return static_cast<int>(common.front());
 }
 
 // Shadows one iteration of the ranks that still train. False: all ranks joined.
-Result<bool> Engine::Impl::ShadowIteration() {
-  LOCKSTEP_ASSIGN_OR_RETURN(const auto alive, LaunchFlag(0, journal::Purpose::kJoinAlive));
-  LOCKSTEP_ASSIGN_OR_RETURN(const auto others, values.Read<float>(alive));
+Result<bool> Engine::ShadowIteration() {
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto alive, LaunchFlag(0, Purpose::kJoinAlive));
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto others, values_.Read<float>(alive));
   if (others.front() == 0) return false;
-  if (join.throw_on_early_termination) {
-    LOCKSTEP_ASSIGN_OR_RETURN(const auto handle, LaunchFlag(1, journal::Purpose::kJoinThrow));
-    LOCKSTEP_RETURN_IF_ERROR(values.Read<float>(handle).status());
-    return SystemFailed(fmt::format("Rank {} exhausted all inputs.", rank()));
+  if (join_.throw_on_early_termination) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const auto handle, LaunchFlag(1, Purpose::kJoinThrow));
+    LOCKSTEP_RETURN_IF_ERROR(values_.Read<float>(handle).status());
+    return SystemFailed("Rank {} exhausted all inputs.", rank());
   }
-  LOCKSTEP_RETURN_IF_ERROR(reducer.RebuildBuckets());
+  LOCKSTEP_RETURN_IF_ERROR(reducer_.RebuildBuckets());
   if (WillSyncBuffers()) {
-    LOCKSTEP_ASSIGN_OR_RETURN(const int root,
-                              FindCommonRank(false, journal::Purpose::kJoinCommonRank));
+    LOCKSTEP_ASSIGN_OR_RETURN(const int root, FindCommonRank(false, Purpose::kJoinCommonRank));
     LOCKSTEP_RETURN_IF_ERROR(SyncBuffers(root));
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(const auto sync, LaunchFlag(0, journal::Purpose::kJoinShouldSync));
-  LOCKSTEP_ASSIGN_OR_RETURN(const auto syncing, values.Read<float>(sync));
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto sync, LaunchFlag(0, Purpose::kJoinShouldSync));
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto syncing, values_.Read<float>(sync));
   require_forward_param_sync_ = syncing.front() != 0;
   if (!require_forward_param_sync_) return true;
-  LOCKSTEP_RETURN_IF_ERROR(reducer.ShadowBuckets());
-  if (options.buckets.find_unused_parameters) LOCKSTEP_RETURN_IF_ERROR(reducer.ShadowBitmap());
-  reducer.PushAllRebuiltParams();
+  LOCKSTEP_RETURN_IF_ERROR(reducer_.ShadowBuckets());
+  if (options_.buckets.find_unused_parameters) LOCKSTEP_RETURN_IF_ERROR(reducer_.ShadowBitmap());
+  reducer_.PushAllRebuiltParams();
   return true;
 }
 
-Status Engine::Impl::ExitJoin() {
+Status Engine::ExitJoin() {
   // More shadows than any training has iterations: ranks that are out of step can read anything.
   constexpr std::int64_t kMostShadows = std::int64_t{1} << 40;
   bool is_last_joiner = true;
@@ -81,8 +80,8 @@ Status Engine::Impl::ExitJoin() {
     is_last_joiner = false;
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const int root,
-                            FindCommonRank(is_last_joiner, journal::Purpose::kJoinFinalRank));
-  return BroadcastState(root, journal::Purpose::kJoinFinalSync);
+                            FindCommonRank(is_last_joiner, Purpose::kJoinFinalRank));
+  return BroadcastState(root, Purpose::kJoinFinalSync);
 }
 
 }  // namespace lockstep::ddp

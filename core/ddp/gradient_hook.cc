@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::string_view kHookNames[] = {"none", "all_reduce", "fp16", "bf16", "powersgd"};
 
-collective::Operation SumOf(collective::DataType type, std::int64_t count) {
-  return {.collective = collective::Collective::kAllReduce, .type = type, .count = count};
+Operation SumOf(DataType type, std::int64_t count) {
+  return {.collective = Collective::kAllReduce, .type = type, .count = count};
 }
 
 // No hook: gradients arrive divided.
@@ -22,7 +22,7 @@ class SumHook final : public GradientHook {
  public:
   explicit SumHook(Launcher& launcher) : launcher_(launcher) {}
   bool wants_divided() const override { return true; }
-  Status Launch(BucketInFlight& bucket, journal::Purpose purpose) override {
+  Status Launch(BucketInFlight& bucket, Purpose purpose) override {
     LOCKSTEP_ASSIGN_OR_RETURN(bucket.work,
                               launcher_.Launch(SumOf(bucket.bucket->type, bucket.bucket->elements),
                                                {bucket.data, bucket.data}, purpose, bucket.index));
@@ -40,10 +40,10 @@ class CompressHook final : public GradientHook {
  public:
   CompressHook(Launcher& launcher, CommHook hook) : launcher_(launcher), hook_(hook) {}
 
-  Status Launch(BucketInFlight& bucket, journal::Purpose purpose) override {
+  Status Launch(BucketInFlight& bucket, Purpose purpose) override {
     const EnginePorts& ports = launcher_.ports();
     const Bucket& what = *bucket.bucket;
-    const collective::DataType type = TypeFor(what.type);
+    const DataType type = TypeFor(what.type);
     void* data = type == what.type ? bucket.data : bucket.compressed;
     if (type != what.type) {
       ports.kernels.Convert(ports.compute, type, data, what.type, bucket.data, what.elements);
@@ -58,7 +58,7 @@ class CompressHook final : public GradientHook {
     LOCKSTEP_RETURN_IF_ERROR(launcher_.Wait(bucket.work));
     const EnginePorts& ports = launcher_.ports();
     const Bucket& what = *bucket.bucket;
-    const collective::DataType type = TypeFor(what.type);
+    const DataType type = TypeFor(what.type);
     if (type != what.type) {
       ports.kernels.Convert(ports.compute, what.type, bucket.data, type, bucket.compressed,
                             what.elements);
@@ -67,9 +67,9 @@ class CompressHook final : public GradientHook {
   }
 
  private:
-  collective::DataType TypeFor(collective::DataType type) const {
+  DataType TypeFor(DataType type) const {
     if (hook_ == CommHook::kAllReduce) return type;
-    return hook_ == CommHook::kFp16 ? collective::DataType::kF16 : collective::DataType::kBf16;
+    return hook_ == CommHook::kFp16 ? DataType::kF16 : DataType::kBf16;
   }
 
   Launcher& launcher_;
@@ -81,8 +81,8 @@ class CompressHook final : public GradientHook {
 Result<CommHook> ParseCommHook(std::string_view option, std::string_view text) {
   const auto found = std::ranges::find(kHookNames, text);
   if (found != std::end(kHookNames)) return static_cast<CommHook>(found - kHookNames);
-  return InvalidInput(fmt::format("{}: '{}' is not a communication hook; choose one of {}", option,
-                                  text, fmt::join(kHookNames, ", ")));
+  return InvalidInput("{}: '{}' is not a communication hook; choose one of {}", option, text,
+                      fmt::join(kHookNames, ", "));
 }
 
 std::string_view NameOf(CommHook hook) { return kHookNames[static_cast<std::size_t>(hook)]; }

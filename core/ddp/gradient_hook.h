@@ -1,13 +1,12 @@
 // What is done with a bucket of gradients: DDP's communication hooks.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "core/base/status.h"
 #include "core/ddp/buckets.h"
-#include "core/ddp/engine.h"
+#include "core/ddp/engine_options.h"
 #include "core/ddp/launcher.h"
 #include "core/ddp/module.h"
 
@@ -29,7 +28,7 @@ class GradientHook {
   // Whether the gradients are divided before they come here.
   virtual bool wants_divided() const { return false; }
   // Launches the collectives.
-  virtual Status Launch(BucketInFlight& bucket, journal::Purpose purpose) = 0;
+  virtual Status Launch(BucketInFlight& bucket, Purpose purpose) = 0;
   // Later work of the compute stream finds the result in the bucket.
   virtual Status Finish(BucketInFlight& bucket) = 0;
 };

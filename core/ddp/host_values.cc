@@ -16,14 +16,14 @@ Result<HostValues::Handle> HostValues::FreeSlot(std::int64_t bytes) {
   return slot;
 }
 
-Result<HostValues::Handle> HostValues::LaunchBytes(const collective::Operation& operation,
+Result<HostValues::Handle> HostValues::LaunchBytes(const Operation& operation,
                                                    std::span<const std::byte> values,
-                                                   journal::Purpose purpose, std::int32_t detail) {
+                                                   Purpose purpose, std::int32_t detail) {
   const EnginePorts& ports = launcher_.ports();
   const auto sent = static_cast<std::int64_t>(values.size());
   LOCKSTEP_CHECK(sent == operation.count * collective::SizeOf(operation.type),
                  "as many values as the operation counts");
-  const bool gathers = operation.collective == collective::Collective::kAllGather;
+  const bool gathers = operation.collective == Collective::kAllGather;
   const std::int64_t result = gathers ? sent * ports.communicator.size() : sent;
   LOCKSTEP_ASSIGN_OR_RETURN(Handle slot, FreeSlot(result));
   slot->result_bytes = result;
@@ -36,8 +36,7 @@ Result<HostValues::Handle> HostValues::LaunchBytes(const collective::Operation& 
   return slot;
 }
 
-Status HostValues::Relaunch(const collective::Operation& operation, Handle& handle,
-                            journal::Purpose purpose) {
+Status HostValues::Relaunch(const Operation& operation, Handle& handle, Purpose purpose) {
   void* data = handle->device->data();
   LOCKSTEP_ASSIGN_OR_RETURN(handle->work, launcher_.Launch(operation, {data, data}, purpose));
   return OkStatus();

@@ -28,12 +28,12 @@ class HostValues {
 
   // Sends `values` (operation.count elements of operation.type); does not wait.
   template <typename T>
-  Result<Handle> Launch(const collective::Operation& operation, std::span<const T> values,
-                        journal::Purpose purpose, std::int32_t detail = 0) {
+  Result<Handle> Launch(const Operation& operation, std::span<const T> values, Purpose purpose,
+                        std::int32_t detail = 0) {
     return LaunchBytes(operation, std::as_bytes(values), purpose, detail);
   }
   // An all_reduce once more, over what the last one left.
-  Status Relaunch(const collective::Operation& operation, Handle& handle, journal::Purpose purpose);
+  Status Relaunch(const Operation& operation, Handle& handle, Purpose purpose);
   // Later work of the compute stream comes after it.
   Status Wait(const Handle& handle) { return launcher_.Wait(handle->work); }
   // Waits and copies what came: operation.count elements (all_gather: times the ranks).
@@ -46,9 +46,8 @@ class HostValues {
   }
 
  private:
-  Result<Handle> LaunchBytes(const collective::Operation& operation,
-                             std::span<const std::byte> values, journal::Purpose purpose,
-                             std::int32_t detail);
+  Result<Handle> LaunchBytes(const Operation& operation, std::span<const std::byte> values,
+                             Purpose purpose, std::int32_t detail);
   Result<Handle> FreeSlot(std::int64_t bytes);
   Status ReadBytes(const Handle& handle);
 

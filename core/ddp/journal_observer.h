@@ -13,15 +13,14 @@ class JournalObserver final : public EngineObserver {
   explicit JournalObserver(comm::RecordedCommunicator& recorded, EngineObserver* next = nullptr)
       : recorded_(recorded), next_(next) {}
 
-  void OnCollective(const collective::Operation& operation,
-                    const journal::Annotation& annotation) override {
+  void OnCollective(const Operation& operation, const journal::Annotation& annotation) override {
     recorded_.AnnotateNext(annotation);
     if (next_ != nullptr) next_->OnCollective(operation, annotation);
   }
   void OnSection(const Section& section) override {
     if (next_ != nullptr) next_->OnSection(section);
   }
-  void OnPhase(journal::Phase phase) override {
+  void OnPhase(Phase phase) override {
     recorded_.EnterPhase(phase);
     if (next_ != nullptr) next_->OnPhase(phase);
   }

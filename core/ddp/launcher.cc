@@ -10,7 +10,7 @@
 namespace lockstep::ddp {
 
 struct Launcher::Flight {
-  collective::Operation operation;
+  Operation operation;
   journal::Annotation annotation;
   std::shared_ptr<device::Event> ready;
   std::shared_ptr<device::Event> start;
@@ -53,9 +53,8 @@ std::shared_ptr<device::Event> Launcher::NewEvent() {
   return events_.back();
 }
 
-Result<Work> Launcher::Launch(const collective::Operation& operation,
-                              const collective::Buffers& buffers, journal::Purpose purpose,
-                              std::int32_t detail) {
+Result<Work> Launcher::Launch(const Operation& operation, const collective::Buffers& buffers,
+                              Purpose purpose, std::int32_t detail) {
   const journal::Annotation annotation = {purpose, detail, iteration_};
   if (ports_.observer != nullptr) ports_.observer->OnCollective(operation, annotation);
   Flight flight{operation, annotation, nullptr, nullptr, NewEvent()};

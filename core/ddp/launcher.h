@@ -45,7 +45,7 @@ struct EnginePorts {
 
 // When one collective ran, in the device's ticks.
 struct CollectiveTimes {
-  collective::Operation operation;
+  Operation operation;
   journal::Annotation annotation;
   Ticks ready = 0;  // the compute stream got to where it was launched
   Ticks start = 0;  // the communication stream began it
@@ -77,8 +77,8 @@ class Launcher {
 
   // Enqueues the operation on the communication stream, behind all work that the compute stream has
   // so far. Buffers live until the work is done.
-  Result<Work> Launch(const collective::Operation& operation, const collective::Buffers& buffers,
-                      journal::Purpose purpose, std::int32_t detail = 0);
+  Result<Work> Launch(const Operation& operation, const collective::Buffers& buffers,
+                      Purpose purpose, std::int32_t detail = 0);
   // Later work of the communication stream comes after what the compute stream has so far.
   void OrderBehindCompute();
   // Done when the communication stream has done everything it has so far.

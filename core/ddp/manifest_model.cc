@@ -1,6 +1,8 @@
 // A model of a manifest's shapes. Its passes read the parameters or compute for a given time, and
 // write gradients whose values are known. Batch norm layers are found by the names of their
-// buffers. SyncBatchNorm exchanges what PyTorch's would.
+// buffers. SyncBatchNorm exchanges what PyTorch's would. A parameter's gradient repeats a tile of
+// small integers (core/device/tile.h), which depends on rank, input and parameter; with PowerSGD a
+// matrix has rank 1, so that compression loses nothing.
 #include "core/ddp/manifest_model.h"
 
 #include <fmt/core.h>
@@ -12,7 +14,10 @@
 
 #include "core/base/check.h"
 #include "core/base/random.h"
-#include "core/ddp/synthetic_gradient.h"
+#include "core/collective/data_type.h"
+#include "core/collective/half.h"
+#include "core/device/host/host_tile.h"
+#include "core/device/tile.h"
 
 namespace lockstep::ddp {
 namespace {
@@ -30,24 +35,124 @@ Status Examine(const ModelTensors& tensors) {
   if (count == 0) return InvalidInput("the model has no parameters; give it some");
   for (const TensorInfo& info : tensors.params) {
     if (collective::IsComputeType(info.type)) continue;
-    return InvalidInput(
-        fmt::format("parameter {} is of type {}; gradients are f16, bf16, f32 or f64", info.name,
-                    collective::NameOf(info.type)));
+    return InvalidInput("parameter {} is of type {}; gradients are f16, bf16, f32 or f64",
+                        info.name, collective::NameOf(info.type));
   }
   std::vector<int> order = tensors.ready_order;
-  std::sort(order.begin(), order.end());
+  std::ranges::sort(order);
   bool permutation = order.size() == count;
   for (std::size_t i = 0; permutation && i < count; ++i) {
     permutation = order[i] == static_cast<int>(i);
   }
   if (permutation) return OkStatus();
   return InvalidInput(
-      fmt::format("the model's ready order of {} entries is no permutation of its {} parameters; "
-                  "name each once",
-                  order.size(), count));
+      "the model's ready order of {} entries is no permutation of its {} parameters; name each "
+      "once",
+      order.size(), count);
+}
+
+// Matrices as PowerSGD sees them: shape[0] rows.
+bool IsMatrix(const TensorInfo& info) { return info.shape.size() > 1 && info.numel > 0; }
+std::int64_t ColumnsOf(const TensorInfo& info) { return info.numel / info.shape[0]; }
+
+// 1 to 4: of a row as each rank and input has it, of a column the same everywhere.
+float RowFactor(int rank, std::int64_t input, int param, std::int64_t row) {
+  return static_cast<float>(
+      1 + (Mix64(device::TileKey(rank, input, param) + static_cast<std::uint64_t>(row)) & 3));
+}
+float ColumnFactor(int param, std::int64_t column) {
+  return static_cast<float>(
+      1 +
+      (Mix64(static_cast<std::uint64_t>(param) * 7919 + static_cast<std::uint64_t>(column)) & 3));
+}
+
+// Whether the gradient is a tile that any device writes; else it is a matrix of rank 1.
+bool GradientIsTile(const TensorInfo& info, bool low_rank) { return !low_rank || !IsMatrix(info); }
+
+// Of such a matrix: grad = or += what SyntheticGradient says.
+void WriteLowRankGradient(int rank, std::int64_t input, int param, const TensorInfo& info,
+                          bool overwrite, void* grad) {
+  const std::int64_t columns = ColumnsOf(info);
+  std::vector<float> row(static_cast<std::size_t>(columns));
+  for (std::int64_t r = 0; r < info.shape[0]; ++r) {
+    const float factor = RowFactor(rank, input, param, r);
+    // A row is put tile by tile, since PutTile repeats what it is given every kTile elements.
+    for (std::int64_t begin = 0; begin < columns; begin += device::kTile) {
+      const std::int64_t length = std::min(device::kTile, columns - begin);
+      row.resize(static_cast<std::size_t>(length));
+      for (std::int64_t c = 0; c < length; ++c) {
+        row[static_cast<std::size_t>(c)] = factor * ColumnFactor(param, begin + c);
+      }
+      auto* at =
+          static_cast<std::byte*>(grad) + (r * columns + begin) * collective::SizeOf(info.type);
+      device::host::PutTile(info.type, at, length, row, !overwrite);
+    }
+  }
+}
+
+double ElementOf(DataType type, const void* data, std::int64_t element) {
+  switch (type) {
+    case DataType::kF32:
+      return static_cast<const float*>(data)[element];
+    case DataType::kF64:
+      return static_cast<const double*>(data)[element];
+    case DataType::kF16:
+      return collective::FloatFromF16(static_cast<const std::uint16_t*>(data)[element]);
+    case DataType::kBf16:
+      return collective::FloatFromBf16(static_cast<const std::uint16_t*>(data)[element]);
+    default:
+      LOCKSTEP_CHECK(false, "gradients are floating-point");
+  }
+}
+
+// Mean over the ranks of the sum over the inputs.
+class ExpectedGradient {
+ public:
+  ExpectedGradient(int ranks, std::int64_t first_input, std::int64_t inputs, int param,
+                   const TensorInfo& info, bool low_rank);
+  double At(std::int64_t element) const {
+    if (!low_rank_) return tile_[static_cast<std::size_t>(element % device::kTile)];
+    return tile_[static_cast<std::size_t>(element / columns_)] *
+           row_[static_cast<std::size_t>(element % columns_)];
+  }
+
+ private:
+  bool low_rank_;
+  std::int64_t columns_ = 1;
+  std::vector<double> tile_;  // low_rank: the factor of each row
+  std::vector<double> row_;   // low_rank: the factor of each column
+};
+
+ExpectedGradient::ExpectedGradient(int ranks, std::int64_t first_input, std::int64_t inputs,
+                                   int param, const TensorInfo& info, bool low_rank)
+    : low_rank_(low_rank && IsMatrix(info)) {
+  const std::int64_t length = low_rank_ ? info.shape[0] : std::min(device::kTile, info.numel);
+  tile_.assign(static_cast<std::size_t>(length), 0);
+  for (int rank = 0; rank < ranks; ++rank) {
+    for (std::int64_t input = first_input; input < first_input + inputs; ++input) {
+      const std::uint64_t key = device::TileKey(rank, input, param);
+      for (std::int64_t i = 0; i < length; ++i) {
+        tile_[static_cast<std::size_t>(i)] +=
+            low_rank_ ? RowFactor(rank, input, param, i) : device::TileValue(key, i);
+      }
+    }
+  }
+  for (double& value : tile_) value /= ranks;
+  if (!low_rank_) return;
+  columns_ = ColumnsOf(info);
+  for (std::int64_t c = 0; c < columns_; ++c) row_.push_back(ColumnFactor(param, c));
 }
 
 }  // namespace
+
+double SyntheticGradient(int rank, std::int64_t input, int param, const TensorInfo& info,
+                         std::int64_t element, bool low_rank) {
+  if (GradientIsTile(info, low_rank)) {
+    return device::TileValue(device::TileKey(rank, input, param), element % device::kTile);
+  }
+  const std::int64_t columns = ColumnsOf(info);
+  return RowFactor(rank, input, param, element / columns) * ColumnFactor(param, element % columns);
+}
 
 void ManifestModel::set_input_counter(std::int64_t* counter) {
   LOCKSTEP_CHECK(counter == nullptr || !options_.low_rank, "these gradients are the host's work");
@@ -139,7 +244,7 @@ void ManifestModel::Compute(ModuleContext context, const Parameter& param, doubl
 // num_batches_tracked of every batch norm layer.
 void ManifestModel::CountBatch(ModuleContext context) {
   for (const ModuleBuffer& buffer : buffers_) {
-    if (buffer.info.type != collective::DataType::kI64 || buffer.info.numel != 1) continue;
+    if (buffer.info.type != DataType::kI64 || buffer.info.numel != 1) continue;
     kernels_.Increment(context.compute, static_cast<std::int64_t*>(buffer.data));
   }
 }
@@ -196,9 +301,8 @@ Result<std::unique_ptr<ManifestModel>> ManifestModel::Make(const ModelTensors& t
   LOCKSTEP_RETURN_IF_ERROR(Examine(tensors));
   for (const int param : options.unused) {
     if (param >= 0 && static_cast<std::size_t>(param) < tensors.params.size()) continue;
-    return InvalidInput(
-        fmt::format("parameter {} is unused, but the model has only {}; name 0 to {}", param,
-                    tensors.params.size(), tensors.params.size() - 1));
+    return InvalidInput("parameter {} is unused, but the model has only {}; name 0 to {}", param,
+                        tensors.params.size(), tensors.params.size() - 1);
   }
   std::unique_ptr<ManifestModel> model(new ManifestModel(options, kernels));
   LOCKSTEP_RETURN_IF_ERROR(model->Allocate(tensors, device));

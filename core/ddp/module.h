@@ -12,11 +12,13 @@
 
 namespace lockstep::ddp {
 
+using collective::DataType;
+
 // A tensor, contiguous, by its description.
 struct TensorInfo {
   std::string name;
   std::vector<std::int64_t> shape;
-  collective::DataType type = collective::DataType::kF32;
+  DataType type = DataType::kF32;
   std::int64_t numel = 0;
 
   std::int64_t bytes() const { return numel * collective::SizeOf(type); }

@@ -9,6 +9,11 @@
 
 namespace lockstep::ddp {
 
+using collective::Collective;
+using collective::Operation;
+using journal::Phase;
+using journal::Purpose;
+
 // The parts of a program's run on one rank, as a trace shows them.
 enum class SectionKind : std::uint8_t {
   kConstructor,
@@ -29,10 +34,9 @@ class EngineObserver {
  public:
   virtual ~EngineObserver() = default;
   // Right before the operation is enqueued; also of one that then fails or blocks for ever.
-  virtual void OnCollective(const collective::Operation& operation,
-                            const journal::Annotation& annotation) = 0;
+  virtual void OnCollective(const Operation& operation, const journal::Annotation& annotation) = 0;
   virtual void OnSection(const Section& section) = 0;
-  virtual void OnPhase(journal::Phase phase) = 0;
+  virtual void OnPhase(Phase phase) = 0;
 };
 
 }  // namespace lockstep::ddp

@@ -1,7 +1,6 @@
 // powerSGD_hook: a matrix M travels as two thin ones, P = M Q and Q = M^T P, so that M ~ P Q^T. The
 // method is that of Vogels, Karimireddy and Jaggi 2019, "PowerSGD". Source: pytorch
 // torch/distributed/algorithms/ddp_comm_hooks/powerSGD_hook.py.
-#include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <map>
@@ -35,11 +34,11 @@ class PowerSgdHook final : public GradientHook {
                Launcher& launcher)
       : options_(options), params_(params), launcher_(launcher), random_(options.seed) {}
 
-  Status Launch(BucketInFlight& bucket, journal::Purpose purpose) override {
+  Status Launch(BucketInFlight& bucket, Purpose purpose) override {
     if (iteration_ < options_.start_iteration) {
       LOCKSTEP_RETURN_IF_ERROR(LaunchPlain(bucket, purpose));
     } else {
-      if (bucket.bucket->type != collective::DataType::kF32) {
+      if (bucket.bucket->type != DataType::kF32) {
         return Unsupported("powersgd: gradients of another type than f32; use hook none or fp16");
       }
       LOCKSTEP_RETURN_IF_ERROR(LaunchCompressed(bucket, purpose));
@@ -51,11 +50,131 @@ class PowerSgdHook final : public GradientHook {
   Status Finish(BucketInFlight& bucket) override { return launcher_.Wait(bucket.work); }
 
  private:
-  Status LaunchPlain(BucketInFlight& bucket, journal::Purpose purpose);
-  Status LaunchCompressed(BucketInFlight& bucket, journal::Purpose purpose);
-  BucketState& StateOf(const BucketInFlight& bucket);
-  Result<Work> Sum(std::vector<float>& values, std::int64_t count, journal::Purpose purpose,
-                   int index);
+  Status LaunchPlain(BucketInFlight& bucket, Purpose purpose) {
+    const EnginePorts& ports = launcher_.ports();
+    const Bucket& what = *bucket.bucket;
+    ports.kernels.Divide(ports.compute, what.type, bucket.data, bucket.data, what.elements,
+                         ports.communicator.size());
+    const Operation operation = {
+        .collective = Collective::kAllReduce, .type = what.type, .count = what.elements};
+    LOCKSTEP_ASSIGN_OR_RETURN(bucket.work, launcher_.Launch(operation, {bucket.data, bucket.data},
+                                                            purpose, bucket.index));
+    return OkStatus();
+  }
+
+  // The arithmetic runs on the communication stream between the collectives, as PyTorch's callbacks
+  // do beside the backward pass. The order is that of NCCL: bucket by bucket.
+  Status LaunchCompressed(BucketInFlight& bucket, Purpose purpose) {
+    BucketState& state = StateOf(bucket);
+    device::Stream& stream = launcher_.ports().communication;
+    const float ranks = static_cast<float>(launcher_.ports().communicator.size());
+    auto* data = static_cast<float*>(bucket.data);
+    const std::uint64_t seed = random_.Next();
+    const bool draw_q = !std::exchange(state.has_q, options_.warm_start);
+    const bool feedback = options_.error_feedback;
+
+    launcher_.OrderBehindCompute();
+    stream.Enqueue([&state, data, seed, draw_q, feedback] {
+      if (feedback) AddError(data, state.error, state.before);
+      Pack(data, state.plain, state.uncompressed.data());
+      Random random(seed);
+      for (const LowRankMatrix& matrix : state.matrices) {
+        float* const q = state.q.data() + matrix.q;
+        if (draw_q) FillNormal(q, matrix.columns * matrix.rank, random);
+        Orthogonalize(q, matrix.columns, matrix.rank);
+        MultiplyByQ(matrix, data + matrix.offset, q, state.p.data() + matrix.p);
+      }
+      return OkStatus();
+    });
+    LOCKSTEP_RETURN_IF_ERROR(
+        Sum(state.uncompressed, state.plain_count, purpose, bucket.index).status());
+    stream.Enqueue([&state, data, ranks] {
+      DivideBy(ranks, state.uncompressed);
+      Unpack(state.uncompressed.data(), state.plain, data);
+      return OkStatus();
+    });
+    LOCKSTEP_RETURN_IF_ERROR(Sum(state.p, static_cast<std::int64_t>(state.p.size()) - 1,
+                                 Purpose::kPowerSgdFactorP, bucket.index)
+                                 .status());
+    stream.Enqueue([&state, data] {
+      for (const LowRankMatrix& matrix : state.matrices) {
+        float* const p = state.p.data() + matrix.p;
+        Orthogonalize(p, matrix.rows, matrix.rank);
+        MultiplyTransposedByP(matrix, data + matrix.offset, p, state.q.data() + matrix.q);
+      }
+      return OkStatus();
+    });
+    LOCKSTEP_RETURN_IF_ERROR(Sum(state.q, static_cast<std::int64_t>(state.q.size()) - 1,
+                                 Purpose::kPowerSgdFactorQ, bucket.index)
+                                 .status());
+    stream.Enqueue([&state, data, ranks, feedback] {
+      DivideBy(ranks, state.q);
+      for (const LowRankMatrix& matrix : state.matrices) {
+        Decompress(matrix, state.p.data() + matrix.p, state.q.data() + matrix.q,
+                   data + matrix.offset);
+      }
+      if (feedback) KeepError(data, state.before, state.error);
+      return OkStatus();
+    });
+    bucket.work = launcher_.MarkCommunication();
+    return OkStatus();
+  }
+
+  BucketState& StateOf(const BucketInFlight& bucket) {
+    BucketState& state = states_[bucket.index];
+    if (state.params == bucket.bucket->params) return state;
+    state = BucketState();
+    state.params = bucket.bucket->params;
+    std::int64_t offset = 0;
+    std::int64_t p_count = 0;
+    std::int64_t q_count = 0;
+    for (const int param : state.params) {
+      const TensorInfo& info = params_[static_cast<std::size_t>(param)].info;
+      LowRankMatrix matrix = MatrixOf(info, options_.rank);
+      matrix.offset = offset;
+      matrix.p = p_count;
+      matrix.q = q_count;
+      offset += info.numel;
+      if (IsWorthCompressing(matrix, options_.min_compression_rate)) {
+        p_count += matrix.rows * matrix.rank;
+        q_count += matrix.columns * matrix.rank;
+        state.matrices.push_back(matrix);
+      } else {
+        state.plain.push_back({matrix.offset, state.plain_count, info.numel});
+        state.plain_count += info.numel;
+      }
+    }
+    // Never empty: a communicator wants a buffer for 0 elements too.
+    state.uncompressed.resize(static_cast<std::size_t>(state.plain_count) + 1);
+    state.p.resize(static_cast<std::size_t>(p_count) + 1);
+    state.q.resize(static_cast<std::size_t>(q_count) + 1);
+    if (options_.error_feedback) {
+      state.error.assign(static_cast<std::size_t>(offset), 0);
+      state.before.resize(static_cast<std::size_t>(offset));
+    }
+    return state;
+  }
+
+  Result<Work> Sum(std::vector<float>& values, std::int64_t count, Purpose purpose, int index) {
+    const Operation operation = {.collective = Collective::kAllReduce, .count = count};
+    const EnginePorts& ports = launcher_.ports();
+    if (dynamic_cast<device::NativeDevice*>(&ports.device) == nullptr) {
+      return launcher_.Launch(operation, {values.data(), values.data()}, purpose, index);
+    }
+    // A library of the device's reaches only its memory, which the arithmetic here reaches, too.
+    const std::size_t bytes = values.size() * sizeof(float);
+    std::unique_ptr<device::Buffer>& twin = twins_[values.data()];
+    if (twin == nullptr) {
+      LOCKSTEP_ASSIGN_OR_RETURN(twin, ports.device.Allocate(static_cast<std::int64_t>(bytes)));
+    }
+    void* const there = twin->data();
+    float* const here = values.data();
+    ports.communication.Enqueue([=] { return std::memcpy(there, here, bytes), OkStatus(); });
+    LOCKSTEP_ASSIGN_OR_RETURN(const Work work,
+                              launcher_.Launch(operation, {there, there}, purpose, index));
+    ports.communication.Enqueue([=] { return std::memcpy(here, there, bytes), OkStatus(); });
+    return work;
+  }
 
   PowerSgdOptions options_;
   const std::vector<Parameter>& params_;
@@ -66,134 +185,6 @@ class PowerSgdHook final : public GradientHook {
   std::map<const float*, std::unique_ptr<device::Buffer>>
       twins_;  // of a state's values, on the device
 };
-
-Status PowerSgdHook::LaunchPlain(BucketInFlight& bucket, journal::Purpose purpose) {
-  const EnginePorts& ports = launcher_.ports();
-  const Bucket& what = *bucket.bucket;
-  ports.kernels.Divide(ports.compute, what.type, bucket.data, bucket.data, what.elements,
-                       ports.communicator.size());
-  const collective::Operation operation = {
-      .collective = collective::Collective::kAllReduce, .type = what.type, .count = what.elements};
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      bucket.work, launcher_.Launch(operation, {bucket.data, bucket.data}, purpose, bucket.index));
-  return OkStatus();
-}
-
-BucketState& PowerSgdHook::StateOf(const BucketInFlight& bucket) {
-  BucketState& state = states_[bucket.index];
-  if (state.params == bucket.bucket->params) return state;
-  state = BucketState();
-  state.params = bucket.bucket->params;
-  std::int64_t offset = 0;
-  std::int64_t p_count = 0;
-  std::int64_t q_count = 0;
-  for (const int param : state.params) {
-    const TensorInfo& info = params_[static_cast<std::size_t>(param)].info;
-    LowRankMatrix matrix = MatrixOf(info, options_.rank);
-    matrix.offset = offset;
-    matrix.p = p_count;
-    matrix.q = q_count;
-    offset += info.numel;
-    if (IsWorthCompressing(matrix, options_.min_compression_rate)) {
-      p_count += matrix.rows * matrix.rank;
-      q_count += matrix.columns * matrix.rank;
-      state.matrices.push_back(matrix);
-    } else {
-      state.plain.push_back({matrix.offset, state.plain_count, info.numel});
-      state.plain_count += info.numel;
-    }
-  }
-  // Never empty: a communicator wants a buffer for 0 elements too.
-  state.uncompressed.resize(static_cast<std::size_t>(state.plain_count) + 1);
-  state.p.resize(static_cast<std::size_t>(p_count) + 1);
-  state.q.resize(static_cast<std::size_t>(q_count) + 1);
-  if (options_.error_feedback) {
-    state.error.assign(static_cast<std::size_t>(offset), 0);
-    state.before.resize(static_cast<std::size_t>(offset));
-  }
-  return state;
-}
-
-Result<Work> PowerSgdHook::Sum(std::vector<float>& values, std::int64_t count,
-                               journal::Purpose purpose, int index) {
-  const collective::Operation operation = {.collective = collective::Collective::kAllReduce,
-                                           .count = count};
-  const EnginePorts& ports = launcher_.ports();
-  if (dynamic_cast<device::NativeDevice*>(&ports.device) == nullptr) {
-    return launcher_.Launch(operation, {values.data(), values.data()}, purpose, index);
-  }
-  // A library of the device's reaches only its memory, which the arithmetic here reaches, too.
-  const std::size_t bytes = values.size() * sizeof(float);
-  std::unique_ptr<device::Buffer>& twin = twins_[values.data()];
-  if (twin == nullptr) {
-    LOCKSTEP_ASSIGN_OR_RETURN(twin, ports.device.Allocate(static_cast<std::int64_t>(bytes)));
-  }
-  void* const there = twin->data();
-  float* const here = values.data();
-  ports.communication.Enqueue([=] { return std::memcpy(there, here, bytes), OkStatus(); });
-  LOCKSTEP_ASSIGN_OR_RETURN(const Work work,
-                            launcher_.Launch(operation, {there, there}, purpose, index));
-  ports.communication.Enqueue([=] { return std::memcpy(here, there, bytes), OkStatus(); });
-  return work;
-}
-
-// The arithmetic runs on the communication stream between the collectives, as PyTorch's callbacks
-// do beside the backward pass. The order is that of NCCL: bucket by bucket.
-Status PowerSgdHook::LaunchCompressed(BucketInFlight& bucket, journal::Purpose purpose) {
-  BucketState& state = StateOf(bucket);
-  device::Stream& stream = launcher_.ports().communication;
-  const float ranks = static_cast<float>(launcher_.ports().communicator.size());
-  auto* data = static_cast<float*>(bucket.data);
-  const std::uint64_t seed = random_.Next();
-  const bool draw_q = !std::exchange(state.has_q, options_.warm_start);
-  const bool feedback = options_.error_feedback;
-
-  launcher_.OrderBehindCompute();
-  stream.Enqueue([&state, data, seed, draw_q, feedback] {
-    if (feedback) AddError(data, state.error, state.before);
-    Pack(data, state.plain, state.uncompressed.data());
-    Random random(seed);
-    for (const LowRankMatrix& matrix : state.matrices) {
-      float* const q = state.q.data() + matrix.q;
-      if (draw_q) FillNormal(q, matrix.columns * matrix.rank, random);
-      Orthogonalize(q, matrix.columns, matrix.rank);
-      MultiplyByQ(matrix, data + matrix.offset, q, state.p.data() + matrix.p);
-    }
-    return OkStatus();
-  });
-  LOCKSTEP_RETURN_IF_ERROR(
-      Sum(state.uncompressed, state.plain_count, purpose, bucket.index).status());
-  stream.Enqueue([&state, data, ranks] {
-    DivideBy(ranks, state.uncompressed);
-    Unpack(state.uncompressed.data(), state.plain, data);
-    return OkStatus();
-  });
-  LOCKSTEP_RETURN_IF_ERROR(Sum(state.p, static_cast<std::int64_t>(state.p.size()) - 1,
-                               journal::Purpose::kPowerSgdFactorP, bucket.index)
-                               .status());
-  stream.Enqueue([&state, data] {
-    for (const LowRankMatrix& matrix : state.matrices) {
-      float* const p = state.p.data() + matrix.p;
-      Orthogonalize(p, matrix.rows, matrix.rank);
-      MultiplyTransposedByP(matrix, data + matrix.offset, p, state.q.data() + matrix.q);
-    }
-    return OkStatus();
-  });
-  LOCKSTEP_RETURN_IF_ERROR(Sum(state.q, static_cast<std::int64_t>(state.q.size()) - 1,
-                               journal::Purpose::kPowerSgdFactorQ, bucket.index)
-                               .status());
-  stream.Enqueue([&state, data, ranks, feedback] {
-    DivideBy(ranks, state.q);
-    for (const LowRankMatrix& matrix : state.matrices) {
-      Decompress(matrix, state.p.data() + matrix.p, state.q.data() + matrix.q,
-                 data + matrix.offset);
-    }
-    if (feedback) KeepError(data, state.before, state.error);
-    return OkStatus();
-  });
-  bucket.work = launcher_.MarkCommunication();
-  return OkStatus();
-}
 
 }  // namespace
 

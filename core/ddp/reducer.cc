@@ -24,7 +24,7 @@ std::int64_t Aligned(std::int64_t bytes) {
 }
 
 bool IsPermutation(std::vector<std::int32_t> order) {
-  std::sort(order.begin(), order.end());
+  std::ranges::sort(order);
   for (std::size_t i = 0; i < order.size(); ++i) {
     if (order[i] != static_cast<std::int32_t>(i)) return false;
   }
@@ -36,7 +36,7 @@ bool IsPermutation(std::vector<std::int32_t> order) {
 Result<BucketLayout> LayoutFrom(std::span<const std::int32_t> order,
                                 std::span<const std::int32_t> sizes,
                                 std::span<const Gradient> gradients) {
-  const bool positive = std::all_of(sizes.begin(), sizes.end(), [](auto size) { return size > 0; });
+  const bool positive = std::ranges::all_of(sizes, [](auto size) { return size > 0; });
   const std::int64_t total = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
   if (!positive || total != static_cast<std::int64_t>(order.size()) ||
       !IsPermutation({order.begin(), order.end()})) {
@@ -147,13 +147,13 @@ Status Reducer::UnfinishedReduction() const {
   for (std::size_t i = 0; i < ready_.size(); ++i) {
     if (!ready_[i]) missing.push_back(i);
   }
-  return SystemFailed(fmt::format(
+  return SystemFailed(
       "Expected to have finished reduction in the prior iteration before starting a new one. {} "
       "Parameter indices which did not receive grad for rank {}: {}",
       static_graph_ ? "The training graph changed, which static_graph does not allow."
                     : "The module has parameters that were not used in producing loss; "
                       "find_unused_parameters=True finds them.",
-      launcher_.ports().communicator.rank(), fmt::join(missing, " ")));
+      launcher_.ports().communicator.rank(), fmt::join(missing, " "));
 }
 
 Status Reducer::RebuildBuckets() {
@@ -161,9 +161,9 @@ Status Reducer::RebuildBuckets() {
   if (!ShouldRebuild() || rebuilt_params_.empty()) return OkStatus();
   if (rebuilt_params_.size() != gradients_.size()) {
     return SystemFailed(
-        fmt::format("rebuilt parameter indices size is not same as original model parameters size: "
-                    "{} versus {}",
-                    rebuilt_params_.size(), gradients_.size()));
+        "rebuilt parameter indices size is not same as original model parameters size: {} versus "
+        "{}",
+        rebuilt_params_.size(), gradients_.size());
   }
   BucketLayout layout = SteadyBuckets(gradients_, rebuilt_params_, options_.buckets);
   LOCKSTEP_RETURN_IF_ERROR(SyncLayout(layout));
@@ -184,23 +184,22 @@ Status Reducer::SyncLayout(BucketLayout& layout) {
     sizes.push_back(static_cast<std::int32_t>(bucket.params.size()));
   }
   order.push_back(static_cast<std::int32_t>(layout.size()));
-  collective::Operation operation = {.collective = collective::Collective::kBroadcast,
-                                     .type = collective::DataType::kI32,
-                                     .count = static_cast<std::int64_t>(order.size())};
-  LOCKSTEP_ASSIGN_OR_RETURN(auto handle,
-                            values_.Launch(operation, std::span<const std::int32_t>(order),
-                                           journal::Purpose::kRebuildOrder));
+  Operation operation = {.collective = Collective::kBroadcast,
+                         .type = DataType::kI32,
+                         .count = static_cast<std::int64_t>(order.size())};
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      auto handle,
+      values_.Launch(operation, std::span<const std::int32_t>(order), Purpose::kRebuildOrder));
   LOCKSTEP_ASSIGN_OR_RETURN(order, values_.Read<std::int32_t>(handle));
   const std::int32_t count = order.back();
   const auto params = static_cast<std::int64_t>(gradients_.size());
   if (count < 1 || count > params) {
-    return SystemFailed(
-        fmt::format("rank 0 sent a layout of {} buckets for {} parameters", count, params));
+    return SystemFailed("rank 0 sent a layout of {} buckets for {} parameters", count, params);
   }
   sizes.resize(static_cast<std::size_t>(count), sizes.back());
   operation.count = count;
   LOCKSTEP_ASSIGN_OR_RETURN(handle, values_.Launch(operation, std::span<const std::int32_t>(sizes),
-                                                   journal::Purpose::kRebuildSizes));
+                                                   Purpose::kRebuildSizes));
   LOCKSTEP_ASSIGN_OR_RETURN(sizes, values_.Read<std::int32_t>(handle));
   order.pop_back();
   LOCKSTEP_ASSIGN_OR_RETURN(layout, LayoutFrom(order, sizes, gradients_));

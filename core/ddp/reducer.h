@@ -8,7 +8,7 @@
 
 #include "core/base/status.h"
 #include "core/ddp/buckets.h"
-#include "core/ddp/engine.h"
+#include "core/ddp/engine_options.h"
 #include "core/ddp/gradient_hook.h"
 #include "core/ddp/host_values.h"
 #include "core/ddp/launcher.h"
@@ -53,7 +53,7 @@ class Reducer {
   Status SetDivisor();
   Status MarkReady(int param);
   Status FillBucket(int param);
-  Status LaunchBucket(std::size_t index, journal::Purpose purpose);
+  Status LaunchBucket(std::size_t index, Purpose purpose);
   Status LaunchReadyBuckets();
   Status LaunchBitmap();
   Status DelayedAllReduce();

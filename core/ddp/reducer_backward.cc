@@ -82,23 +82,23 @@ Status Reducer::MarkReady(int param) {
 // A bucket waits for its turn, even when it is ready: all ranks must launch in one order.
 Status Reducer::LaunchReadyBuckets() {
   while (next_bucket_ < layout_.size() && pending_[next_bucket_] == 0) {
-    LOCKSTEP_RETURN_IF_ERROR(LaunchBucket(next_bucket_++, journal::Purpose::kBucket));
+    LOCKSTEP_RETURN_IF_ERROR(LaunchBucket(next_bucket_++, Purpose::kBucket));
   }
   return OkStatus();
 }
 
-Status Reducer::LaunchBucket(std::size_t index, journal::Purpose purpose) {
+Status Reducer::LaunchBucket(std::size_t index, Purpose purpose) {
   return hook_->Launch(buckets_[index], purpose);
 }
 
 Status Reducer::LaunchBitmap() {
-  const collective::Operation operation = {.collective = collective::Collective::kAllReduce,
-                                           .type = collective::DataType::kI32,
-                                           .count = static_cast<std::int64_t>(used_map_.size())};
+  const Operation operation = {.collective = Collective::kAllReduce,
+                               .type = DataType::kI32,
+                               .count = static_cast<std::int64_t>(used_map_.size())};
   bitmap_.reset();
-  LOCKSTEP_ASSIGN_OR_RETURN(bitmap_,
-                            values_.Launch(operation, std::span<const std::int32_t>(used_map_),
-                                           journal::Purpose::kUnusedBitmap));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      bitmap_,
+      values_.Launch(operation, std::span<const std::int32_t>(used_map_), Purpose::kUnusedBitmap));
   return OkStatus();
 }
 
@@ -114,7 +114,7 @@ Status Reducer::DelayedAllReduce() {
     LOCKSTEP_RETURN_IF_ERROR(FillBucket(static_cast<int>(i)));
   }
   for (std::size_t b = 0; b < layout_.size(); ++b) {
-    LOCKSTEP_RETURN_IF_ERROR(LaunchBucket(b, journal::Purpose::kBucket));
+    LOCKSTEP_RETURN_IF_ERROR(LaunchBucket(b, Purpose::kBucket));
   }
   return Finalize();
 }
@@ -180,7 +180,7 @@ Status Reducer::ShadowBuckets() {
   const EnginePorts& ports = launcher_.ports();
   for (std::size_t b = 0; b < layout_.size(); ++b) {
     ports.kernels.Zero(ports.compute, buckets_[b].data, layout_[b].bytes());
-    LOCKSTEP_RETURN_IF_ERROR(LaunchBucket(b, journal::Purpose::kJoinShadowBucket));
+    LOCKSTEP_RETURN_IF_ERROR(LaunchBucket(b, Purpose::kJoinShadowBucket));
   }
   for (BucketInFlight& bucket : buckets_) LOCKSTEP_RETURN_IF_ERROR(hook_->Finish(bucket));
   return OkStatus();
@@ -189,10 +189,10 @@ Status Reducer::ShadowBuckets() {
 // Sends what the last iteration's sum left, as PyTorch does; nobody waits for it.
 Status Reducer::ShadowBitmap() {
   if (bitmap_ == nullptr) return LaunchBitmap();
-  const collective::Operation operation = {.collective = collective::Collective::kAllReduce,
-                                           .type = collective::DataType::kI32,
-                                           .count = static_cast<std::int64_t>(used_map_.size())};
-  return values_.Relaunch(operation, bitmap_, journal::Purpose::kUnusedBitmap);
+  const Operation operation = {.collective = Collective::kAllReduce,
+                               .type = DataType::kI32,
+                               .count = static_cast<std::int64_t>(used_map_.size())};
+  return values_.Relaunch(operation, bitmap_, Purpose::kUnusedBitmap);
 }
 
 void Reducer::PushAllRebuiltParams() {

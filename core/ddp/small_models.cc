@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <memory>
 #include <numbers>
 #include <random>
 #include <string>
@@ -77,7 +76,7 @@ class SmallModel : public Module {
     params_.push_back(std::move(param));
     used_.push_back(true);
   }
-  void AddBuffer(std::string name, std::vector<std::int64_t> shape, collective::DataType type,
+  void AddBuffer(std::string name, std::vector<std::int64_t> shape, DataType type,
                  std::int64_t numel, void* data) {
     buffers_.push_back({{std::move(name), std::move(shape), type, numel}, data});
   }
@@ -200,9 +199,9 @@ class Bn442 final : public SmallModel {
     Add("1.weight", {4}, norm_.weight);
     Add("1.bias", {4}, norm_.bias);
     AddLinear("2", last_, 2, 4);
-    AddBuffer("1.running_mean", {4}, collective::DataType::kF32, 4, norm_.running_mean.data());
-    AddBuffer("1.running_var", {4}, collective::DataType::kF32, 4, norm_.running_var.data());
-    AddBuffer("1.num_batches_tracked", {}, collective::DataType::kI64, 1, &norm_.batches_tracked);
+    AddBuffer("1.running_mean", {4}, DataType::kF32, 4, norm_.running_mean.data());
+    AddBuffer("1.running_var", {4}, DataType::kF32, 4, norm_.running_var.data());
+    AddBuffer("1.num_batches_tracked", {}, DataType::kI64, 1, &norm_.batches_tracked);
   }
 
  private:
@@ -378,11 +377,11 @@ Result<std::unique_ptr<Module>> MakeSmallModel(std::string_view name,
   if (name == "bn_4_4_2") model = std::make_unique<Bn442>(options, kernels);
   if (name == "two_branch") model = std::make_unique<TwoBranch>(options, kernels);
   if (model == nullptr) {
-    return InvalidInput(fmt::format("model '{}' is not a small one; choose one of {}", name,
-                                    fmt::join(SmallModelNames(), ", ")));
+    return InvalidInput("model '{}' is not a small one; choose one of {}", name,
+                        fmt::join(SmallModelNames(), ", "));
   }
   if (device != nullptr) LOCKSTEP_RETURN_IF_ERROR(model->WorkOn(*device));
-  return std::unique_ptr<Module>(std::move(model));
+  return model;
 }
 
 }  // namespace lockstep::ddp

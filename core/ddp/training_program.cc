@@ -1,7 +1,6 @@
 // What a training program means, before it runs.
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <cstddef>
 
 #include "core/ddp/training.h"
@@ -14,8 +13,8 @@ Status ValidatePerRank(std::string_view key, const PerRank<T>& values, int ranks
   if (values.values.size() == 1 || values.values.size() == static_cast<std::size_t>(ranks)) {
     return OkStatus();
   }
-  return InvalidInput(fmt::format("{}: {} values for {} ranks; give one, or one a rank", key,
-                                  values.values.size(), ranks));
+  return InvalidInput("{}: {} values for {} ranks; give one, or one a rank", key,
+                      values.values.size(), ranks);
 }
 
 Status ValidateCounts(const TrainingProgram& program) {
@@ -40,15 +39,14 @@ Status ValidateProgram(const TrainingProgram& program, int ranks) {
   LOCKSTEP_RETURN_IF_ERROR(ValidateCounts(program));
   for (int rank = 0; rank < ranks; ++rank) {
     if (InputsOf(program, rank, ranks) >= 0) continue;
-    return InvalidInput(fmt::format("inputs: rank {} would have {}; give 0 or more", rank,
-                                    InputsOf(program, rank, ranks)));
+    return InvalidInput("inputs: rank {} would have {}; give 0 or more", rank,
+                        InputsOf(program, rank, ranks));
   }
   if (!program.evaluation) return OkStatus();
   LOCKSTEP_RETURN_IF_ERROR(ValidatePerRank("eval.inputs", program.evaluation->inputs, ranks));
   for (const int rank : program.evaluation->ranks) {
     if (rank >= 0 && rank < ranks) continue;
-    return InvalidInput(
-        fmt::format("eval.ranks: rank {} does not exist; name 0 to {}", rank, ranks - 1));
+    return InvalidInput("eval.ranks: rank {} does not exist; name 0 to {}", rank, ranks - 1);
   }
   return OkStatus();
 }

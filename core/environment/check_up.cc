@@ -2,8 +2,6 @@
 // all its conditions do; an unknown one makes it unchecked, never true. Rules with a star are tried
 // once for each part that the facts have.
 #include <algorithm>
-#include <cstdlib>
-#include <functional>
 #include <limits>
 #include <optional>
 #include <set>

@@ -88,9 +88,7 @@ bool Defines(Bytes file, const Elf64_Ehdr& header, std::string_view symbol) {
 
 Status CheckDefines(const std::string& path, std::string_view symbol) {
   const MappedFile file(path);
-  const auto wrong = [&](std::string_view what) {
-    return InvalidInput(fmt::format("'{}' {}", path, what));
-  };
+  const auto wrong = [&](std::string_view what) { return InvalidInput("'{}' {}", path, what); };
   if (file.error() != 0) {
     return wrong(fmt::format("can't be read ({})", std::strerror(file.error())));
   }

@@ -11,9 +11,9 @@
 #include <fstream>
 
 #include "core/base/clock.h"
+#include "core/base/file_text.h"
 #include "core/base/units.h"
 #include "core/environment/facts.h"
-#include "core/environment/files.h"
 
 namespace lockstep::environment {
 namespace {

@@ -16,8 +16,9 @@
 #include <set>
 #include <thread>
 
+#include "core/base/file_text.h"
+#include "core/base/process_stat.h"
 #include "core/environment/facts.h"
-#include "core/environment/files.h"
 
 namespace lockstep::environment {
 namespace {
@@ -71,13 +72,11 @@ std::string Resolve(const std::string& name) {
 }
 
 void AddHostName(double seconds, Facts& facts) {
-  char name[256] = "";
-  gethostname(name, sizeof(name) - 1);
-  facts.emplace_back("network/host_name", name);
+  facts.emplace_back("network/host_name", HostName());
   auto answer = std::make_shared<std::promise<std::string>>();
   std::future<std::string> future = answer->get_future();
   // Left behind when it takes too long: there is no way to cancel getaddrinfo.
-  std::thread([answer, name = std::string(name)] { answer->set_value(Resolve(name)); }).detach();
+  std::thread([answer] { answer->set_value(Resolve(HostName())); }).detach();
   const bool answered =
       future.wait_for(std::chrono::duration<double>(seconds)) == std::future_status::ready;
   facts.emplace_back("network/host_name_resolves_to",

@@ -46,20 +46,10 @@ std::string TextOf(std::int64_t value) { return value < 0 ? "unknown" : fmt::for
 
 // nvmlGpuTopologyLevel_t, in nvidia-smi's words.
 std::string_view WayOf(int level) {
-  switch (level) {
-    case 0:
-      return "one board";
-    case 10:
-      return "one PCIe switch";
-    case 20:
-      return "several PCIe switches";
-    case 30:
-      return "one host bridge";
-    case 40:
-      return "one NUMA node";
-    default:
-      return "across NUMA nodes";
-  }
+  static constexpr std::string_view kWays[] = {
+      "one board", "one PCIe switch", "several PCIe switches", "one host bridge", "one NUMA node"};
+  const bool known = level >= 0 && level % 10 == 0 && level < 50;
+  return known ? kWays[level / 10] : "across NUMA nodes";
 }
 
 }  // namespace
@@ -70,10 +60,102 @@ struct Nvml::Library {
   EventSet events = nullptr;
   std::vector<std::int64_t> xids;  // of each device; -1: it does not tell
 
-  void DescribeDevice(int gpu, Facts& facts) const;
-  void DescribeModes(const std::string& group, Device device, Facts& facts) const;
-  void DescribeLink(const std::string& group, Device device, Facts& facts) const;
-  void DescribePairs(Facts& facts) const;
+  void DescribeDevice(int gpu, Facts& facts) const {
+    Device device = devices[static_cast<std::size_t>(gpu)];
+    const std::string group = fmt::format("gpu/{}", gpu);
+    char text[96] = "unknown";
+    Ask(api.nvmlDeviceGetName, device, text, unsigned{sizeof(text)});
+    facts.emplace_back(group + "/name", text);
+    if (Ask(api.nvmlDeviceGetUUID, device, text, unsigned{sizeof(text)})) {
+      facts.emplace_back(group + "/uuid", text);
+    }
+    PciInfo pci{};
+    if (Ask(api.nvmlDeviceGetPciInfo_v3, device, &pci)) {
+      facts.emplace_back(group + "/bus", pci.bus_id);
+    }
+    int major = 0, minor = 0;
+    if (Ask(api.nvmlDeviceGetCudaComputeCapability, device, &major, &minor)) {
+      facts.emplace_back(group + "/compute_capability", fmt::format("{}.{}", major, minor));
+    }
+    Memory memory{};
+    if (Ask(api.nvmlDeviceGetMemoryInfo, device, &memory)) {
+      facts.emplace_back(group + "/memory_bytes", fmt::format("{}", memory.total));
+      facts.emplace_back(group + "/memory_used_bytes", fmt::format("{}", memory.used));
+    }
+    int current = 0, pending = 0;
+    facts.emplace_back(group + "/ecc", !Ask(api.nvmlDeviceGetEccMode, device, &current, &pending)
+                                           ? "not there"
+                                       : current != 0 ? "on"
+                                                      : "off");
+    unsigned long long errors = 0;
+    if (Ask(api.nvmlDeviceGetTotalEccErrors, device, kEccUncorrected, kEccVolatile, &errors)) {
+      facts.emplace_back(group + "/uncorrected_ecc_errors", fmt::format("{}", errors));
+    }
+    facts.emplace_back(group + "/sm_clock_mhz_max",
+                       TextOf(Number(api.nvmlDeviceGetMaxClockInfo, device, kClockSm)));
+    facts.emplace_back(group + "/sm_clock_mhz",
+                       TextOf(Number(api.nvmlDeviceGetClockInfo, device, kClockSm)));
+    unsigned long long reasons = 0;
+    if (Ask(api.nvmlDeviceGetCurrentClocksThrottleReasons, device, &reasons)) {
+      facts.emplace_back(group + "/throttling",
+                         journal::DescribeThrottling(static_cast<std::int64_t>(reasons)));
+    }
+    DescribeModes(group, device, facts);
+    DescribeLink(group, device, facts);
+  }
+
+  void DescribeModes(const std::string& group, Device device, Facts& facts) const {
+    int mode = 0;
+    if (Ask(api.nvmlDeviceGetPersistenceMode, device, &mode)) {
+      facts.emplace_back(group + "/persistence_mode", mode != 0 ? "on" : "off");
+    }
+    if (Ask(api.nvmlDeviceGetComputeMode, device, &mode)) {
+      static constexpr const char* kModes[] = {"default", "exclusive thread", "prohibited",
+                                               "exclusive process"};
+      facts.emplace_back(group + "/compute_mode", mode >= 0 && mode < 4 ? kModes[mode] : "unknown");
+    }
+    unsigned mig = 0, pending = 0;
+    if (Ask(api.nvmlDeviceGetMigMode, device, &mig, &pending)) {
+      facts.emplace_back(group + "/mig", mig != 0 ? "on" : "off");
+    }
+  }
+
+  void DescribeLink(const std::string& group, Device device, Facts& facts) const {
+    const std::int64_t generation = Number(api.nvmlDeviceGetCurrPcieLinkGeneration, device);
+    const std::int64_t width = Number(api.nvmlDeviceGetCurrPcieLinkWidth, device);
+    const std::int64_t best_width = Number(api.nvmlDeviceGetMaxPcieLinkWidth, device);
+    facts.emplace_back(group + "/pcie",
+                       fmt::format("generation {} of {}, x{} of x{}", TextOf(generation),
+                                   TextOf(Number(api.nvmlDeviceGetMaxPcieLinkGeneration, device)),
+                                   TextOf(width), TextOf(best_width)));
+    // The generation sinks when a GPU is idle; the width never should.
+    facts.emplace_back(group + "/pcie_lanes_missing", width < 0 || best_width < 0
+                                                          ? "unknown"
+                                                          : fmt::format("{}", best_width - width));
+    int active = 0;
+    for (unsigned link = 0; link < kMostLinks; ++link) {
+      int state = 0;
+      active += Ask(api.nvmlDeviceGetNvLinkState, device, link, &state) && state == 1 ? 1 : 0;
+    }
+    facts.emplace_back(group + "/nvlinks", fmt::format("{}", active));
+  }
+
+  void DescribePairs(Facts& facts) const {
+    for (std::size_t a = 0; a < devices.size(); ++a) {
+      for (std::size_t b = a + 1; b < devices.size(); ++b) {
+        int level = -1, status = -1;
+        const bool way =
+            Ask(api.nvmlDeviceGetTopologyCommonAncestor, devices[a], devices[b], &level);
+        const bool known =
+            Ask(api.nvmlDeviceGetP2PStatus, devices[a], devices[b], kP2pRead, &status);
+        facts.emplace_back(fmt::format("gpu/pair/{}-{}", a, b),
+                           fmt::format("{}, peer access {}", way ? WayOf(level) : "unknown way",
+                                       !known        ? "unknown"
+                                       : status == 0 ? "yes"
+                                                     : "no"));
+      }
+    }
+  }
 };
 
 Nvml::Nvml(std::unique_ptr<Library> library) : library_(std::move(library)) {}
@@ -87,23 +169,23 @@ Result<std::unique_ptr<Nvml>> Nvml::Open(const std::string& path) {
   const std::string name = path.empty() ? "libnvidia-ml.so.1" : path;
   void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);  // stays loaded
   if (handle == nullptr) {
-    return EnvironmentError(fmt::format(
+    return EnvironmentError(
         "no GPU driver: {} can't be opened; install NVIDIA's driver, or let the container see it "
         "(--gpus all)",
-        name));
+        name);
   }
   auto library = std::make_unique<Library>();
   LoadAll(handle, library->api);
   const Api& api = library->api;
   if (api.nvmlInit_v2 == nullptr || api.nvmlShutdown == nullptr ||
       api.nvmlDeviceGetCount_v2 == nullptr || api.nvmlDeviceGetHandleByIndex_v2 == nullptr) {
-    return EnvironmentError(fmt::format("no GPU driver: {} is no NVML; name another", name));
+    return EnvironmentError("no GPU driver: {} is no NVML; name another", name);
   }
   if (const Code code = api.nvmlInit_v2(); code != 0) {
     const char* why = api.nvmlErrorString != nullptr ? api.nvmlErrorString(code) : "";
-    return EnvironmentError(fmt::format(
+    return EnvironmentError(
         "no GPU driver: NVML says '{}' ({}); is the kernel module loaded, and of the same version?",
-        why, code));
+        why, code);
   }
   unsigned count = 0;
   Ask(api.nvmlDeviceGetCount_v2, &count);
@@ -113,101 +195,6 @@ Result<std::unique_ptr<Nvml>> Nvml::Open(const std::string& path) {
   }
   library->xids.assign(library->devices.size(), -1);
   return std::unique_ptr<Nvml>(new Nvml(std::move(library)));
-}
-
-void Nvml::Library::DescribeLink(const std::string& group, Device device, Facts& facts) const {
-  const std::int64_t generation = Number(api.nvmlDeviceGetCurrPcieLinkGeneration, device);
-  const std::int64_t width = Number(api.nvmlDeviceGetCurrPcieLinkWidth, device);
-  const std::int64_t best_width = Number(api.nvmlDeviceGetMaxPcieLinkWidth, device);
-  facts.emplace_back(group + "/pcie",
-                     fmt::format("generation {} of {}, x{} of x{}", TextOf(generation),
-                                 TextOf(Number(api.nvmlDeviceGetMaxPcieLinkGeneration, device)),
-                                 TextOf(width), TextOf(best_width)));
-  // The generation sinks when a GPU is idle; the width never should.
-  facts.emplace_back(group + "/pcie_lanes_missing", width < 0 || best_width < 0
-                                                        ? "unknown"
-                                                        : fmt::format("{}", best_width - width));
-  int active = 0;
-  for (unsigned link = 0; link < kMostLinks; ++link) {
-    int state = 0;
-    active += Ask(api.nvmlDeviceGetNvLinkState, device, link, &state) && state == 1 ? 1 : 0;
-  }
-  facts.emplace_back(group + "/nvlinks", fmt::format("{}", active));
-}
-
-void Nvml::Library::DescribeModes(const std::string& group, Device device, Facts& facts) const {
-  int mode = 0;
-  if (Ask(api.nvmlDeviceGetPersistenceMode, device, &mode)) {
-    facts.emplace_back(group + "/persistence_mode", mode != 0 ? "on" : "off");
-  }
-  if (Ask(api.nvmlDeviceGetComputeMode, device, &mode)) {
-    static constexpr const char* kModes[] = {"default", "exclusive thread", "prohibited",
-                                             "exclusive process"};
-    facts.emplace_back(group + "/compute_mode", mode >= 0 && mode < 4 ? kModes[mode] : "unknown");
-  }
-  unsigned mig = 0, pending = 0;
-  if (Ask(api.nvmlDeviceGetMigMode, device, &mig, &pending)) {
-    facts.emplace_back(group + "/mig", mig != 0 ? "on" : "off");
-  }
-}
-
-void Nvml::Library::DescribeDevice(int gpu, Facts& facts) const {
-  Device device = devices[static_cast<std::size_t>(gpu)];
-  const std::string group = fmt::format("gpu/{}", gpu);
-  char text[96] = "unknown";
-  Ask(api.nvmlDeviceGetName, device, text, unsigned{sizeof(text)});
-  facts.emplace_back(group + "/name", text);
-  if (Ask(api.nvmlDeviceGetUUID, device, text, unsigned{sizeof(text)})) {
-    facts.emplace_back(group + "/uuid", text);
-  }
-  PciInfo pci{};
-  if (Ask(api.nvmlDeviceGetPciInfo_v3, device, &pci)) {
-    facts.emplace_back(group + "/bus", pci.bus_id);
-  }
-  int major = 0, minor = 0;
-  if (Ask(api.nvmlDeviceGetCudaComputeCapability, device, &major, &minor)) {
-    facts.emplace_back(group + "/compute_capability", fmt::format("{}.{}", major, minor));
-  }
-  Memory memory{};
-  if (Ask(api.nvmlDeviceGetMemoryInfo, device, &memory)) {
-    facts.emplace_back(group + "/memory_bytes", fmt::format("{}", memory.total));
-    facts.emplace_back(group + "/memory_used_bytes", fmt::format("{}", memory.used));
-  }
-  int current = 0, pending = 0;
-  facts.emplace_back(group + "/ecc", !Ask(api.nvmlDeviceGetEccMode, device, &current, &pending)
-                                         ? "not there"
-                                     : current != 0 ? "on"
-                                                    : "off");
-  unsigned long long errors = 0;
-  if (Ask(api.nvmlDeviceGetTotalEccErrors, device, kEccUncorrected, kEccVolatile, &errors)) {
-    facts.emplace_back(group + "/uncorrected_ecc_errors", fmt::format("{}", errors));
-  }
-  facts.emplace_back(group + "/sm_clock_mhz_max",
-                     TextOf(Number(api.nvmlDeviceGetMaxClockInfo, device, kClockSm)));
-  facts.emplace_back(group + "/sm_clock_mhz",
-                     TextOf(Number(api.nvmlDeviceGetClockInfo, device, kClockSm)));
-  unsigned long long reasons = 0;
-  if (Ask(api.nvmlDeviceGetCurrentClocksThrottleReasons, device, &reasons)) {
-    facts.emplace_back(group + "/throttling",
-                       journal::DescribeThrottling(static_cast<std::int64_t>(reasons)));
-  }
-  DescribeModes(group, device, facts);
-  DescribeLink(group, device, facts);
-}
-
-void Nvml::Library::DescribePairs(Facts& facts) const {
-  for (std::size_t a = 0; a < devices.size(); ++a) {
-    for (std::size_t b = a + 1; b < devices.size(); ++b) {
-      int level = -1, status = -1;
-      const bool way = Ask(api.nvmlDeviceGetTopologyCommonAncestor, devices[a], devices[b], &level);
-      const bool known = Ask(api.nvmlDeviceGetP2PStatus, devices[a], devices[b], kP2pRead, &status);
-      facts.emplace_back(fmt::format("gpu/pair/{}-{}", a, b),
-                         fmt::format("{}, peer access {}", way ? WayOf(level) : "unknown way",
-                                     !known        ? "unknown"
-                                     : status == 0 ? "yes"
-                                                   : "no"));
-    }
-  }
 }
 
 Facts Nvml::Describe() const {
@@ -262,7 +249,7 @@ void Nvml::Rest(int milliseconds) {
       break;
     }
     const auto& devices = library_->devices;
-    const auto found = std::find(devices.begin(), devices.end(), event.device);
+    const auto found = std::ranges::find(devices, event.device);
     if (event.type != kXidEvent || found == devices.end()) continue;
     library_->xids[static_cast<std::size_t>(found - devices.begin())] =
         static_cast<std::int64_t>(event.data);

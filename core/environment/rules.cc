@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 #include <toml++/toml.h>
 
+#include <algorithm>
 #include <iterator>
 #include <sstream>
 #include <utility>
@@ -19,12 +20,9 @@ namespace {
 
 using Test = Condition::Test;
 
-constexpr std::pair<std::string_view, Test> kTests[] = {
-    {"<", Test::kBelow},           {">", Test::kAbove},
-    {"==", Test::kEquals},         {"!=", Test::kDiffers},
-    {"contains", Test::kContains}, {"lacks", Test::kLacks},
-    {"version<", Test::kOlder},    {"version>=", Test::kNotOlder},
-    {"present", Test::kPresent},   {"absent", Test::kAbsent}};
+constexpr std::string_view kTests[] = {
+    "<",     ">",        "==",        "!=",      "contains",
+    "lacks", "version<", "version>=", "present", "absent"};  // by Test
 constexpr std::string_view kLevels[] = {"note", "warning", "problem"};
 
 // "FACT OPERATOR VALUE"; the value may hold spaces.
@@ -34,14 +32,12 @@ std::optional<Condition> ConditionOf(const std::string& text) {
   std::string test;
   if (!(words >> condition.fact >> test)) return std::nullopt;
   std::getline(words >> std::ws, condition.value);
-  for (const auto& [name, value] : kTests) {
-    if (name != test) continue;
-    condition.test = value;
-    const bool needs_value = value != Test::kPresent && value != Test::kAbsent;
-    if (needs_value == condition.value.empty()) return std::nullopt;
-    return condition;
-  }
-  return std::nullopt;
+  const auto known = std::ranges::find(kTests, test);
+  if (known == std::end(kTests)) return std::nullopt;
+  condition.test = static_cast<Test>(known - std::begin(kTests));
+  const bool needs_value = condition.test != Test::kPresent && condition.test != Test::kAbsent;
+  if (needs_value == condition.value.empty()) return std::nullopt;
+  return condition;
 }
 
 void ReadConditions(TomlFields& fields, Rule& rule) {
@@ -89,8 +85,8 @@ Result<std::vector<Rule>> ParseRules(std::string_view text, std::string origin) 
   try {
     table = toml::parse(text, origin);
   } catch (const toml::parse_error& error) {
-    return InvalidInput(fmt::format("{}:{}: {}; mend the TOML", origin, error.source().begin.line,
-                                    error.description()));
+    return InvalidInput("{}:{}: {}; mend the TOML", origin, error.source().begin.line,
+                        error.description());
   }
   TomlMistakes mistakes(origin);
   TomlFields fields(table, "", mistakes);

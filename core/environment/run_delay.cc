@@ -2,13 +2,13 @@
 // how often it got a processor. One that got none was never counted by the kernel.
 #include "core/environment/run_delay.h"
 
-#include <dirent.h>
 #include <fmt/core.h>
 #include <unistd.h>
 
 #include <cinttypes>
 #include <cstdlib>
-#include <utility>
+
+#include "core/base/process_stat.h"
 
 namespace lockstep::environment {
 
@@ -38,13 +38,9 @@ double RunDelay::Seconds() {
 }
 
 void RunDelay::FindThreads() {
-  DIR* const directory = opendir(fmt::format("/proc/{}/task", process_).c_str());
-  if (directory == nullptr) return;
-  while (const dirent* entry = readdir(directory)) {
-    const pid_t thread = std::atoi(entry->d_name);
-    if (thread > 0 && !threads_.contains(thread)) Open(thread);
+  for (const pid_t thread : NumbersIn(fmt::format("/proc/{}/task", process_))) {
+    if (!threads_.contains(thread)) Open(thread);
   }
-  closedir(directory);
 }
 
 void RunDelay::Open(pid_t thread) {

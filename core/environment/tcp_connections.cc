@@ -1,16 +1,14 @@
 // Every open descriptor is asked for TCP_INFO (tcp(7)); those that are no connections refuse.
 #include "core/environment/tcp_connections.h"
 
-#include <dirent.h>
 // Newer than libc's <netinet/tcp.h>: bytes_acked, min_rtt, dsack_dups.
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
-#include <memory>
+
+#include "core/base/process_stat.h"
 
 namespace lockstep::environment {
 namespace {
@@ -32,14 +30,8 @@ bool TcpConnections::Read(int fd, Counters& counters) {
 }
 
 void TcpConnections::Find() {
-  struct Close {
-    void operator()(DIR* folder) const { closedir(folder); }
-  };
-  const std::unique_ptr<DIR, Close> folder(opendir("/proc/self/fd"));
   known_.clear();
-  if (folder == nullptr) return;
-  while (const dirent* entry = readdir(folder.get())) {
-    const int fd = std::atoi(entry->d_name);
+  for (const int fd : NumbersIn("/proc/self/fd")) {
     Counters counters;
     if (Read(fd, counters)) known_.emplace(fd, counters);
   }

@@ -4,15 +4,14 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <optional>
 #include <vector>
 
+#include "core/base/file_text.h"
 #include "core/environment/facts.h"
-#include "core/environment/files.h"
 
 namespace lockstep::environment {
 namespace {

@@ -12,31 +12,29 @@
 
 #include "core/flight/findings.h"
 #include "core/flight/mismatch.h"
-#include "core/verdict/wording.h"
 
 namespace lockstep::flight {
 namespace {
 
 // "ranks 0 and 2 call all_reduce Float[256] at train.py:20 in step"
 std::string Calls(const FlightJob& job, const FlightMismatch::Party& party) {
-  return fmt::format("{} {} {}", verdict::FormatRanks(party.ranks),
-                     verdict::Verb(party.ranks, "calls", "call"), Describe(job, *party.call));
+  return fmt::format("{} {} {}", FormatRanks(party.ranks), Verb(party.ranks, "calls", "call"),
+                     Describe(job, *party.call));
 }
 
 // "rank 1 calls barrier at train.py:31 where ranks 0 and 2 call all_reduce at train.py:19".
-verdict::Headline HeadlineOf(const FlightJob& job, const FlightMismatch& mismatch) {
+Headline HeadlineOf(const FlightJob& job, const FlightMismatch& mismatch) {
   const auto &most = mismatch.parties[0], &next = mismatch.parties[1];
   const auto call = [&](const FlightMismatch::Party& party) {
-    return mismatch.cause == verdict::Cause::kCollectiveMismatch ? NameOf(job, *party.call)
-                                                                 : Describe(job, *party.call);
+    return mismatch.cause == Cause::kCollectiveMismatch ? NameOf(job, *party.call)
+                                                        : Describe(job, *party.call);
   };
-  return verdict::Headline(fmt::format("{} {} {} where {} {} {}", verdict::FormatRanks(next.ranks),
-                                       verdict::Verb(next.ranks, "calls", "call"), call(next),
-                                       verdict::FormatRanks(most.ranks),
-                                       verdict::Verb(most.ranks, "calls", "call"), call(most)));
+  return Headline("{} {} {} where {} {} {}", FormatRanks(next.ranks),
+                  Verb(next.ranks, "calls", "call"), call(next), FormatRanks(most.ranks),
+                  Verb(most.ranks, "calls", "call"), call(most));
 }
 
-void Add(std::vector<verdict::Finding>& findings, std::vector<verdict::Finding> more) {
+void Add(std::vector<Finding>& findings, std::vector<Finding> more) {
   findings.insert(findings.end(), std::make_move_iterator(more.begin()),
                   std::make_move_iterator(more.end()));
 }
@@ -71,23 +69,23 @@ class Diagnostician {
 
  private:
   bool HasCalls() const {
-    return std::any_of(job_.dumps.begin(), job_.dumps.end(),
-                       [](const FlightDump& dump) { return !dump.calls.empty(); });
+    return std::ranges::any_of(job_.dumps,
+                               [](const FlightDump& dump) { return !dump.calls.empty(); });
   }
 
   void FindAll(verdict::Judgement& judgement) {
-    std::vector<verdict::Finding> findings;
+    std::vector<Finding> findings;
     for (const FlightMismatch& mismatch : FindFlightMismatches(job_)) {
       findings.push_back(OfMismatch(mismatch));
     }
-    std::vector<verdict::Finding> lost = FindRanksWithoutDump(view_);
+    std::vector<Finding> lost = FindRanksWithoutDump(view_);
     if (!history_.outdated.empty()) {
       diagnosis_.notes.push_back(fmt::format(
           "the dump of {} is older than the others: they completed calls that it had not made yet; "
           "who waits for whom cannot be said, take all dumps at one time",
-          verdict::FormatRanks({history_.outdated.front()})));
+          FormatRanks({history_.outdated.front()})));
     } else if (findings.empty()) {
-      for (const verdict::Finding& finding : judgement.findings) {
+      for (const Finding& finding : judgement.findings) {
         if (auto reworded = Reworded(view_, finding)) findings.push_back(std::move(*reworded));
       }
       Add(findings, FindWaitingMessages(view_));
@@ -96,14 +94,14 @@ class Diagnostician {
       if (!named) Add(findings, std::exchange(lost, {}));
       if (!named) Add(findings, FindUnknownGroups(view_));
     }
-    for (verdict::Finding& finding : lost) finding.cause = verdict::Cause::kUnknown;
+    for (Finding& finding : lost) finding.cause = Cause::kUnknown;
     Add(findings, std::move(lost));
     judgement.findings = std::move(findings);
   }
 
-  verdict::Finding OfMismatch(const FlightMismatch& mismatch) const {
-    verdict::Finding finding = flight::Describe(job_, mismatch);
-    journal::JournalEvent event;
+  Finding OfMismatch(const FlightMismatch& mismatch) const {
+    Finding finding = flight::Describe(job_, mismatch);
+    JournalEvent event;
     event.communicator = history_.communicators[static_cast<std::size_t>(mismatch.team)];
     event.sequence = mismatch.sequence;
     finding.operation = event;
@@ -114,7 +112,7 @@ class Diagnostician {
   // call under way, and is not finished.
   void Describe(verdict::Judgement& judgement) const {
     std::unordered_set<int> suspects;
-    for (const verdict::Finding& finding : judgement.findings) {
+    for (const Finding& finding : judgement.findings) {
       if (!finding.proved) suspects.insert(finding.culprits.begin(), finding.culprits.end());
     }
     for (verdict::RankOutcome& outcome : judgement.outcomes) {
@@ -133,15 +131,15 @@ class Diagnostician {
                       : last != nullptr ? "after " + view_.Named(dump, *last)
                                         : "before its first call";
       if (open != nullptr && open->timed_out) {
-        outcome.evidence = fmt::format(
-            "given up after {}", verdict::Seconds(static_cast<double>(open->timeout_ms) / 1000));
+        outcome.evidence =
+            fmt::format("given up after {}", Seconds(static_cast<double>(open->timeout_ms) / 1000));
       }
     }
   }
 
-  verdict::Verdict VerdictOf(const std::vector<verdict::Finding>& findings) const {
-    for (const verdict::Finding& finding : findings) {
-      if (finding.cause != verdict::Cause::kUnknown) return verdict::Verdict::kFail;
+  verdict::Verdict VerdictOf(const std::vector<Finding>& findings) const {
+    for (const Finding& finding : findings) {
+      if (finding.cause != Cause::kUnknown) return verdict::Verdict::kFail;
     }
     bool open = false;
     for (std::size_t d = 0; d < job_.dumps.size(); ++d) open = open || view_.OpenOf(d) != nullptr;
@@ -162,13 +160,13 @@ class Diagnostician {
         }
       }
     }
-    std::sort(columns.begin(), columns.end());
+    std::ranges::sort(columns);
     return columns;
   }
 
   // The team and position of the first finding that has one.
   void MakeTrace() {
-    for (const verdict::Finding& finding : diagnosis_.judgement.findings) {
+    for (const Finding& finding : diagnosis_.judgement.findings) {
       if (!finding.operation) continue;
       for (std::size_t t = 0; t < job_.teams.size(); ++t) {
         if (history_.communicators[t] != finding.operation->communicator) continue;
@@ -198,8 +196,8 @@ class Diagnostician {
       if (cell.call.empty()) cell.call = "(not called)";
     }
     std::erase_if(trace.rows, [](const verdict::TraceRow& row) {
-      return std::all_of(row.cells.begin(), row.cells.end(),
-                         [](const verdict::TraceCell& cell) { return cell.call.empty(); });
+      return std::ranges::all_of(row.cells,
+                                 [](const verdict::TraceCell& cell) { return cell.call.empty(); });
     });
   }
 
@@ -221,20 +219,20 @@ class Diagnostician {
 
 }  // namespace
 
-verdict::Finding Describe(const FlightJob& job, const FlightMismatch& mismatch) {
+Finding Describe(const FlightJob& job, const FlightMismatch& mismatch) {
   const FlightMismatch::Party& most = mismatch.parties[0];
   const FlightMismatch::Party& next = mismatch.parties[1];
   std::size_t all = 0;
   for (const FlightMismatch::Party& party : mismatch.parties) all += party.ranks.size();
   const bool majority = 2 * most.ranks.size() > all;
-  verdict::Finding finding;
+  Finding finding;
   finding.cause = mismatch.cause;
   finding.proved = true;
   for (const FlightMismatch::Party& party : mismatch.parties) {
     if (majority && &party == &most) continue;
     finding.culprits.insert(finding.culprits.end(), party.ranks.begin(), party.ranks.end());
   }
-  std::sort(finding.culprits.begin(), finding.culprits.end());
+  std::ranges::sort(finding.culprits);
   const std::size_t kinds = mismatch.parties.size();
   finding.message =
       fmt::format("{}, {}{}: both are call {} of {}", Calls(job, most), Calls(job, next),
@@ -245,7 +243,7 @@ verdict::Finding Describe(const FlightJob& job, const FlightMismatch& mismatch) 
       "Compare what {} and the others call up to there: every rank of a process group must call "
       "the "
       "same collectives with the same sizes and types in the same order.",
-      verdict::FormatRanks(finding.culprits));
+      FormatRanks(finding.culprits));
   return finding;
 }
 

@@ -41,10 +41,10 @@ class DumpParser {
 
  private:
   Status Error(const std::string& what) const {
-    return InvalidInput(fmt::format(
+    return InvalidInput(
         "{}: {}, so it is no dump of PyTorch's Flight Recorder; name the directory of the files "
         "that TORCH_FR_DUMP_TEMP_FILE or TORCH_NCCL_DEBUG_INFO_TEMP_FILE names",
-        file_, what));
+        file_, what);
   }
 
   Status CheckVersion() const {
@@ -55,9 +55,9 @@ class DumpParser {
     // A new minor number adds fields, a new major one changes them (FlightRecorder.hpp).
     if (dump_.version.starts_with("2.") && dump_.version != "2.0") return OkStatus();
     return InvalidInput(
-        fmt::format("{}: has format {}, and 2.1 and newer of 2 are read; take the dump with "
-                    "PyTorch 2.4 or newer",
-                    file_, dump_.version.substr(0, 16)));
+        "{}: has format {}, and 2.1 and newer of 2 are read; take the dump with PyTorch 2.4 or "
+        "newer",
+        file_, dump_.version.substr(0, 16));
   }
 
   Status ParseGroups(const FlightValue& value) {
@@ -225,9 +225,9 @@ Result<FlightDump> ReadFlightDump(std::string bytes, int rank, const std::string
                                   FlightTexts& texts) {
   if (!LooksLikeFlightDump(bytes)) {
     return InvalidInput(
-        fmt::format("{}: is neither a pickle of protocol 2 to 5 nor JSON, so it is no dump of "
-                    "PyTorch's Flight Recorder; name the directory of the dumps",
-                    file));
+        "{}: is neither a pickle of protocol 2 to 5 nor JSON, so it is no dump of PyTorch's Flight "
+        "Recorder; name the directory of the dumps",
+        file);
   }
   const bool json = static_cast<unsigned char>(bytes[0]) != 0x80;
   LOCKSTEP_ASSIGN_OR_RETURN(

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 
 namespace lockstep::flight {
 namespace {
@@ -78,35 +79,31 @@ FlightKind KindOfCall(std::string_view name) {
 }
 
 FlightEntryParser::Field FlightEntryParser::FieldOf(std::string_view key) {
-  static constexpr std::pair<std::string_view, Field> kNames[] = {
-      {"record_id", kRecordId},
-      {"process_group", kGroup},
-      {"collective_seq_id", kCollectiveSequence},
-      {"seq_id", kSequence},
-      {"p2p_seq_id", kPeerSequence},
-      {"is_p2p", kIsPeer},
-      {"profiling_name", kName},
-      {"input_sizes", kInputSizes},
-      {"output_sizes", kOutputSizes},
-      {"input_dtypes", kInputTypes},
-      {"output_dtypes", kOutputTypes},
-      {"state", kState},
-      {"retired", kRetired},
-      {"time_created_ns", kCreated},
-      {"time_discovered_started_ns", kStarted},
-      {"time_discovered_completed_ns", kCompleted},
-      {"timeout_ms", kTimeout},
-      {"frames", kFrames},
-  };
-  for (const auto& [name, field] : kNames) {
-    if (name == key) return field;
-  }
-  return kFields;
+  static constexpr std::string_view kNames[] = {"record_id",
+                                                "process_group",
+                                                "collective_seq_id",
+                                                "seq_id",
+                                                "p2p_seq_id",
+                                                "is_p2p",
+                                                "profiling_name",
+                                                "input_sizes",
+                                                "output_sizes",
+                                                "input_dtypes",
+                                                "output_dtypes",
+                                                "state",
+                                                "retired",
+                                                "time_created_ns",
+                                                "time_discovered_started_ns",
+                                                "time_discovered_completed_ns",
+                                                "timeout_ms",
+                                                "frames"};  // by Field
+  static_assert(std::size(kNames) == kFields);
+  return static_cast<Field>(std::ranges::find(kNames, key) - std::begin(kNames));
 }
 
 Status FlightEntryParser::Error(const std::string& what) const {
-  return InvalidInput(fmt::format(
-      "{}: entry {} {}; take the dump again with a PyTorch of 2.4 or newer", file_, number_, what));
+  return InvalidInput("{}: entry {} {}; take the dump again with a PyTorch of 2.4 or newer", file_,
+                      number_, what);
 }
 
 bool FlightEntryParser::Spend(std::size_t looks) {

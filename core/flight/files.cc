@@ -62,9 +62,9 @@ std::string Listed(const ByPrefix& groups) {
 }
 
 Status Ambiguous(const std::string& directory, const ByPrefix& groups, const std::string& why) {
-  return InvalidInput(fmt::format(
+  return InvalidInput(
       "{}: holds dumps that begin with {}: {}; choose with --prefix=, which takes a part of a name",
-      directory, Listed(groups), why));
+      directory, Listed(groups), why);
 }
 
 // "nccl_trace_rank_node02_" with one part after the other replaced: "*_trace_rank_node02_" …,
@@ -256,11 +256,11 @@ Result<FlightFiles> JoinFolders(const std::string& directory, ByPrefix folders) 
   SortByRank(job.files);
   const auto twice = std::ranges::adjacent_find(job.files, {}, &FlightFile::rank);
   if (twice != job.files.end()) {
-    return InvalidInput(fmt::format(
+    return InvalidInput(
         "{}: the dumps are in its folders, and {} and {} are both of rank {}, so they are not of "
         "one job; name one folder, as {}, or choose with --prefix=, which takes a part of a name",
         directory, twice->path, std::next(twice)->path, twice->rank,
-        (fs::path(directory) / first).string()));
+        (fs::path(directory) / first).string());
   }
   job.prefix = "*/" + (prefixes.size() == 1 ? *prefixes.begin() : "*");
   job.notes.push_back(fmt::format("by their folders the dumps are of one job on {} hosts ({})",
@@ -274,9 +274,9 @@ Result<std::vector<FlightFiles>> FindInFolders(const std::string& directory,
   ByPrefix folders = FoldersOf(directory, prefix);
   if (folders.empty()) {
     return InvalidInput(
-        fmt::format("{}: holds no file whose name is {} and a rank; name the directory that "
-                    "TORCH_FR_DUMP_TEMP_FILE or TORCH_NCCL_DEBUG_INFO_TEMP_FILE pointed to",
-                    directory, prefix.empty() ? "a prefix" : "'" + prefix + "'"));
+        "{}: holds no file whose name is {} and a rank; name the directory that "
+        "TORCH_FR_DUMP_TEMP_FILE or TORCH_NCCL_DEBUG_INFO_TEMP_FILE pointed to",
+        directory, prefix.empty() ? "a prefix" : "'" + prefix + "'");
   }
   if (folders.size() == 1) {
     return FindFlightFiles((fs::path(directory) / folders.begin()->first).string(), prefix);
@@ -299,8 +299,8 @@ Result<std::vector<FlightFiles>> FindFlightFiles(const std::string& directory,
   std::error_code error;
   fs::directory_iterator entries(directory, error);
   if (error) {
-    return InvalidInput(fmt::format("{}: {}; name the directory of the Flight Recorder's dumps",
-                                    directory, error.message()));
+    return InvalidInput("{}: {}; name the directory of the Flight Recorder's dumps", directory,
+                        error.message());
   }
   std::vector<FlightFile> files = FilesIn(std::move(entries), prefix);
   if (files.empty()) return FindInFolders(directory, prefix);

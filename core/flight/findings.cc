@@ -7,7 +7,6 @@
 #include <algorithm>
 
 #include "core/flight/mismatch.h"
-#include "core/verdict/wording.h"
 
 namespace lockstep::flight {
 namespace {
@@ -16,8 +15,8 @@ bool Overdue(const FlightView& view) {
   return view.history.seconds >= view.history.setting.deadline_seconds;
 }
 
-journal::JournalEvent EventOf(const FlightView& view, std::int32_t team, std::uint64_t sequence) {
-  journal::JournalEvent event;
+JournalEvent EventOf(const FlightView& view, std::int32_t team, std::uint64_t sequence) {
+  JournalEvent event;
   event.communicator = view.history.communicators[static_cast<std::size_t>(team)];
   event.sequence = sequence;
   event.root = -1;
@@ -76,7 +75,7 @@ Sides SidesOf(const std::vector<FlightStanding>& standings, const std::vector<in
   Sides sides;
   for (const FlightStanding& standing : standings) {
     const int rank = view.job.dumps[standing.dump].rank;
-    if (std::binary_search(culprits.begin(), culprits.end(), rank)) {
+    if (std::ranges::binary_search(culprits, rank)) {
       sides.others.push_back(standing);
     } else if (standing.done) {
       sides.left.push_back(standing);
@@ -87,23 +86,21 @@ Sides SidesOf(const std::vector<FlightStanding>& standings, const std::vector<in
   return sides;
 }
 
-verdict::Finding MissingRanks(const FlightView& view, verdict::Finding finding,
-                              const Sides& sides) {
+Finding MissingRanks(const FlightView& view, Finding finding, const Sides& sides) {
   const FlightStanding& first = sides.others.front();
   const int rank = view.job.dumps[first.dump].rank;
   const std::vector<int> waiting = RanksOf(view, sides.waiting);
   const FlightStanding& in = sides.waiting.front();
   const std::string call = NameOf(view.job, *in.call);
-  finding.headline = verdict::Headline(
-      sides.others.size() == 1
-          ? fmt::format("rank {} {}", rank, WhatInsteadBriefly(view, first, call))
-          : fmt::format("{} are not in {}", verdict::FormatRanks(finding.culprits), call));
+  finding.headline =
+      Headline(sides.others.size() == 1
+                   ? fmt::format("rank {} {}", rank, WhatInsteadBriefly(view, first, call))
+                   : fmt::format("{} are not in {}", FormatRanks(finding.culprits), call));
   finding.headline.Add(verdict::WaitingClause(waiting, finding.culprits));
-  finding.message =
-      fmt::format("{} {} for {} in {} since {}; {}", verdict::FormatRanks(waiting),
-                  verdict::Verb(waiting, "waits", "wait"), verdict::FormatRanks(finding.culprits),
-                  view.Named(in.dump, *in.call), verdict::Seconds(view.history.seconds),
-                  WhatInstead(view, rank, first));
+  finding.message = fmt::format("{} {} for {} in {} since {}; {}", FormatRanks(waiting),
+                                Verb(waiting, "waits", "wait"), FormatRanks(finding.culprits),
+                                view.Named(in.dump, *in.call), Seconds(view.history.seconds),
+                                WhatInstead(view, rank, first));
   finding.remedy = fmt::format(
       "See what rank {} does{} (its log, py-spy dump): it computes, loads data, is "
       "stuck outside of PyTorch's collectives, or its program took another way.",
@@ -112,20 +109,19 @@ verdict::Finding MissingRanks(const FlightView& view, verdict::Finding finding,
 }
 
 // All that left a dump entered it. Whether there are others is not known, so nobody is to blame.
-verdict::Finding StallOfSome(const FlightView& view, verdict::Finding finding,
-                             const FlightStanding& in, const std::vector<int>& waiting) {
-  finding.cause = verdict::Cause::kUnknown;
+Finding StallOfSome(const FlightView& view, Finding finding, const FlightStanding& in,
+                    const std::vector<int>& waiting) {
+  finding.cause = Cause::kUnknown;
   finding.culprits = {};
-  finding.headline = verdict::Headline(fmt::format(
-      "{} {} in {} for {}", verdict::FormatRanks(waiting), verdict::Verb(waiting, "waits", "wait"),
-      NameOf(view.job, *in.call), verdict::Seconds(view.history.seconds)));
+  finding.headline =
+      Headline("{} {} in {} for {}", FormatRanks(waiting), Verb(waiting, "waits", "wait"),
+               NameOf(view.job, *in.call), Seconds(view.history.seconds));
   finding.headline.Add("; the dumps do not say whether the job has more ranks");
   finding.message = fmt::format(
       "{} {} in {} since {}; the dumps do not say how many ranks the job has: one above rank {} "
       "may have left no dump",
-      verdict::FormatRanks(waiting), verdict::Verb(waiting, "waits", "wait"),
-      view.Named(in.dump, *in.call), verdict::Seconds(view.history.seconds),
-      view.job.dumps.back().rank);
+      FormatRanks(waiting), Verb(waiting, "waits", "wait"), view.Named(in.dump, *in.call),
+      Seconds(view.history.seconds), view.job.dumps.back().rank);
   finding.remedy =
       "Count the ranks of the job. If there are more, collect their dumps; if not, look at the "
       "links and devices between them.";
@@ -133,19 +129,19 @@ verdict::Finding StallOfSome(const FlightView& view, verdict::Finding finding,
 }
 
 // All entered it. Who is still in it while most have left it is where to look.
-verdict::Finding Stall(const FlightView& view, verdict::Finding finding, const Sides& sides) {
+Finding Stall(const FlightView& view, Finding finding, const Sides& sides) {
   const std::vector<int> waiting = RanksOf(view, sides.waiting);
   const std::vector<int> left = RanksOf(view, sides.left);
   const FlightStanding& in = sides.waiting.front();
   if (view.TeamOf(in).open) return StallOfSome(view, std::move(finding), in, waiting);
   finding.message = fmt::format("all ranks entered {}, and {} did not leave it for {}",
-                                view.Named(in.dump, *in.call), verdict::FormatRanks(waiting),
-                                verdict::Seconds(view.history.seconds));
-  finding.headline = verdict::Headline(fmt::format(
-      "{} {} in {} for {}", verdict::FormatRanks(waiting), verdict::Verb(waiting, "hangs", "hang"),
-      NameOf(view.job, *in.call), verdict::Seconds(view.history.seconds)));
+                                view.Named(in.dump, *in.call), FormatRanks(waiting),
+                                Seconds(view.history.seconds));
+  finding.headline =
+      Headline("{} {} in {} for {}", FormatRanks(waiting), Verb(waiting, "hangs", "hang"),
+               NameOf(view.job, *in.call), Seconds(view.history.seconds));
   finding.headline.Add("; all ranks entered it");
-  if (!left.empty()) finding.message += fmt::format("; {} left it", verdict::FormatRanks(left));
+  if (!left.empty()) finding.message += fmt::format("; {} left it", FormatRanks(left));
   if (waiting.size() < left.size()) finding.culprits = waiting;
   finding.remedy = left.empty()
                        ? "No rank's program is at fault: look at the links and devices between the "
@@ -153,11 +149,11 @@ verdict::Finding Stall(const FlightView& view, verdict::Finding finding, const S
                        : fmt::format(
                              "Look at the devices and links of {} first (Xid messages in dmesg, "
                              "error counters, NCCL_DEBUG=INFO).",
-                             verdict::FormatRanks(waiting.size() < left.size() ? waiting : left));
+                             FormatRanks(waiting.size() < left.size() ? waiting : left));
   return finding;
 }
 
-verdict::Finding Inversion(const FlightView& view, verdict::Finding finding) {
+Finding Inversion(const FlightView& view, Finding finding) {
   constexpr std::size_t kShown = 4;
   std::string text;
   for (std::size_t i = 0; i < finding.culprits.size() && i < kShown; ++i) {
@@ -171,8 +167,7 @@ verdict::Finding Inversion(const FlightView& view, verdict::Finding finding) {
   }
   finding.message = text + ": each waits for another of them, in another process group";
   finding.headline =
-      verdict::Headline(fmt::format("{} wait for each other in different process groups",
-                                    verdict::FormatRanks(finding.culprits)));
+      Headline("{} wait for each other in different process groups", FormatRanks(finding.culprits));
   finding.remedy =
       "Call the collectives of different process groups in the same order on all ranks (with NCCL "
       "2.26 or newer NCCL_LAUNCH_ORDER_IMPLICIT=1 lets one host thread's order decide).";
@@ -181,14 +176,83 @@ verdict::Finding Inversion(const FlightView& view, verdict::Finding finding) {
 
 }  // namespace
 
-std::optional<verdict::Finding> Reworded(const FlightView& view, const verdict::Finding& finding) {
+FlightView::FlightView(const FlightJob& of_job, const FlightHistory& of_history)
+    : job(of_job), history(of_history), open_(of_job.dumps.size()) {
+  for (std::size_t d = 0; d < job.dumps.size(); ++d) {
+    for (const FlightCall& call : job.dumps[d].calls) {
+      if (IsDone(d, call)) continue;
+      open_[d] = &call;
+      break;
+    }
+  }
+}
+
+bool FlightView::IsDone(std::size_t dump, const FlightCall& call) const {
+  if (!call.done) return false;
+  const auto& given_up = history.given_up[dump];
+  return std::ranges::find(given_up, &call) == given_up.end();
+}
+
+std::int32_t FlightView::TeamIndex(std::size_t dump, const FlightCall& call) const {
+  return job.team_of[dump][static_cast<std::size_t>(call.group)];
+}
+
+std::vector<FlightStanding> FlightView::At(std::int32_t team, std::uint64_t sequence) const {
+  std::vector<FlightStanding> standings;
+  const FlightTeam& of = job.teams[static_cast<std::size_t>(team)];
+  for (std::size_t d = 0; d < job.dumps.size(); ++d) {
+    if (!std::ranges::binary_search(of.ranks, job.dumps[d].rank)) continue;
+    FlightStanding standing{.dump = d};
+    const auto& calls = job.dumps[d].calls;
+    for (auto call = calls.rbegin(); call != calls.rend(); ++call) {
+      if (call->point_to_point || TeamIndex(d, *call) != team) continue;
+      if (call->sequence == sequence) standing.call = &*call;
+      if (call->sequence >= sequence) continue;
+      standing.last = &*call;
+      break;
+    }
+    standing.done = standing.call != nullptr && IsDone(d, *standing.call);
+    standings.push_back(standing);
+  }
+  return standings;
+}
+
+const FlightCall* FlightView::LastOf(std::size_t dump) const {
+  const auto& calls = job.dumps[dump].calls;
+  return calls.empty() ? nullptr : &calls.back();
+}
+
+std::int32_t FlightView::TeamOfCommunicator(std::uint16_t communicator, int rank) const {
+  for (std::size_t t = 0; t < job.teams.size(); ++t) {
+    if (history.communicators[t] != communicator) continue;
+    const auto& ranks = job.teams[t].ranks;
+    if (std::ranges::binary_search(ranks, rank)) return static_cast<std::int32_t>(t);
+  }
+  return -1;
+}
+
+std::size_t FlightView::DumpOf(int rank) const {
+  const auto found =
+      std::lower_bound(job.dumps.begin(), job.dumps.end(), rank,
+                       [](const FlightDump& dump, int wanted) { return dump.rank < wanted; });
+  const bool known = found != job.dumps.end() && found->rank == rank;
+  return known ? static_cast<std::size_t>(found - job.dumps.begin()) : job.dumps.size();
+}
+
+std::string FlightView::Named(std::size_t dump, const FlightCall& call) const {
+  const FlightTeam& team = job.teams[static_cast<std::size_t>(TeamIndex(dump, call))];
+  return fmt::format("{} ({} {} of {})", Describe(job, call),
+                     call.point_to_point ? "message" : "call", call.sequence, NameOf(team));
+}
+
+std::optional<Finding> Reworded(const FlightView& view, const Finding& finding) {
   if (!finding.operation || finding.proved) return std::nullopt;
-  verdict::Finding result = finding;
+  Finding result = finding;
   std::ranges::sort(result.culprits);
-  if (finding.cause == verdict::Cause::kOrderInversion) return Inversion(view, std::move(result));
+  if (finding.cause == Cause::kOrderInversion) return Inversion(view, std::move(result));
   const std::int32_t team = [&] {
-    for (const verdict::RankEvidence& rank : view.history.evidence) {
-      for (const journal::JournalEvent& event : rank.journal.events) {
+    for (const RankEvidence& rank : view.history.evidence) {
+      for (const JournalEvent& event : rank.journal.events) {
         if (event.communicator == finding.operation->communicator) {
           const std::int32_t found = view.TeamOfCommunicator(event.communicator, rank.rank);
           if (found >= 0) return found;
@@ -200,22 +264,20 @@ std::optional<verdict::Finding> Reworded(const FlightView& view, const verdict::
   if (team < 0 || !view.job.teams[static_cast<std::size_t>(team)].told) return std::nullopt;
   const Sides sides = SidesOf(view.At(team, finding.operation->sequence), result.culprits, view);
   if (sides.waiting.empty()) return std::nullopt;
-  if (finding.cause == verdict::Cause::kTransportStall)
-    return Stall(view, std::move(result), sides);
+  if (finding.cause == Cause::kTransportStall) return Stall(view, std::move(result), sides);
   if (sides.others.empty()) return std::nullopt;
   return MissingRanks(view, std::move(result), sides);
 }
 
-std::vector<verdict::Finding> FindRanksWithoutDump(const FlightView& view) {
+std::vector<Finding> FindRanksWithoutDump(const FlightView& view) {
   const FlightJob& job = view.job;
   if (job.missing.empty()) return {};
-  verdict::Finding finding;
-  finding.cause = verdict::Cause::kUnknown;
+  Finding finding;
+  finding.cause = Cause::kUnknown;
   finding.culprits = job.missing;
-  finding.message =
-      fmt::format("there is no dump of {}: what became of {} is not known",
-                  verdict::FormatRanks(job.missing), job.missing.size() == 1 ? "it" : "them");
-  finding.headline = verdict::Headline::Of(finding.message);
+  finding.message = fmt::format("there is no dump of {}: what became of {} is not known",
+                                FormatRanks(job.missing), job.missing.size() == 1 ? "it" : "them");
+  finding.headline = Headline::Of(finding.message);
   finding.remedy = fmt::format(
       "Look for the log, the process and the host of rank {}, and collect its dump if there is "
       "one.",
@@ -240,28 +302,27 @@ std::vector<verdict::Finding> FindRanksWithoutDump(const FlightView& view) {
         standings, [](const auto& standing) { return standing.call != nullptr && !standing.done; });
     if (!all) continue;
     const std::vector<int> waiting = RanksOf(view, standings);
-    finding.cause = verdict::Cause::kRankLost;
+    finding.cause = Cause::kRankLost;
     finding.culprits = lost;
     finding.operation = EventOf(view, static_cast<std::int32_t>(t), open->sequence);
-    finding.headline = verdict::Headline(verdict::FormatRanks(lost) + " left no dump");
-    finding.headline.Add(fmt::format("; {} {} in {}", verdict::FormatRanks(waiting),
-                                     verdict::Verb(waiting, "waits", "wait"), NameOf(job, *open)));
+    finding.headline = Headline(FormatRanks(lost) + " left no dump");
+    finding.headline.Add("; {} {} in {}", FormatRanks(waiting), Verb(waiting, "waits", "wait"),
+                         NameOf(job, *open));
     finding.message = fmt::format(
         "{} {} in {} since {}, which all of them entered; only {} left no dump that says so: dead, "
         "or stuck before it could write one, or its file was not collected",
-        verdict::FormatRanks(waiting), verdict::Verb(waiting, "waits", "wait"),
-        view.Named(some, *open), verdict::Seconds(view.history.seconds),
-        verdict::FormatRanks(lost));
+        FormatRanks(waiting), Verb(waiting, "waits", "wait"), view.Named(some, *open),
+        Seconds(view.history.seconds), FormatRanks(lost));
     break;
   }
   return {finding};
 }
 
-std::vector<verdict::Finding> FindUnknownGroups(const FlightView& view) {
+std::vector<Finding> FindUnknownGroups(const FlightView& view) {
   if (!Overdue(view)) return {};
   constexpr std::size_t kShown = 4;
-  verdict::Finding finding;
-  finding.cause = verdict::Cause::kUnknown;
+  Finding finding;
+  finding.cause = Cause::kUnknown;
   std::string text;
   for (std::size_t d = 0; d < view.job.dumps.size(); ++d) {
     const FlightCall* open = view.OpenOf(d);
@@ -274,11 +335,11 @@ std::vector<verdict::Finding> FindUnknownGroups(const FlightView& view) {
   if (finding.culprits.empty()) return {};
   finding.message = fmt::format(
       "{} {} since {}: {}{}; the dumps do not say who else belongs to these groups",
-      verdict::FormatRanks(finding.culprits), verdict::Verb(finding.culprits, "waits", "wait"),
-      verdict::Seconds(view.history.seconds), text, finding.culprits.size() > kShown ? " …" : "");
-  finding.headline = verdict::Headline(fmt::format(
-      "{} {} for {}", verdict::FormatRanks(finding.culprits),
-      verdict::Verb(finding.culprits, "waits", "wait"), verdict::Seconds(view.history.seconds)));
+      FormatRanks(finding.culprits), Verb(finding.culprits, "waits", "wait"),
+      Seconds(view.history.seconds), text, finding.culprits.size() > kShown ? " …" : "");
+  finding.headline =
+      Headline("{} {} for {}", FormatRanks(finding.culprits),
+               Verb(finding.culprits, "waits", "wait"), Seconds(view.history.seconds));
   finding.headline.Add("; who else belongs to their process groups is not known");
   finding.remedy =
       "Compare what these ranks and the other members of their groups call: every member must call "

@@ -15,31 +15,14 @@ constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 // Dumps that were asked for together are written within it.
 constexpr std::int64_t kTogetherNs = kNsPerSecond;
 
-collective::Collective CollectiveOf(FlightKind kind) {
-  switch (kind) {
-    case FlightKind::kBroadcast:
-    case FlightKind::kScatter:
-      return collective::Collective::kBroadcast;
-    case FlightKind::kReduce:
-    case FlightKind::kGather:
-      return collective::Collective::kReduce;
-    case FlightKind::kAllGather:
-    case FlightKind::kAllToAll:
-      return collective::Collective::kAllGather;
-    case FlightKind::kReduceScatter:
-      return collective::Collective::kReduceScatter;
-    case FlightKind::kBarrier:
-      return collective::Collective::kBarrier;
-    case FlightKind::kSend:
-      return collective::Collective::kSend;
-    case FlightKind::kRecv:
-      return collective::Collective::kRecv;
-    case FlightKind::kAllReduce:
-    case FlightKind::kCoalesced:
-    case FlightKind::kOther:
-      break;
-  }
-  return collective::Collective::kAllReduce;
+Collective CollectiveOf(FlightKind kind) {
+  static constexpr Collective kCollectives[] = {
+      Collective::kAllReduce, Collective::kBroadcast,     Collective::kReduce,
+      Collective::kAllGather, Collective::kReduceScatter, Collective::kReduce,
+      Collective::kBroadcast, Collective::kAllGather,     Collective::kBarrier,
+      Collective::kSend,      Collective::kRecv,          Collective::kAllReduce,
+      Collective::kAllReduce};  // by FlightKind
+  return kCollectives[static_cast<std::size_t>(kind)];
 }
 
 // Nobody can complete it before all of the group entered it.
@@ -65,10 +48,10 @@ class Translator {
   Result<FlightHistory> Run() {
     // Every team has a second number for its calls between two ranks.
     if (2 * job_.teams.size() + 2 > std::numeric_limits<std::uint16_t>::max()) {
-      return InvalidInput(fmt::format(
-          "{}: the dumps name {} process groups, and at most {} can be judged together; "
-          "give the dumps of fewer ranks",
-          job_.dumps.front().file, job_.teams.size(), (1 << 15) - 2));
+      return InvalidInput(
+          "{}: the dumps name {} process groups, and at most {} can be judged together; give the "
+          "dumps of fewer ranks",
+          job_.dumps.front().file, job_.teams.size(), (1 << 15) - 2);
     }
     for (const FlightDump& dump : job_.dumps) {
       if (!dump.backend.empty()) history_.setting.backend = dump.backend;
@@ -79,7 +62,7 @@ class Translator {
     FindMoment();
     for (std::size_t d = 0; d < job_.dumps.size(); ++d) AddRank(d);
     for (const int rank : job_.missing) {
-      verdict::RankEvidence lost;
+      RankEvidence lost;
       lost.rank = rank;
       lost.state = verdict::ProcessState::kLost;
       history_.evidence.push_back(std::move(lost));
@@ -146,7 +129,7 @@ class Translator {
     const bool together = slowest.written_at_ns + kTogetherNs >= job_.dumps[d].written_at_ns;
     if (!events && together) return true;
     auto& outdated = history_.outdated;
-    if (std::find(outdated.begin(), outdated.end(), slowest.rank) == outdated.end()) {
+    if (std::ranges::find(outdated, slowest.rank) == outdated.end()) {
       outdated.push_back(slowest.rank);
     }
     return false;
@@ -171,7 +154,7 @@ class Translator {
   void AddRank(std::size_t d) {
     const FlightDump& dump = job_.dumps[d];
     history_.given_up.emplace_back();
-    verdict::RankEvidence rank;
+    RankEvidence rank;
     rank.rank = dump.rank;
     rank.journal.missed = dump.missed;
     rank.seconds_silent = SecondsSince(dump.newest_ns == 0 ? job_.newest_ns : dump.newest_ns);
@@ -181,7 +164,7 @@ class Translator {
       const bool gave_up = GaveUp(d, call);
       if (gave_up) history_.given_up.back().push_back(&call);
       const bool done = call.done && !gave_up;
-      journal::JournalEvent event = EventOf(d, call);
+      JournalEvent event = EventOf(d, call);
       event.kind = done ? journal::EventKind::kEnd : journal::EventKind::kEnqueue;
       Append(rank, event);
       if (done) continue;
@@ -192,9 +175,9 @@ class Translator {
     history_.evidence.push_back(std::move(rank));
   }
 
-  journal::JournalEvent EventOf(std::size_t d, const FlightCall& call) const {
+  JournalEvent EventOf(std::size_t d, const FlightCall& call) const {
     const std::size_t team = TeamIndex(d, call);
-    journal::JournalEvent event;
+    JournalEvent event;
     event.communicator = call.point_to_point
                              ? static_cast<std::uint16_t>(job_.teams.size() + 1 + team)
                              : history_.communicators[team];
@@ -206,7 +189,7 @@ class Translator {
     event.phase = journal::Phase::kMeasure;
     return event;
   }
-  static void Append(verdict::RankEvidence& rank, const journal::JournalEvent& event) {
+  static void Append(RankEvidence& rank, const JournalEvent& event) {
     rank.journal.events.push_back(event);
     rank.journal.events.back().index = rank.journal.missed + rank.journal.events.size();
   }

@@ -1,7 +1,6 @@
 // A job's dumps as the histories that core/verdict judges.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -11,9 +10,13 @@
 
 namespace lockstep::flight {
 
+using collective::Collective;
+using journal::JournalEvent;
+using verdict::RankEvidence;
+
 struct FlightHistory {
   // One a dump, then one a missing rank (ProcessState::kLost); all others run.
-  std::vector<verdict::RankEvidence> evidence;
+  std::vector<RankEvidence> evidence;
   verdict::Setting setting;
   std::vector<std::uint16_t> communicators;  // by team; calls between two ranks have others
   // Ranks whose dump is older than what others completed together with them: the dumps are of

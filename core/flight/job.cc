@@ -22,14 +22,14 @@ Result<FlightDump> ReadFile(const FlightFile& file, FlightTexts& texts) {
   struct stat status = {};
   std::ifstream stream(file.path, std::ios::binary);
   if (!stream || ::stat(file.path.c_str(), &status) != 0) {
-    return EnvironmentError(fmt::format("{}: cannot be read: {}; check its permissions", file.path,
-                                        std::strerror(errno)));
+    return EnvironmentError("{}: cannot be read: {}; check its permissions", file.path,
+                            std::strerror(errno));
   }
   if (status.st_size > kFileBytesMax) {
     return InvalidInput(
-        fmt::format("{}: has {} bytes, and at most {} are read; take the dump with "
-                    "a smaller TORCH_FR_BUFFER_SIZE",
-                    file.path, status.st_size, kFileBytesMax));
+        "{}: has {} bytes, and at most {} are read; take the dump with a smaller "
+        "TORCH_FR_BUFFER_SIZE",
+        file.path, status.st_size, kFileBytesMax);
   }
   std::string bytes(static_cast<std::size_t>(status.st_size), '\0');
   stream.read(bytes.data(), status.st_size);
@@ -55,8 +55,8 @@ std::vector<int> WorldOf(const FlightDump& dump) {
 // Files that only their names join may be left over from another job.
 Status CheckOneJob(const std::vector<FlightDump>& dumps) {
   const auto two_jobs = [](const FlightDump& a, const FlightDump& b, const std::string& why) {
-    return InvalidInput(fmt::format(
-        "{} and {} are of two jobs ({}); choose one with --prefix=", a.file, b.file, why));
+    return InvalidInput("{} and {} are of two jobs ({}); choose one with --prefix=", a.file, b.file,
+                        why);
   };
   const FlightDump* newest = &dumps.front();
   for (const FlightDump& dump : dumps) {
@@ -88,15 +88,15 @@ Status CheckRank(const FlightFile& file, const FlightDump& dump) {
   if (digits.starts_with('0') && file.rank > 0) {
     why = "PyTorch writes no zeros before a rank";
   } else if (!world.empty() && std::ranges::find(world, dump.rank) == world.end()) {
-    why = fmt::format("its job has ranks {} to {}", std::ranges::min(world),
-                      std::ranges::max(world));
+    why =
+        fmt::format("its job has ranks {} to {}", std::ranges::min(world), std::ranges::max(world));
   } else {
     return OkStatus();
   }
-  return InvalidInput(fmt::format(
+  return InvalidInput(
       "{}: rank {} is none, because {}; if a host's name stands before the rank, put '_' between "
       "them, and let TORCH_FR_DUMP_TEMP_FILE end in one",
-      file.path, file.rank, why));
+      file.path, file.rank, why);
 }
 
 class TeamFinder {
@@ -172,7 +172,7 @@ class TeamFinder {
     const int rank = job_.dumps[d].rank;
     for (const std::int32_t index : by_name_[group.name]) {
       FlightTeam& team = job_.teams[static_cast<std::size_t>(index)];
-      const bool member = std::binary_search(team.ranks.begin(), team.ranks.end(), rank);
+      const bool member = std::ranges::binary_search(team.ranks, rank);
       if (team.told && !member) continue;
       if (!team.told) team.ranks.push_back(rank);
       job_.team_of[d][g] = index;
@@ -205,8 +205,8 @@ Result<FlightJob> FlightJobOf(FlightTexts texts, std::vector<FlightDump> dumps) 
   for (std::size_t i = 0; i < job.dumps.size(); ++i) {
     const FlightDump& dump = job.dumps[i];
     if (i > 0 && job.dumps[i - 1].rank == dump.rank) {
-      return InvalidInput(fmt::format("{} and {} are both of rank {}; keep one of them",
-                                      job.dumps[i - 1].file, dump.file, dump.rank));
+      return InvalidInput("{} and {} are both of rank {}; keep one of them", job.dumps[i - 1].file,
+                          dump.file, dump.rank);
     }
     job.newest_ns = std::max(job.newest_ns, dump.newest_ns);
     if (i == 0 || dump.written_at_ns < job.written_at_ns) job.written_at_ns = dump.written_at_ns;

@@ -6,7 +6,6 @@
 
 #include "core/flight/findings.h"
 #include "core/flight/mismatch.h"
-#include "core/verdict/wording.h"
 
 namespace lockstep::flight {
 namespace {
@@ -24,8 +23,8 @@ class Messages {
     for (std::size_t d = 0; d < of_.size(); ++d) of_[d] = MessageOf(d);
   }
 
-  std::vector<verdict::Finding> Find() const {
-    std::vector<verdict::Finding> findings;
+  std::vector<Finding> Find() const {
+    std::vector<Finding> findings;
     std::vector<std::size_t> seen(of_.size());  // in which chain; 0: in none
     for (std::size_t d = 0; d < of_.size(); ++d) {
       if (of_[d].call == nullptr || seen[d] != 0) continue;
@@ -62,7 +61,7 @@ class Messages {
     return nullptr;
   }
 
-  std::optional<verdict::Finding> Follow(std::size_t first, std::vector<std::size_t>& seen) const {
+  std::optional<Finding> Follow(std::size_t first, std::vector<std::size_t>& seen) const {
     const std::size_t chain = first + 1;
     std::size_t d = first;
     while (true) {
@@ -79,28 +78,28 @@ class Messages {
   }
 
   // Both came.
-  std::optional<verdict::Finding> Meeting(const Message& message, const FlightCall& other) const {
+  std::optional<Finding> Meeting(const Message& message, const FlightCall& other) const {
     const bool sends = message.call->kind == FlightKind::kSend;
     const std::int64_t sent = sends ? message.call->input_elements : other.input_elements;
     const std::int64_t wanted = sends ? other.output_elements : message.call->output_elements;
     if (sent == wanted) return std::nullopt;
-    verdict::Finding finding;
-    finding.cause = verdict::Cause::kCountMismatch;
+    Finding finding;
+    finding.cause = Cause::kCountMismatch;
     finding.culprits = {RankOf(message.dump), RankOf(message.peer)};
-    std::sort(finding.culprits.begin(), finding.culprits.end());
+    std::ranges::sort(finding.culprits);
     finding.message = fmt::format("rank {} is in {}, rank {} in {}: the sizes differ",
                                   RankOf(message.dump), view_.Named(message.dump, *message.call),
                                   RankOf(message.peer), view_.Named(message.peer, other));
-    finding.headline = verdict::Headline(fmt::format(
-        "rank {} is in {}, rank {} in {}: the sizes differ", RankOf(message.dump),
-        NameOf(view_.job, *message.call), RankOf(message.peer), NameOf(view_.job, other)));
+    finding.headline =
+        Headline("rank {} is in {}, rank {} in {}: the sizes differ", RankOf(message.dump),
+                 NameOf(view_.job, *message.call), RankOf(message.peer), NameOf(view_.job, other));
     finding.remedy = "Let both ranks send and receive tensors of the same size, in the same order.";
     return finding;
   }
 
-  verdict::Finding Ring(std::size_t start) const {
-    verdict::Finding finding;
-    finding.cause = verdict::Cause::kOrderInversion;
+  Finding Ring(std::size_t start) const {
+    Finding finding;
+    finding.cause = Cause::kOrderInversion;
     std::string text;
     std::size_t d = start;
     do {
@@ -109,28 +108,28 @@ class Messages {
                           view_.Named(d, *of_[d].call));
       d = of_[d].peer;
     } while (d != start && finding.culprits.size() < of_.size());
-    std::sort(finding.culprits.begin(), finding.culprits.end());
+    std::ranges::sort(finding.culprits);
     finding.message = text + ": a ring of messages, in which nobody answers";
-    finding.headline = verdict::Headline(fmt::format("{} wait for each other's messages in a ring",
-                                                     verdict::FormatRanks(finding.culprits)));
+    finding.headline =
+        Headline("{} wait for each other's messages in a ring", FormatRanks(finding.culprits));
     finding.remedy =
         "Put sends and receives that wait for each other into one batch_isend_irecv, or order them "
         "so that one rank receives first.";
     return finding;
   }
 
-  verdict::Finding Waiting(const Message& message) const {
-    verdict::Finding finding;
-    finding.cause = verdict::Cause::kRankBusy;
+  Finding Waiting(const Message& message) const {
+    Finding finding;
+    finding.cause = Cause::kRankBusy;
     finding.culprits = {RankOf(message.peer)};
     const FlightCall* open = view_.OpenOf(message.peer);
     finding.message = fmt::format(
         "rank {} waits in {} since {}, and rank {} has not called the other side of it{}",
         RankOf(message.dump), view_.Named(message.dump, *message.call),
-        verdict::Seconds(view_.history.seconds), RankOf(message.peer),
+        Seconds(view_.history.seconds), RankOf(message.peer),
         open == nullptr ? "" : ": it is in " + view_.Named(message.peer, *open));
-    finding.headline = verdict::Headline(fmt::format(
-        "rank {} does not answer {}", RankOf(message.peer), NameOf(view_.job, *message.call)));
+    finding.headline = Headline("rank {} does not answer {}", RankOf(message.peer),
+                                NameOf(view_.job, *message.call));
     finding.headline.Add(verdict::WaitingClause({RankOf(message.dump)}, {RankOf(message.peer)}));
     finding.remedy =
         fmt::format("See what rank {} does instead (its log, py-spy dump).", RankOf(message.peer));
@@ -143,7 +142,7 @@ class Messages {
 
 }  // namespace
 
-std::vector<verdict::Finding> FindWaitingMessages(const FlightView& view) {
+std::vector<Finding> FindWaitingMessages(const FlightView& view) {
   if (view.history.seconds < view.history.setting.deadline_seconds) return {};
   return Messages(view).Find();
 }

@@ -30,19 +30,18 @@ std::int64_t ComparedElements(const FlightCall& call) {
 }
 
 // None where the calls are the same.
-std::optional<verdict::Cause> Difference(const FlightJob& job, const FlightCall& a,
-                                         const FlightCall& b) {
-  if (a.kind != b.kind) return verdict::Cause::kCollectiveMismatch;
-  if (a.kind == FlightKind::kOther && a.name != b.name) return verdict::Cause::kCollectiveMismatch;
+std::optional<Cause> Difference(const FlightJob& job, const FlightCall& a, const FlightCall& b) {
+  if (a.kind != b.kind) return Cause::kCollectiveMismatch;
+  if (a.kind == FlightKind::kOther && a.name != b.name) return Cause::kCollectiveMismatch;
   if (a.kind == FlightKind::kCoalesced) {
     if (a.arguments == b.arguments) return std::nullopt;
-    return verdict::Cause::kCollectiveMismatch;
+    return Cause::kCollectiveMismatch;
   }
   if (a.kind == FlightKind::kBarrier || a.kind == FlightKind::kOther) return std::nullopt;
   const bool typed = !job.texts.TextOf(a.type).empty() && !job.texts.TextOf(b.type).empty();
-  if (typed && a.type != b.type) return verdict::Cause::kTypeMismatch;
+  if (typed && a.type != b.type) return Cause::kTypeMismatch;
   if (ComparedElements(a) == ComparedElements(b)) return std::nullopt;
-  return verdict::Cause::kCountMismatch;
+  return Cause::kCountMismatch;
 }
 
 class Comparison {
@@ -97,8 +96,9 @@ class Comparison {
   void Finish(FlightMismatch& mismatch, std::size_t team) const {
     mismatch.team = static_cast<std::int32_t>(team);
     mismatch.sequence = earliest_[team];
-    std::stable_sort(mismatch.parties.begin(), mismatch.parties.end(),
-                     [](const auto& a, const auto& b) { return a.ranks.size() > b.ranks.size(); });
+    std::ranges::stable_sort(mismatch.parties, [](const auto& a, const auto& b) {
+      return a.ranks.size() > b.ranks.size();
+    });
     mismatch.cause = Difference(job_, *mismatch.parties[0].call, *mismatch.parties[1].call).value();
   }
 

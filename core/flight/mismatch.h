@@ -1,7 +1,6 @@
 // Calls of ranks that met in one position of a process group and are not the same.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,6 +9,10 @@
 #include "core/verdict/outcome.h"
 
 namespace lockstep::flight {
+
+using verdict::Cause;
+using verdict::Finding;
+using verdict::Headline;
 
 // The earliest position of a team in which calls differ: in what is called, in elements or in type,
 // as far as PyTorch and the libraries want them to be the same (names of one kind are the same;
@@ -22,13 +25,13 @@ struct FlightMismatch {
   };
   std::int32_t team = 0;
   std::uint64_t sequence = 0;
-  verdict::Cause cause = verdict::Cause::kUnknown;  // of calls that differ
-  std::vector<Party> parties;                       // the largest first
+  Cause cause = Cause::kUnknown;  // of calls that differ
+  std::vector<Party> parties;     // the largest first
 };
 std::vector<FlightMismatch> FindFlightMismatches(const FlightJob& job);
 
 // Whom most agree with is right; without a majority all are named. Proved.
-verdict::Finding Describe(const FlightJob& job, const FlightMismatch& mismatch);
+Finding Describe(const FlightJob& job, const FlightMismatch& mismatch);
 
 // "all_reduce Float[256] at train.py:57 in step"
 std::string Describe(const FlightJob& job, const FlightCall& call);

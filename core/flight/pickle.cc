@@ -3,7 +3,6 @@
 
 #include <array>
 #include <bit>
-#include <cstring>
 #include <limits>
 
 #include "core/flight/document.h"
@@ -48,17 +47,16 @@ class PickleReader {
   static constexpr std::size_t kStackMax = std::size_t{1} << 24;
 
   Status Error(const std::string& what) const {
-    return InvalidInput(
-        fmt::format("{}: {} (offset {}); take the dump again, or name the directory of another",
-                    name_, what, start_));
+    return InvalidInput("{}: {} (offset {}); take the dump again, or name the directory of another",
+                        name_, what, start_);
   }
   Status Refuse(std::uint8_t opcode) const {
     for (const Forbidden& forbidden : kForbidden) {
       if (forbidden.opcode != opcode) continue;
-      return InvalidInput(fmt::format(
+      return InvalidInput(
           "{}: opcode {} at offset {} asks for code, and a dump is data only: nothing of the file "
           "was run; do not trust it, and do not load it with Python",
-          name_, forbidden.name, start_));
+          name_, forbidden.name, start_);
     }
     return Error(fmt::format("opcode 0x{:02x} is none of the data of protocol 2 to 5", opcode));
   }
@@ -258,7 +256,7 @@ class PickleReader {
   }
 
   struct Row {
-    std::uint8_t opcode;
+    std::string_view opcodes;
     Status (*run)(PickleReader& reader);
   };
   static const Row kRows[];
@@ -277,62 +275,54 @@ class PickleReader {
 };
 
 const PickleReader::Row PickleReader::kRows[] = {
-    {0x80, [](PickleReader& r) { return r.Protocol(); }},
-    {0x95, [](PickleReader& r) { return r.Frame(); }},
-    {'.', [](PickleReader& r) { return r.Stop(); }},
-    {'(', [](PickleReader& r) { return r.Mark(); }},
-    {'0', [](PickleReader& r) { return r.Pop(); }},
-    {'1', [](PickleReader& r) { return r.PopToMark(); }},
-    {'2', [](PickleReader& r) { return r.Duplicate(); }},
+    {"\x80", [](PickleReader& r) { return r.Protocol(); }},
+    {"\x95", [](PickleReader& r) { return r.Frame(); }},
+    {".", [](PickleReader& r) { return r.Stop(); }},
+    {"(", [](PickleReader& r) { return r.Mark(); }},
+    {"0", [](PickleReader& r) { return r.Pop(); }},
+    {"1", [](PickleReader& r) { return r.PopToMark(); }},
+    {"2", [](PickleReader& r) { return r.Duplicate(); }},
     // Single values.
-    {'N', [](PickleReader& r) { return r.Push(FlightValue()); }},
-    {0x88, [](PickleReader& r) { return r.Push(FlightBool(true)); }},
-    {0x89, [](PickleReader& r) { return r.Push(FlightBool(false)); }},
-    {'J', [](PickleReader& r) { return r.Integer(4, true); }},
-    {'K', [](PickleReader& r) { return r.Integer(1, false); }},
-    {'M', [](PickleReader& r) { return r.Integer(2, false); }},
-    {0x8a, [](PickleReader& r) { return r.Long(1); }},
-    {0x8b, [](PickleReader& r) { return r.Long(4); }},
-    {'G', [](PickleReader& r) { return r.Real(); }},
-    {'C', [](PickleReader& r) { return r.Text(1); }},
-    {'U', [](PickleReader& r) { return r.Text(1); }},
-    {0x8c, [](PickleReader& r) { return r.Text(1); }},
-    {'X', [](PickleReader& r) { return r.Text(4); }},
-    {'B', [](PickleReader& r) { return r.Text(4); }},
-    {'T', [](PickleReader& r) { return r.Text(4); }},
-    {0x8d, [](PickleReader& r) { return r.Text(8); }},
-    {0x8e, [](PickleReader& r) { return r.Text(8); }},
-    {0x96, [](PickleReader& r) { return r.Text(8); }},
-    // Tuples and sets (0x8f, 0x91) become lists.
-    {']', [](PickleReader& r) { return r.NewList(true); }},
-    {0x8f, [](PickleReader& r) { return r.NewList(true); }},
-    {'l', [](PickleReader& r) { return r.NewList(false); }},
-    {'t', [](PickleReader& r) { return r.NewList(false); }},
-    {0x91, [](PickleReader& r) { return r.NewList(false); }},
-    {')', [](PickleReader& r) { return r.Tuple(0); }},
-    {0x85, [](PickleReader& r) { return r.Tuple(1); }},
-    {0x86, [](PickleReader& r) { return r.Tuple(2); }},
-    {0x87, [](PickleReader& r) { return r.Tuple(3); }},
-    {'}', [](PickleReader& r) { return r.NewDictionary(true); }},
-    {'d', [](PickleReader& r) { return r.NewDictionary(false); }},
-    {'a', [](PickleReader& r) { return r.ToItem(1, false); }},
-    {'e', [](PickleReader& r) { return r.ToItems(false); }},
-    {0x90, [](PickleReader& r) { return r.ToItems(false); }},
-    {'s', [](PickleReader& r) { return r.ToItem(2, true); }},
-    {'u', [](PickleReader& r) { return r.ToItems(true); }},
+    {"N", [](PickleReader& r) { return r.Push(FlightValue()); }},
+    {"\x88", [](PickleReader& r) { return r.Push(FlightBool(true)); }},
+    {"\x89", [](PickleReader& r) { return r.Push(FlightBool(false)); }},
+    {"J", [](PickleReader& r) { return r.Integer(4, true); }},
+    {"K", [](PickleReader& r) { return r.Integer(1, false); }},
+    {"M", [](PickleReader& r) { return r.Integer(2, false); }},
+    {"\x8a", [](PickleReader& r) { return r.Long(1); }},
+    {"\x8b", [](PickleReader& r) { return r.Long(4); }},
+    {"G", [](PickleReader& r) { return r.Real(); }},
+    {"CU\x8c", [](PickleReader& r) { return r.Text(1); }},
+    {"XBT", [](PickleReader& r) { return r.Text(4); }},
+    {"\x8d\x8e\x96", [](PickleReader& r) { return r.Text(8); }},
+    // Tuples and sets (\x8f, \x91) become lists.
+    {"]\x8f", [](PickleReader& r) { return r.NewList(true); }},
+    {"lt\x91", [](PickleReader& r) { return r.NewList(false); }},
+    {")", [](PickleReader& r) { return r.Tuple(0); }},
+    {"\x85", [](PickleReader& r) { return r.Tuple(1); }},
+    {"\x86", [](PickleReader& r) { return r.Tuple(2); }},
+    {"\x87", [](PickleReader& r) { return r.Tuple(3); }},
+    {"}", [](PickleReader& r) { return r.NewDictionary(true); }},
+    {"d", [](PickleReader& r) { return r.NewDictionary(false); }},
+    {"a", [](PickleReader& r) { return r.ToItem(1, false); }},
+    {"e\x90", [](PickleReader& r) { return r.ToItems(false); }},
+    {"s", [](PickleReader& r) { return r.ToItem(2, true); }},
+    {"u", [](PickleReader& r) { return r.ToItems(true); }},
     // The memo.
-    {'q', [](PickleReader& r) { return r.PutNumbered(1); }},
-    {'r', [](PickleReader& r) { return r.PutNumbered(4); }},
-    {0x94, [](PickleReader& r) { return r.Put(r.memo_.size()); }},
-    {'h', [](PickleReader& r) { return r.Get(1); }},
-    {'j', [](PickleReader& r) { return r.Get(4); }},
+    {"q", [](PickleReader& r) { return r.PutNumbered(1); }},
+    {"r", [](PickleReader& r) { return r.PutNumbered(4); }},
+    {"\x94", [](PickleReader& r) { return r.Put(r.memo_.size()); }},
+    {"h", [](PickleReader& r) { return r.Get(1); }},
+    {"j", [](PickleReader& r) { return r.Get(4); }},
 };
 
 Status PickleReader::Do(std::uint8_t opcode) {
   using Run = Status (*)(PickleReader&);
   static const std::array<Run, 256> kRuns = [] {
     std::array<Run, 256> runs = {};
-    for (const Row& row : kRows) runs[row.opcode] = row.run;
+    for (const Row& row : kRows) {
+      for (const char one : row.opcodes) runs[static_cast<std::uint8_t>(one)] = row.run;
+    }
     return runs;
   }();
   const Run run = kRuns[opcode];

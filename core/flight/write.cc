@@ -23,7 +23,7 @@ using GroupKey = std::pair<std::uint16_t, int>;
 
 struct Entry {
   GroupKey group;
-  journal::JournalEvent call;
+  JournalEvent call;
   Ticks created = 0;
   Ticks started = 0;  // 0: it did not
   Ticks ended = 0;
@@ -37,11 +37,11 @@ struct History {
   std::vector<Entry> entries;
 };
 
-History HistoryOf(const verdict::RankEvidence& evidence) {
+History HistoryOf(const RankEvidence& evidence) {
   History history{.rank = evidence.rank, .first_record = 0, .entries = {}};
   std::map<std::uint16_t, int> lives;
   std::map<std::tuple<std::uint16_t, int, std::uint64_t>, std::size_t> index_of;
-  for (const journal::JournalEvent& event : evidence.journal.events) {
+  for (const JournalEvent& event : evidence.journal.events) {
     if (!verdict::IsCollective(event)) continue;
     if (event.kind == journal::EventKind::kEnqueue && event.sequence == 0)
       ++lives[event.communicator];
@@ -156,26 +156,17 @@ class DumpWriter {
     pickle_.EndDictionary();
   }
 
-  static std::string CallName(int rank, const journal::JournalEvent& call) {
-    switch (call.collective) {
-      case collective::Collective::kAllReduce:
-        return "nccl:all_reduce";
-      case collective::Collective::kBroadcast:
-        return "nccl:broadcast";
-      case collective::Collective::kBarrier:
-        return "nccl:all_reduce_barrier";
-      case collective::Collective::kAllGather:
-        return "nccl:_all_gather_base";
-      case collective::Collective::kReduceScatter:
-        return "nccl:_reduce_scatter_base";
-      case collective::Collective::kReduce:
-        return "nccl:reduce";
-      case collective::Collective::kSend:
-        return fmt::format("nccl:send {}->{}", rank, call.root);
-      case collective::Collective::kRecv:
-        break;
+  static std::string CallName(int rank, const JournalEvent& call) {
+    static constexpr const char* kNames[] = {"all_reduce",           "broadcast",
+                                             "all_reduce_barrier",   "_all_gather_base",
+                                             "_reduce_scatter_base", "reduce"};
+    if (call.collective == Collective::kSend) {
+      return fmt::format("nccl:send {}->{}", rank, call.root);
     }
-    return fmt::format("nccl:recv {}<-{}", rank, call.root);
+    if (call.collective == Collective::kRecv) {
+      return fmt::format("nccl:recv {}<-{}", rank, call.root);
+    }
+    return fmt::format("nccl:{}", kNames[static_cast<std::size_t>(call.collective)]);
   }
 
   void WriteTensors(std::string_view sizes, std::string_view types, std::int64_t elements,
@@ -191,19 +182,18 @@ class DumpWriter {
   }
 
   void WriteArguments(const Entry& entry) {
-    const journal::JournalEvent& call = entry.call;
-    const bool barrier =
-        call.collective == collective::Collective::kBarrier;  // of one f32, as PyTorch's
+    const JournalEvent& call = entry.call;
+    const bool barrier = call.collective == Collective::kBarrier;  // of one f32, as PyTorch's
     const std::int64_t count = barrier ? 1 : call.count;
     const std::int64_t all = count * SizeOfGroup(entry);
     const collective::DataType type = barrier ? collective::DataType::kF32 : call.type;
-    const bool scatters = call.collective == collective::Collective::kReduceScatter;
-    const bool gathers = call.collective == collective::Collective::kAllGather;
+    const bool scatters = call.collective == Collective::kReduceScatter;
+    const bool gathers = call.collective == Collective::kAllGather;
     WriteTensors("input_sizes", "input_dtypes", scatters ? all : count, type);
     WriteTensors("output_sizes", "output_dtypes", gathers ? all : count, type);
   }
 
-  void WriteFrames(const journal::JournalEvent& call) {
+  void WriteFrames(const JournalEvent& call) {
     const std::string purpose = journal::Describe(journal::UnpackAnnotation(call.value));
     Field("frames").BeginList();
     if (!purpose.empty()) {
@@ -217,9 +207,9 @@ class DumpWriter {
   }
 
   void WriteEntry(int rank, std::uint64_t record, const Entry& entry) {
-    const journal::JournalEvent& call = entry.call;
-    const bool message = call.collective == collective::Collective::kSend ||
-                         call.collective == collective::Collective::kRecv;
+    const JournalEvent& call = entry.call;
+    const bool message =
+        call.collective == Collective::kSend || call.collective == Collective::kRecv;
     const auto number = static_cast<std::int64_t>(call.sequence) + 1;
     pickle_.BeginDictionary();
     WriteFrames(call);
@@ -258,12 +248,12 @@ class DumpWriter {
 
 }  // namespace
 
-std::vector<std::pair<int, std::string>> FlightDumpsOf(
-    const std::vector<verdict::RankEvidence>& evidence, const FlightClock& clock,
-    double timeout_seconds) {
+std::vector<std::pair<int, std::string>> FlightDumpsOf(const std::vector<RankEvidence>& evidence,
+                                                       const FlightClock& clock,
+                                                       double timeout_seconds) {
   std::vector<History> histories;
   DumpWriter::Members members;
-  for (const verdict::RankEvidence& rank : evidence) {
+  for (const RankEvidence& rank : evidence) {
     histories.push_back(HistoryOf(rank));
     members[{0, 1}].insert(rank.rank);
     for (const Entry& entry : histories.back().entries) members[entry.group].insert(rank.rank);

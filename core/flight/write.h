@@ -11,6 +11,10 @@
 
 namespace lockstep::flight {
 
+using collective::Collective;
+using journal::JournalEvent;
+using verdict::RankEvidence;
+
 // How ticks become times of day.
 struct FlightClock {
   double ns_per_tick = 1;
@@ -23,8 +27,8 @@ struct FlightClock {
 // for is its frame. Communicators are process groups: 0 is that of all ranks, another one that of
 // the ranks that used it, and one that was made anew is another group. Reductions and roots have no
 // place in the format.
-std::vector<std::pair<int, std::string>> FlightDumpsOf(
-    const std::vector<verdict::RankEvidence>& evidence, const FlightClock& clock,
-    double timeout_seconds);
+std::vector<std::pair<int, std::string>> FlightDumpsOf(const std::vector<RankEvidence>& evidence,
+                                                       const FlightClock& clock,
+                                                       double timeout_seconds);
 
 }  // namespace lockstep::flight

@@ -23,15 +23,10 @@ std::uint64_t Load(std::uint64_t* word) {
 }  // namespace
 
 std::string_view NameOf(MarkMethod method) {
-  switch (method) {
-    case MarkMethod::kNone:
-      break;
-    case MarkMethod::kStreamOperations:
-      return "stream memory operations";
-    case MarkMethod::kKernel:
-      return "a kernel of one thread";
-  }
-  return "nobody";
+  static constexpr std::string_view kNames[] = {"nobody", "stream memory operations",
+                                                "a kernel of one thread"};
+  const auto index = static_cast<std::size_t>(method);
+  return kNames[index < std::size(kNames) ? index : 0];
 }
 
 MarkWords MarkWordsOf(std::span<std::byte> memory, std::uint16_t communicator) {

@@ -192,7 +192,7 @@ Journal JournalReader::Newest(std::size_t most) const {
     if (!event) break;
     journal.events.push_back(*event);
   }
-  std::reverse(journal.events.begin(), journal.events.end());
+  std::ranges::reverse(journal.events);
   journal.missed = newest - index < wanted ? index : newest - reachable;
   return journal;
 }

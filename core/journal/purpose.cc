@@ -4,8 +4,8 @@
 
 #include <fmt/core.h>
 
-#include <array>
 #include <cstddef>
+#include <iterator>
 
 #include "core/base/check.h"
 
@@ -15,57 +15,44 @@ namespace {
 constexpr int kDetailBits = 24;
 constexpr std::int32_t kMostDetail = (1 << kDetailBits) - 1;
 
-bool HasDetail(Purpose purpose) {
-  switch (purpose) {
-    case Purpose::kStateBroadcast:
-    case Purpose::kBucket:
-    case Purpose::kBufferBroadcast:
-    case Purpose::kPowerSgdFactorP:
-    case Purpose::kPowerSgdFactorQ:
-    case Purpose::kJoinShadowBucket:
-    case Purpose::kJoinFinalSync:
-    case Purpose::kBatchNormForward:
-    case Purpose::kBatchNormBackward:
-    case Purpose::kReplay:
-    case Purpose::kReplayedBucket:
-    case Purpose::kCapture:
-      return true;
-    default:
-      return false;
-  }
+struct PurposeInfo {
+  std::string_view name;
+  bool detailed = false;  // its detail says something
+};
+constexpr PurposeInfo kPurposes[] = {{""},
+                                     {"constructor: parameter count"},
+                                     {"constructor: parameter shapes"},
+                                     {"constructor: state", true},
+                                     {"bucket order of rank 0"},
+                                     {"bucket sizes of rank 0"},
+                                     {"bucket", true},
+                                     {"bitmap of used parameters"},
+                                     {"buffers", true},
+                                     {"PowerSGD factor P of bucket", true},
+                                     {"PowerSGD factor Q of bucket", true},
+                                     {"join: alive"},
+                                     {"join: throw"},
+                                     {"join: common rank"},
+                                     {"join: should sync"},
+                                     {"join: shadow bucket", true},
+                                     {"join: final rank"},
+                                     {"join: final state", true},
+                                     {"statistics of batch norm", true},
+                                     {"gradient of batch norm", true},
+                                     {"barrier"},
+                                     {"step of the program"},
+                                     {"graph replay: call", true},
+                                     {"graph replay: bucket", true},
+                                     {"graph capture: call", true}};
+
+PurposeInfo InfoOf(Purpose purpose) {
+  const auto index = static_cast<std::size_t>(purpose);
+  return index < std::size(kPurposes) ? kPurposes[index] : PurposeInfo{"unknown"};
 }
 
 }  // namespace
 
-std::string_view NameOf(Purpose purpose) {
-  static constexpr std::array<std::string_view, 25> kNames = {"",
-                                                              "constructor: parameter count",
-                                                              "constructor: parameter shapes",
-                                                              "constructor: state",
-                                                              "bucket order of rank 0",
-                                                              "bucket sizes of rank 0",
-                                                              "bucket",
-                                                              "bitmap of used parameters",
-                                                              "buffers",
-                                                              "PowerSGD factor P of bucket",
-                                                              "PowerSGD factor Q of bucket",
-                                                              "join: alive",
-                                                              "join: throw",
-                                                              "join: common rank",
-                                                              "join: should sync",
-                                                              "join: shadow bucket",
-                                                              "join: final rank",
-                                                              "join: final state",
-                                                              "statistics of batch norm",
-                                                              "gradient of batch norm",
-                                                              "barrier",
-                                                              "step of the program",
-                                                              "graph replay: call",
-                                                              "graph replay: bucket",
-                                                              "graph capture: call"};
-  const auto index = static_cast<std::size_t>(purpose);
-  return index < kNames.size() ? kNames[index] : "unknown";
-}
+std::string_view NameOf(Purpose purpose) { return InfoOf(purpose).name; }
 
 std::int64_t PackAnnotation(const Annotation& annotation) {
   LOCKSTEP_CHECK(annotation.detail >= 0 && annotation.detail <= kMostDetail,
@@ -88,7 +75,7 @@ Annotation UnpackAnnotation(std::int64_t value) {
 std::string Describe(const Annotation& annotation) {
   if (annotation.purpose == Purpose::kNone) return "";
   std::string text(NameOf(annotation.purpose));
-  if (HasDetail(annotation.purpose)) text += fmt::format(" {}", annotation.detail);
+  if (InfoOf(annotation.purpose).detailed) text += fmt::format(" {}", annotation.detail);
   if (annotation.iteration >= 0) text += fmt::format(" of iteration {}", annotation.iteration);
   return text;
 }

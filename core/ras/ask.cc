@@ -1,7 +1,5 @@
 // The protocol is lines of text: NCCL's src/ras/client_support.cc. Every wait is bounded, because a
 // service of a hung process accepts connections and says nothing.
-#include "core/ras/ask.h"
-
 #include <fmt/core.h>
 #include <netdb.h>
 #include <sys/socket.h>
@@ -14,6 +12,7 @@
 
 #include "core/base/deadline.h"
 #include "core/base/fd.h"
+#include "core/ras/status.h"
 
 namespace lockstep::ras {
 namespace {
@@ -23,9 +22,9 @@ constexpr double kMostSeconds = 120;
 constexpr std::size_t kMostBytes = std::size_t{256} << 20;
 
 Status Silent(const std::string& address, const std::string& why) {
-  return EnvironmentError(fmt::format(
+  return EnvironmentError(
       "--ras {}: {}; is the job there, is NCCL 2.24 or newer, and what is NCCL_RAS_ADDR?", address,
-      why));
+      why);
 }
 
 struct HostAndPort {
@@ -45,8 +44,8 @@ Result<Fd> Connect(const std::string& address) {
   const HostAndPort to = Split(address);
   const bool number = !to.port.empty() && to.port.find_first_not_of("0123456789") == to.port.npos;
   if (number && (to.port.size() > 5 || std::stoi(to.port) > 65535)) {
-    return InvalidInput(fmt::format(
-        "--ras {}: {} is no port; write HOST:PORT with a port up to 65535", address, to.port));
+    return InvalidInput("--ras {}: {} is no port; write HOST:PORT with a port up to 65535", address,
+                        to.port);
   }
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;

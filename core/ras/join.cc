@@ -1,9 +1,9 @@
 // Dumps are of one moment in the past and RAS counts launches of now, so neither refutes the other:
 // what RAS saw goes on may have hung in another group, or hang later.
-#include "core/ras/join.h"
-
 #include <algorithm>
 #include <utility>
+
+#include "core/ras/witness.h"
 
 namespace lockstep::ras {
 namespace {

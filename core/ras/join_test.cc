@@ -1,8 +1,8 @@
 // Literal judgements of dumps and literal testimonies, and the one judgement that both make.
-#include "core/ras/join.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "core/ras/witness.h"
 
 namespace lockstep::ras {
 namespace {

@@ -52,4 +52,10 @@ struct JobStatus {
 // Either form. kInvalidInput, beginning with `origin`: neither.
 Result<JobStatus> ParseStatus(std::string_view text, const std::string& origin);
 
+inline constexpr const char* kDefaultPort = "28028";  // NCCL_RAS_ADDR
+
+// `address`: "HOST:PORT", "[IPv6]:PORT" or "HOST". Asks for JSON, and for text where the service
+// does not know JSON. kEnvironment: nobody answers there.
+Result<std::string> Ask(const std::string& address);
+
 }  // namespace lockstep::ras

@@ -21,4 +21,13 @@ struct Testimony {
 // `first` and `second` in order of time, long enough apart for a step of training.
 Testimony Hear(const JobStatus& first, const JobStatus& second);
 
+// One judgement of a job from its Flight Recorder's dumps and from RAS: the dumps prove, and RAS
+// only adds. `judgement`: of the dumps. What these blame somebody for stays the verdict, and RAS
+// becomes notes: it agrees, it suspects others besides, or it saw nothing. Where the dumps blame
+// nobody, what RAS suspects comes first, and a verdict that all is well becomes unknown.
+// `ranks_are_alike`: RAS numbers ranks as the dumps do, because both know one group; otherwise
+// ranks can't be compared.
+void Join(const Testimony& testimony, bool ranks_are_alike, verdict::Judgement& judgement,
+          std::vector<std::string>& notes);
+
 }  // namespace lockstep::ras

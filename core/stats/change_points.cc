@@ -26,7 +26,6 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
-#include <utility>
 
 #include "core/base/check.h"
 #include "core/base/random.h"
@@ -57,7 +56,7 @@ double NoiseOf(std::span<const double> values) {
 std::vector<double> GridOf(std::span<const double> values) {
   std::vector<double> grid(values.begin(), values.end());
   for (std::size_t i = 1; i < values.size(); ++i) grid.push_back((values[i - 1] + values[i]) / 2);
-  std::sort(grid.begin(), grid.end());
+  std::ranges::sort(grid);
   grid.erase(std::unique(grid.begin(), grid.end()), grid.end());
   return grid;
 }
@@ -87,7 +86,7 @@ std::vector<std::size_t> CheapestChanges(std::span<const double> values) {
       began[i][g] = i == 0 || change ? i : began[i - 1][g];
       cost[g] = (change ? changed : cost[g]) + Loss(values[i], grid[g]);
     }
-    const auto best = std::min_element(cost.begin(), cost.end());
+    const auto best = std::ranges::min_element(cost);
     best_level[i] = static_cast<std::size_t>(best - cost.begin());
   }
   std::vector<std::size_t> changes;
@@ -96,7 +95,7 @@ std::vector<std::size_t> CheapestChanges(std::span<const double> values) {
     if (first > 0) changes.push_back(first);
     end = first;
   }
-  std::reverse(changes.begin(), changes.end());
+  std::ranges::reverse(changes);
   return changes;
 }
 
@@ -183,7 +182,7 @@ std::size_t ChangeToDrop(std::span<const double> values, const std::vector<std::
   const std::vector<LevelSegment> segments = SegmentsBetween(values, changes);
   std::vector<Excursion> excursions;
   for (std::size_t i = 0; i < segments.size(); ++i) excursions.push_back(ExcursionOf(segments, i));
-  std::sort(excursions.begin(), excursions.end(), [](const Excursion& a, const Excursion& b) {
+  std::ranges::sort(excursions, [](const Excursion& a, const Excursion& b) {
     return std::abs(a.step) < std::abs(b.step);
   });
   for (const Excursion& excursion : excursions) {

@@ -3,7 +3,6 @@
 #include "core/stats/skew.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <limits>
 

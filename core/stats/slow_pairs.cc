@@ -7,7 +7,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <set>
 
 #include "core/stats/stats.h"
@@ -67,7 +66,7 @@ class Usual {
 
 // Good pairs in ascending order until one is too slow.
 Usual SearchForward(std::vector<double> values, const SlowPairRules& rules) {
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   std::size_t good = (values.size() + 1) / 2;
   while (good < values.size() &&
          !Usual(std::span(values).first(good), values.size(), rules).Exceeds(values[good])) {
@@ -98,7 +97,7 @@ std::vector<NodePair> WithGoodPartners(int node, std::span<const NodePair> teste
     const int other = pair.first == node ? pair.second : pair.first;
     if (!slow.at(node).contains(other)) choice.emplace_back(slow_of(other), pair);
   }
-  std::sort(choice.begin(), choice.end());
+  std::ranges::sort(choice);
   std::vector<NodePair> pairs;
   for (std::size_t i = 0; i < std::min(kGoodPartners, choice.size()); ++i) {
     pairs.push_back(choice[i].second);
@@ -115,7 +114,7 @@ PairStandings FindSlowPairs(std::span<const PairSeries> pairs, const SlowPairRul
   std::vector<double> medians, best;  // logarithms
   for (const PairSeries& pair : pairs) {
     medians.push_back(std::log(Median(pair.rounds)));
-    best.push_back(std::log(*std::min_element(pair.rounds.begin(), pair.rounds.end())));
+    best.push_back(std::log(*std::ranges::min_element(pair.rounds)));
   }
   const double usual = SearchForward(medians, rules).center();
   const Usual usual_best = SearchForward(best, rules);
@@ -153,7 +152,7 @@ Blame BlameNodesAndLinks(std::span<const NodePair> tested, std::span<const NodeP
       if (node < partner) blame.links.emplace_back(node, partner);
     }
   }
-  std::sort(blame.nodes.begin(), blame.nodes.end());
+  std::ranges::sort(blame.nodes);
   return blame;
 }
 

@@ -6,7 +6,6 @@
 // link. Only what both passes show is a finding.
 #pragma once
 
-#include <cstddef>
 #include <span>
 #include <utility>
 #include <vector>

@@ -201,7 +201,7 @@ MedianInterval EstimateMedian(std::span<const double> round_medians, double conf
   interval.median = Median(round_medians);
 
   std::vector<double> sorted(round_medians.begin(), round_medians.end());
-  std::sort(sorted.begin(), sorted.end());
+  std::ranges::sort(sorted);
   const auto n = static_cast<double>(round_medians.size());
   const std::vector<double> signs = SignsAround(interval.median, round_medians);
   const double near = MonotoneSequenceTime(signs, MonotoneSequenceTime(signs, 1 / n) / n);
@@ -225,7 +225,7 @@ MedianInterval EstimateMedianOfIndependent(std::span<const double> values, doubl
   MedianInterval interval;
   interval.median = Median(values);
   std::vector<double> sorted(values.begin(), values.end());
-  std::sort(sorted.begin(), sorted.end());
+  std::ranges::sort(sorted);
   const auto n = static_cast<double>(values.size());
   // x(k) .. x(n + 1 - k) covers at least `outer`, the next two inside of them `inner`.
   double k = 0, outer = 1, inner = 1;

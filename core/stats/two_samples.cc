@@ -41,7 +41,7 @@ std::vector<double> Differences(std::span<const double> base, std::span<const do
   for (const double b : base) {
     for (const double c : candidate) differences.push_back(c - b);
   }
-  std::sort(differences.begin(), differences.end());
+  std::ranges::sort(differences);
   return differences;
 }
 
@@ -167,8 +167,7 @@ std::vector<double> AdjustForMany(std::span<const double> p_values) {
   const std::size_t n = p_values.size();
   std::vector<std::size_t> order(n);
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return p_values[a] < p_values[b]; });
+  std::ranges::sort(order, [&](std::size_t a, std::size_t b) { return p_values[a] < p_values[b]; });
   std::vector<double> adjusted(n);
   double smallest = 1;
   for (std::size_t rank = n; rank-- > 0;) {

@@ -1,19 +1,9 @@
 #include "core/verdict/cause.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace lockstep::verdict {
-namespace {
-
-constexpr bool IsInOrder() {
-  for (std::size_t i = 0; i < kCauses.size(); ++i) {
-    if (kCauses[i].cause != static_cast<Cause>(i)) return false;
-  }
-  return true;
-}
-static_assert(IsInOrder(), "a row a cause, in the order of the enumerators");
-
-}  // namespace
 
 std::vector<std::string_view> NamesOfCases() {
   std::vector<std::string_view> names;
@@ -25,7 +15,7 @@ std::vector<std::string_view> NamesOfCases() {
 
 FindingCause FindingCause::Named(std::string_view name) {
   const auto known = std::ranges::find(kCauses, name, &CauseInfo::name);
-  if (known != kCauses.end() && known->cause != Cause::kForeign) return known->cause;
+  if (known != std::end(kCauses) && known->cause != Cause::kForeign) return known->cause;
   FindingCause foreign(Cause::kForeign);
   foreign.foreign_ = name;
   return foreign;

@@ -1,7 +1,6 @@
 // Every cause once: how files name it, how grave it is, whom it blames, what to do about it.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <ostream>
@@ -11,41 +10,66 @@
 
 namespace lockstep::verdict {
 
+// Every cause once.
+#define LOCKSTEP_CAUSES(CAUSE)                                                                     \
+  CAUSE(kCollectiveMismatch, "collective_mismatch", kFailure, kCalls)                              \
+  CAUSE(kCountMismatch, "count_mismatch", kFailure, kCalls)                                        \
+  CAUSE(kTypeMismatch, "type_mismatch", kFailure, kCalls)                                          \
+  CAUSE(kRootMismatch, "root_mismatch", kFailure, kCalls)                                          \
+  CAUSE(kReductionMismatch, "reduction_mismatch", kFailure, kCalls)                                \
+  CAUSE(                                                                                           \
+      kOrderInversion, "order_inversion", kFailure, kProgram, true,                                \
+      "Call the collectives of different communicators in the same order on all ranks (with NCCL " \
+      "2.26 or newer NCCL_LAUNCH_ORDER_IMPLICIT=1 lets one host thread's order decide).")          \
+  CAUSE(kRankExited, "rank_exited", kFailure, kRank)                                               \
+  CAUSE(kRankFailed, "rank_failed", kFailure, kRank)                                               \
+  CAUSE(kRankCrashed, "rank_crashed", kFailure, kRank)                                             \
+  CAUSE(kRankKilled, "rank_killed", kFailure, kRank)                                               \
+  CAUSE(kRankStopped, "rank_stopped", kFailure, kRank)                                             \
+  CAUSE(kRankBusy, "rank_busy", kFailure, kRank)                                                   \
+  CAUSE(kOutputBlocked, "output_blocked", kFailure, kRank, true,                                   \
+        "Let the program that holds the other end of the pipe read it until the rank ends, or "    \
+        "send the rank's output to a file (torchrun --redirects=3).")                              \
+  CAUSE(kUnevenInputs, "uneven_inputs", kFailure, kProgram)                                        \
+  CAUSE(kOneSidedEvaluation, "one_sided_evaluation", kFailure, kProgram, true,                     \
+        "Evaluate with model.module(x) (or set broadcast_buffers=False) where not all ranks "      \
+        "evaluate, or let all ranks evaluate the same number of inputs.")                          \
+  CAUSE(kOneSidedUnusedParameters, "one_sided_unused_parameters", kFailure, kProgram, true,        \
+        "Set find_unused_parameters=True, or let every parameter take part in the loss on every "  \
+        "rank; a backward pass that one rank runs under no_sync() looks the same.")                \
+  CAUSE(kTransportStall, "transport_stall", kFailure, kLink)                                       \
+  CAUSE(kSlowRank, "slow_rank", kSlow, kRank)                                                      \
+  CAUSE(kSlowLink, "slow_link", kSlow, kLink)                                                      \
+  CAUSE(kHostDied, "host_died", kFailure, kHost)                                                   \
+  CAUSE(kHostCutOff, "host_cut_off", kFailure, kHost)                                              \
+  CAUSE(kHostStopped, "host_stopped", kFailure, kHost)                                             \
+  CAUSE(kLauncherLost, "launcher_lost", kFailure, kHost)                                           \
+  CAUSE(kAgentLost, "agent_lost", kInconclusive, kAgent)                                           \
+  CAUSE(kDataCorruption, "data_corruption", kFailure, kRank, true,                                 \
+        "Do not train on this machine until it is understood: run the case again with another "    \
+        "algorithm or transport of the library, then on other hosts or GPUs, and see what it "     \
+        "follows.")                                                                                \
+  CAUSE(kStreamRace, "stream_race", kFailure, kProgram)                                            \
+  CAUSE(kInitFailure, "init_failure", kFailure, kRank)                                             \
+  CAUSE(                                                                                           \
+      kAbortHung, "abort_hung", kFailure, kRank, true,                                             \
+      "End such a process from outside, and let a fresh one take its place: a library that does "  \
+      "not abort cannot be recovered in the process.")                                             \
+  CAUSE(kOutOfMemory, "out_of_memory", kFailure, kRank)                                            \
+  CAUSE(                                                                                           \
+      kNoEffect, "no_effect", kFailure, kProgram, true,                                            \
+      "Call collectives of a group on its members only (group.rank() >= 0), or make the caller a " \
+      "member.")                                                                                   \
+  CAUSE(kUnknown, "unknown", kInconclusive, kNobody)                                               \
+  CAUSE(kSlowHost, "slow_host", kSlow, kHost, false)                                               \
+  CAUSE(kRankLost, "rank_lost", kFailure, kRank, false)                                            \
+  /* Named by a file: a cause of another version, a rule of `lockstep doctor`. */                  \
+  CAUSE(kForeign, "", kFailure, kNobody, false)
+
 enum class Cause : std::uint8_t {
-  kCollectiveMismatch,
-  kCountMismatch,
-  kTypeMismatch,
-  kRootMismatch,
-  kReductionMismatch,
-  kOrderInversion,
-  kRankExited,
-  kRankFailed,
-  kRankCrashed,
-  kRankKilled,
-  kRankStopped,
-  kRankBusy,
-  kOutputBlocked,
-  kUnevenInputs,
-  kOneSidedEvaluation,
-  kOneSidedUnusedParameters,
-  kTransportStall,
-  kSlowRank,
-  kSlowLink,
-  kHostDied,
-  kHostCutOff,
-  kHostStopped,
-  kLauncherLost,
-  kAgentLost,
-  kDataCorruption,
-  kStreamRace,
-  kInitFailure,
-  kAbortHung,
-  kOutOfMemory,
-  kNoEffect,
-  kUnknown,
-  kSlowHost,
-  kRankLost,
-  kForeign,  // named by a file: a cause of another version, a rule of `lockstep doctor`
+#define LOCKSTEP_CAUSE(cause, ...) cause,
+  LOCKSTEP_CAUSES(LOCKSTEP_CAUSE)
+#undef LOCKSTEP_CAUSE
 };
 
 enum class Severity : std::uint8_t {
@@ -66,58 +90,12 @@ struct CauseInfo {
   std::string_view remedy = "";  // one sentence; empty: it depends on what was found
 };
 
-inline constexpr std::array<CauseInfo, static_cast<std::size_t>(Cause::kForeign) + 1> kCauses = {{
-    {Cause::kCollectiveMismatch, "collective_mismatch", Severity::kFailure, Blame::kCalls},
-    {Cause::kCountMismatch, "count_mismatch", Severity::kFailure, Blame::kCalls},
-    {Cause::kTypeMismatch, "type_mismatch", Severity::kFailure, Blame::kCalls},
-    {Cause::kRootMismatch, "root_mismatch", Severity::kFailure, Blame::kCalls},
-    {Cause::kReductionMismatch, "reduction_mismatch", Severity::kFailure, Blame::kCalls},
-    {Cause::kOrderInversion, "order_inversion", Severity::kFailure, Blame::kProgram, true,
-     "Call the collectives of different communicators in the same order on all ranks (with NCCL "
-     "2.26 or newer NCCL_LAUNCH_ORDER_IMPLICIT=1 lets one host thread's order decide)."},
-    {Cause::kRankExited, "rank_exited", Severity::kFailure, Blame::kRank},
-    {Cause::kRankFailed, "rank_failed", Severity::kFailure, Blame::kRank},
-    {Cause::kRankCrashed, "rank_crashed", Severity::kFailure, Blame::kRank},
-    {Cause::kRankKilled, "rank_killed", Severity::kFailure, Blame::kRank},
-    {Cause::kRankStopped, "rank_stopped", Severity::kFailure, Blame::kRank},
-    {Cause::kRankBusy, "rank_busy", Severity::kFailure, Blame::kRank},
-    {Cause::kOutputBlocked, "output_blocked", Severity::kFailure, Blame::kRank, true,
-     "Let the program that holds the other end of the pipe read it until the rank ends, or "
-     "send the rank's output to a file (torchrun --redirects=3)."},
-    {Cause::kUnevenInputs, "uneven_inputs", Severity::kFailure, Blame::kProgram},
-    {Cause::kOneSidedEvaluation, "one_sided_evaluation", Severity::kFailure, Blame::kProgram, true,
-     "Evaluate with model.module(x) (or set broadcast_buffers=False) where not all ranks "
-     "evaluate, or let all ranks evaluate the same number of inputs."},
-    {Cause::kOneSidedUnusedParameters, "one_sided_unused_parameters", Severity::kFailure,
-     Blame::kProgram, true,
-     "Set find_unused_parameters=True, or let every parameter take part in the loss on every "
-     "rank; a backward pass that one rank runs under no_sync() looks the same."},
-    {Cause::kTransportStall, "transport_stall", Severity::kFailure, Blame::kLink},
-    {Cause::kSlowRank, "slow_rank", Severity::kSlow, Blame::kRank},
-    {Cause::kSlowLink, "slow_link", Severity::kSlow, Blame::kLink},
-    {Cause::kHostDied, "host_died", Severity::kFailure, Blame::kHost},
-    {Cause::kHostCutOff, "host_cut_off", Severity::kFailure, Blame::kHost},
-    {Cause::kHostStopped, "host_stopped", Severity::kFailure, Blame::kHost},
-    {Cause::kLauncherLost, "launcher_lost", Severity::kFailure, Blame::kHost},
-    {Cause::kAgentLost, "agent_lost", Severity::kInconclusive, Blame::kAgent},
-    {Cause::kDataCorruption, "data_corruption", Severity::kFailure, Blame::kRank, true,
-     "Do not train on this machine until it is understood: run the case again with another "
-     "algorithm or transport of the library, then on other hosts or GPUs, and see what it "
-     "follows."},
-    {Cause::kStreamRace, "stream_race", Severity::kFailure, Blame::kProgram},
-    {Cause::kInitFailure, "init_failure", Severity::kFailure, Blame::kRank},
-    {Cause::kAbortHung, "abort_hung", Severity::kFailure, Blame::kRank, true,
-     "End such a process from outside, and let a fresh one take its place: a library that does "
-     "not abort cannot be recovered in the process."},
-    {Cause::kOutOfMemory, "out_of_memory", Severity::kFailure, Blame::kRank},
-    {Cause::kNoEffect, "no_effect", Severity::kFailure, Blame::kProgram, true,
-     "Call collectives of a group on its members only (group.rank() >= 0), or make the caller a "
-     "member."},
-    {Cause::kUnknown, "unknown", Severity::kInconclusive, Blame::kNobody},
-    {Cause::kSlowHost, "slow_host", Severity::kSlow, Blame::kHost, false},
-    {Cause::kRankLost, "rank_lost", Severity::kFailure, Blame::kRank, false},
-    {Cause::kForeign, "", Severity::kFailure, Blame::kNobody, false},
-}};
+inline constexpr CauseInfo kCauses[] = {
+#define LOCKSTEP_CAUSE(cause, name, severity, blame, ...) \
+  {Cause::cause, name, Severity::severity, Blame::blame __VA_OPT__(, ) __VA_ARGS__},
+    LOCKSTEP_CAUSES(LOCKSTEP_CAUSE)
+#undef LOCKSTEP_CAUSE
+};
 
 constexpr const CauseInfo& InfoOf(Cause cause) { return kCauses[static_cast<std::size_t>(cause)]; }
 constexpr std::string_view NameOf(Cause cause) { return InfoOf(cause).name; }

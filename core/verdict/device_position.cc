@@ -111,8 +111,8 @@ std::string DescribeTrouble(const std::vector<journal::GpuSample>& samples) {
 }
 
 // The newest event of the operation that `number` counts, if the journal still has it.
-const journal::JournalEvent* FindOperation(const journal::Journal& journal,
-                                           std::uint16_t communicator, std::uint64_t number) {
+const JournalEvent* FindOperation(const journal::Journal& journal, std::uint16_t communicator,
+                                  std::uint64_t number) {
   for (auto event = journal.events.rbegin(); event != journal.events.rend(); ++event) {
     const bool of_operation =
         event->kind == journal::EventKind::kEnqueue || event->kind == journal::EventKind::kStart ||
@@ -125,10 +125,10 @@ const journal::JournalEvent* FindOperation(const journal::Journal& journal,
 }
 
 // The same, but for what was captured meanwhile: the device never runs that.
-const journal::JournalEvent* FindNext(const journal::Journal& journal, std::uint16_t communicator,
-                                      std::uint64_t number) {
+const JournalEvent* FindNext(const journal::Journal& journal, std::uint16_t communicator,
+                             std::uint64_t number) {
   for (;; ++number) {
-    const journal::JournalEvent* const event = FindOperation(journal, communicator, number);
+    const JournalEvent* const event = FindOperation(journal, communicator, number);
     if (event == nullptr ||
         journal::UnpackAnnotation(event->value).purpose != journal::Purpose::kCapture) {
       return event;
@@ -138,7 +138,7 @@ const journal::JournalEvent* FindNext(const journal::Journal& journal, std::uint
 
 std::string NameOfOperation(const journal::Journal& journal, std::uint16_t communicator,
                             std::uint64_t number) {
-  const journal::JournalEvent* const event = FindOperation(journal, communicator, number);
+  const JournalEvent* const event = FindOperation(journal, communicator, number);
   if (event != nullptr) return DescribeInvocation(*event);
   return fmt::format("sequence {} of communicator {}", number - 1, communicator);
 }
@@ -157,7 +157,7 @@ std::string DescribeDevicePosition(const journal::Journal& journal,
   if (!text.empty()) return text;
   // Nothing is under way: what stands in the queue was not begun.
   for (const journal::DeviceMark& mark : marks.marks) {
-    const journal::JournalEvent* const next = FindNext(journal, mark.communicator, mark.ended + 1);
+    const JournalEvent* const next = FindNext(journal, mark.communicator, mark.ended + 1);
     if (next == nullptr || next->kind == journal::EventKind::kError) continue;
     return fmt::format(
         "its GPU has ended all that it began and has not begun {}: something before it on its "

@@ -7,10 +7,18 @@
 #include <vector>
 
 #include "core/journal/device_marks.h"
+#include "core/journal/event.h"
 #include "core/journal/journal.h"
+#include "core/journal/purpose.h"
 #include "core/verdict/tcp_socket.h"
 
 namespace lockstep::verdict {
+
+using journal::Annotation;
+using journal::EventKind;
+using journal::JournalEvent;
+using journal::Phase;
+using journal::Purpose;
 
 // How a worker process stands, as its agent sees it.
 enum class ProcessState : std::uint8_t { kRunning, kStopped, kExited, kSignalled, kLost };

@@ -2,10 +2,13 @@
 // reads one line.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstddef>
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace lockstep::verdict {
 
@@ -18,12 +21,20 @@ class Headline {
   Headline() = default;
   // What is too long is cut.
   explicit Headline(std::string_view sentence);
+  // As fmt::format makes it, here and in Add.
+  template <typename First, typename... More>
+  explicit Headline(fmt::format_string<First, More...> sentence, First&& first, More&&... more)
+      : Headline(fmt::format(sentence, std::forward<First>(first), std::forward<More>(more)...)) {}
   // Of a message "a: b; c" the first clause and those of the others that fit.
   static Headline Of(std::string_view message);
 
   // Adds a clause with its separator ("; rank 0 waits for it"), or nothing where it does not fit:
   // what matters most is added first.
   Headline& Add(std::string_view clause);
+  template <typename First, typename... More>
+  Headline& Add(fmt::format_string<First, More...> clause, First&& first, More&&... more) {
+    return Add(fmt::format(clause, std::forward<First>(first), std::forward<More>(more)...));
+  }
 
   const std::string& text() const { return text_; }
   bool empty() const { return text_.empty(); }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/base/random.h"
-#include "core/verdict/finders/slow_rank.h"
+#include "core/verdict/finders/find.h"
 #include "core/verdict/testing/history.h"
 #include "core/verdict/trace.h"
 #include "core/verdict/wording.h"

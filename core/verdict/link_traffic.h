@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "core/verdict/evidence.h"
+#include "core/verdict/outcome.h"
+#include "core/verdict/situation.h"
 
 namespace lockstep::verdict {
 
@@ -48,5 +50,17 @@ std::string DescribeStalled(const std::vector<LinkTraffic>& stalled);
 // the other's end, or one was told of a reset by a peer that goes on. None when no pair or more
 // than one does so.
 std::optional<std::pair<int, int>> FindBrokenLink(const Ranks& evidence);
+
+// What the sockets of the ranks add to a finding is the link that it is about.
+
+// Adds to a finding of silence the links on which bytes do not arrive, and makes their ends the
+// culprits; nothing where the sockets show none.
+void NameStalledLinks(const Situation& situation, Finding& finding);
+// Adds to a finding of reported errors the link that broke (FindBrokenLink).
+void NameBrokenLink(const Situation& situation, Finding& finding);
+// The rank that several links have in common, else the ends of all of them.
+std::vector<int> CommonEnds(const std::vector<LinkTraffic>& links);
+// Both directions of the links that broke (FindBrokenLink).
+std::vector<LinkTraffic> FindBrokenLinks(const Ranks& evidence);
 
 }  // namespace lockstep::verdict

@@ -9,7 +9,6 @@
 #include <iterator>
 #include <map>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 #include "core/verdict/wording.h"

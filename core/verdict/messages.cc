@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <string>
 #include <tuple>
 #include <utility>
 
@@ -14,7 +13,7 @@
 namespace lockstep::verdict {
 namespace {
 
-bool IsMessage(const journal::JournalEvent& event) {
+bool IsMessage(const JournalEvent& event) {
   return IsCollective(event) && (event.collective == collective::Collective::kSend ||
                                  event.collective == collective::Collective::kRecv);
 }
@@ -29,7 +28,7 @@ class Sorting {
     groups_.push_back(std::move(world));
     groups_.insert(groups_.end(), setting.groups.begin(), setting.groups.end());
     for (const RankEvidence& rank : evidence) {
-      for (const journal::JournalEvent& event : rank.journal.events) {
+      for (const JournalEvent& event : rank.journal.events) {
         if (IsMessage(event)) mixed_.insert(event.communicator);
       }
     }
@@ -53,10 +52,10 @@ class Sorting {
 
   bool Sort(RankEvidence& rank) {
     std::map<std::uint16_t, Counts> counts;
-    for (journal::JournalEvent& event : rank.journal.events) {
+    for (JournalEvent& event : rank.journal.events) {
       if (!IsCollective(event) || !mixed_.contains(event.communicator)) continue;
       Counts& count = counts[event.communicator];
-      if (event.kind == journal::EventKind::kEnqueue && event.sequence == 0) count = {};
+      if (event.kind == EventKind::kEnqueue && event.sequence == 0) count = {};
       const auto [place, is_new] = count.places.try_emplace(event.sequence);
       if (is_new) {
         const std::optional<std::uint16_t> lane =
@@ -74,7 +73,7 @@ class Sorting {
   }
 
   // Nothing: it is not known who the two are.
-  std::optional<std::uint16_t> LaneOf(int rank, const journal::JournalEvent& event) {
+  std::optional<std::uint16_t> LaneOf(int rank, const JournalEvent& event) {
     for (std::size_t g = 0; g < groups_.size(); ++g) {
       const CommunicatorGroup& group = groups_[g];
       const bool member = std::ranges::find(group.ranks, rank) != group.ranks.end();
@@ -112,12 +111,12 @@ std::optional<SplitEvidence> SplitByPeer(const std::vector<RankEvidence>& eviden
 }
 
 void RestoreOperations(const std::vector<RankEvidence>& evidence, Judgement& judgement) {
-  const auto restore = [&](journal::JournalEvent& operation) {
+  const auto restore = [&](JournalEvent& operation) {
     for (const RankEvidence& rank : evidence) {
       const auto& events = rank.journal.events;
-      const auto found = std::lower_bound(events.begin(), events.end(), operation.index,
-                                          [](const journal::JournalEvent& event,
-                                             std::uint64_t index) { return event.index < index; });
+      const auto found = std::lower_bound(
+          events.begin(), events.end(), operation.index,
+          [](const JournalEvent& event, std::uint64_t index) { return event.index < index; });
       if (found == events.end() || found->index != operation.index) continue;
       if (found->ticks != operation.ticks || found->nth != operation.nth) continue;
       operation = *found;

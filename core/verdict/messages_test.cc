@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/verdict/standstill.h"
+#include "core/verdict/judge.h"
 #include "core/verdict/testing/history.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -14,15 +14,9 @@ std::string_view NameOf(Verdict verdict) {
 }
 
 ExitCode ExitCodeOf(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kPass:
-      return ExitCode::kPass;
-    case Verdict::kFail:
-      return ExitCode::kFailed;
-    case Verdict::kUnknown:
-      return ExitCode::kInconclusive;
-  }
-  return ExitCode::kInternal;
+  static constexpr ExitCode kCodes[] = {ExitCode::kPass, ExitCode::kFailed,
+                                        ExitCode::kInconclusive};
+  return kCodes[static_cast<std::size_t>(verdict)];
 }
 
 }  // namespace lockstep::verdict

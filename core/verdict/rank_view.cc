@@ -9,7 +9,6 @@
 
 #include "core/verdict/headline.h"
 #include "core/verdict/messages.h"
-#include "core/verdict/wording.h"
 
 namespace lockstep::verdict {
 namespace {
@@ -19,30 +18,30 @@ namespace {
 class OpenOperations {
  public:
   // `is_new`: certainly not in the list.
-  void Begin(const journal::JournalEvent& event, bool is_new) {
+  void Begin(const JournalEvent& event, bool is_new) {
     if (!is_new) {
-      if (const journal::JournalEvent** known = Find(event)) {
+      if (const JournalEvent** known = Find(event)) {
         *known = &event;
         return;
       }
     }
     open_.push_back(&event);
   }
-  void End(const journal::JournalEvent& event) {
-    if (const journal::JournalEvent** known = Find(event))
+  void End(const JournalEvent& event) {
+    if (const JournalEvent** known = Find(event))
       open_.erase(open_.begin() + (known - open_.data()));
   }
   void Forget(std::uint16_t communicator) {
-    std::erase_if(open_, [&](const journal::JournalEvent* e) {
+    std::erase_if(open_, [&](const JournalEvent* e) {
       return e->communicator == communicator && !journal::IsSplit(e->kind);
     });
   }
   void Clear() { open_.clear(); }
-  const std::vector<const journal::JournalEvent*>& list() const { return open_; }
+  const std::vector<const JournalEvent*>& list() const { return open_; }
 
  private:
-  const journal::JournalEvent** Find(const journal::JournalEvent& event) {
-    for (const journal::JournalEvent*& known : open_) {
+  const JournalEvent** Find(const JournalEvent& event) {
+    for (const JournalEvent*& known : open_) {
       if (known->sequence == event.sequence && known->communicator == event.communicator &&
           journal::IsSplit(known->kind) == journal::IsSplit(event.kind)) {
         return &known;
@@ -50,10 +49,10 @@ class OpenOperations {
     }
     return nullptr;
   }
-  std::vector<const journal::JournalEvent*> open_;
+  std::vector<const JournalEvent*> open_;
 };
 
-Track& FindOrAdd(RankView& view, const journal::JournalEvent& event) {
+Track& FindOrAdd(RankView& view, const JournalEvent& event) {
   for (Track& track : view.tracks) {
     if (IsOn(track, event)) return track;
   }
@@ -63,22 +62,21 @@ Track& FindOrAdd(RankView& view, const journal::JournalEvent& event) {
 }
 
 // It will not go on with the operation: it left it, or failed in it.
-bool Ends(const journal::JournalEvent& event) {
-  return event.kind == journal::EventKind::kEnd || event.kind == journal::EventKind::kError ||
-         event.kind == journal::EventKind::kSplitEnd;
+bool Ends(const JournalEvent& event) {
+  return event.kind == EventKind::kEnd || event.kind == EventKind::kError ||
+         event.kind == EventKind::kSplitEnd;
 }
 
 // Positions of both ends agree in a lane.
-bool IsMessageOutsideLanes(const journal::JournalEvent& event) {
+bool IsMessageOutsideLanes(const JournalEvent& event) {
   return event.communicator < kFirstLane && (event.collective == collective::Collective::kSend ||
                                              event.collective == collective::Collective::kRecv);
 }
 
-void Follow(RankView& view, OpenOperations& open, const journal::JournalEvent& event,
-            std::size_t index) {
+void Follow(RankView& view, OpenOperations& open, const JournalEvent& event, std::size_t index) {
   Track& track = FindOrAdd(view, event);
-  const bool enqueue = event.kind == journal::EventKind::kEnqueue;
-  const bool begins = enqueue || event.kind == journal::EventKind::kSplit;
+  const bool enqueue = event.kind == EventKind::kEnqueue;
+  const bool begins = enqueue || event.kind == EventKind::kSplit;
   if (begins && event.sequence == 0) {
     track = {.communicator = event.communicator,
              .making = track.making,
@@ -91,8 +89,8 @@ void Follow(RankView& view, OpenOperations& open, const journal::JournalEvent& e
   const std::uint64_t after = event.sequence + 1;
   track.queued = std::max(track.queued, after);
   if (!enqueue) track.started = std::max(track.started, after);
-  const bool made = event.kind == journal::EventKind::kSplitEnd && event.value == 0;
-  const bool left = event.kind == journal::EventKind::kEnd || made;
+  const bool made = event.kind == EventKind::kSplitEnd && event.value == 0;
+  const bool left = event.kind == EventKind::kEnd || made;
   track.next = std::max(track.next, left ? after : event.sequence);
   if (Ends(event)) {
     open.End(event);
@@ -112,7 +110,7 @@ CallStep Track::StepAt(std::uint64_t sequence) const {
 
 bool RankView::newest_collective_failed() const {
   return open == nullptr && !evidence->idle && last_collective != nullptr &&
-         last_collective->kind == journal::EventKind::kError;
+         last_collective->kind == EventKind::kError;
 }
 
 bool RankView::reported_error() const {
@@ -125,23 +123,23 @@ const Track* RankView::On(int group) const {
   return found == tracks.end() ? nullptr : &*found;
 }
 
-const Track* RankView::TrackOf(const journal::JournalEvent& event) const {
+const Track* RankView::TrackOf(const JournalEvent& event) const {
   const auto found =
       std::ranges::find_if(tracks, [&](const Track& track) { return IsOn(track, event); });
   return found == tracks.end() ? nullptr : &*found;
 }
 
-bool IsCollective(const journal::JournalEvent& event) {
-  return event.kind == journal::EventKind::kEnqueue || event.kind == journal::EventKind::kStart ||
-         event.kind == journal::EventKind::kEnd || event.kind == journal::EventKind::kError;
+bool IsCollective(const JournalEvent& event) {
+  return event.kind == EventKind::kEnqueue || event.kind == EventKind::kStart ||
+         event.kind == EventKind::kEnd || event.kind == EventKind::kError;
 }
 
-bool IsOn(const Track& track, const journal::JournalEvent& event) {
+bool IsOn(const Track& track, const JournalEvent& event) {
   return track.communicator == event.communicator && track.making == journal::IsSplit(event.kind) &&
          (track.making || IsCollective(event));
 }
 
-std::optional<journal::JournalEvent> OperationIn(const journal::JournalEvent* open) {
+std::optional<JournalEvent> OperationIn(const JournalEvent* open) {
   if (open == nullptr || journal::IsSplit(open->kind)) return std::nullopt;
   return *open;
 }
@@ -152,18 +150,18 @@ RankView ViewOf(const RankEvidence& evidence) {
   OpenOperations open;
   const auto& events = evidence.journal.events;
   for (std::size_t index = 0; index < events.size(); ++index) {
-    const journal::JournalEvent& event = events[index];
+    const JournalEvent& event = events[index];
     if (IsCollective(event)) {
       view.last_collective = &event;
       view.failed_split = nullptr;
       Follow(view, open, event, index);
     } else if (journal::IsSplit(event.kind)) {
-      const bool failed = event.kind == journal::EventKind::kSplitEnd && event.value != 0;
+      const bool failed = event.kind == EventKind::kSplitEnd && event.value != 0;
       view.failed_split = failed ? &event : nullptr;
       Follow(view, open, event, index);
-    } else if (event.kind == journal::EventKind::kCase) {
+    } else if (event.kind == EventKind::kCase) {
       open.Clear();  // what an earlier case left behind is not what the rank is in
-    } else if (event.kind == journal::EventKind::kExit) {
+    } else if (event.kind == EventKind::kExit) {
       view.announced_exit = true;
     }
   }
@@ -171,7 +169,7 @@ RankView ViewOf(const RankEvidence& evidence) {
     view.last = &events.back();
     view.phase = events.back().phase;
   }
-  for (const journal::JournalEvent* event : open.list()) {
+  for (const JournalEvent* event : open.list()) {
     if (view.open == nullptr) view.open = event;
     Track& track = FindOrAdd(view, *event);
     if (track.open != nullptr) continue;
@@ -181,13 +179,13 @@ RankView ViewOf(const RankEvidence& evidence) {
   return view;
 }
 
-const journal::JournalEvent* EventAt(const RankView& view, int group, std::uint64_t sequence,
-                                     std::uint32_t case_index) {
+const JournalEvent* EventAt(const RankView& view, int group, std::uint64_t sequence,
+                            std::uint32_t case_index) {
   const Track* track = view.On(group);
   if (track == nullptr) return nullptr;
   const auto& events = view.evidence->journal.events;
   for (std::size_t i = events.size(); i > track->begin; --i) {
-    const journal::JournalEvent& event = events[i - 1];
+    const JournalEvent& event = events[i - 1];
     if (IsOn(*track, event) && event.sequence == sequence && event.case_index == case_index) {
       return &event;
     }
@@ -305,12 +303,12 @@ bool IsDeparted(const RankView& view) {
 
 bool IsGone(const RankView& view) { return IsDeparted(view) || Failed(view); }
 
-const journal::JournalEvent* FirstErrorOf(const RankView& view) {
+const JournalEvent* FirstErrorOf(const RankView& view) {
   const auto& events = view.evidence->journal.events;
-  const auto found = std::ranges::find_if(events, [](const journal::JournalEvent& event) {
-    return event.kind == journal::EventKind::kError || event.kind == journal::EventKind::kExit;
+  const auto found = std::ranges::find_if(events, [](const JournalEvent& event) {
+    return event.kind == EventKind::kError || event.kind == EventKind::kExit;
   });
-  return found == events.end() || found->kind == journal::EventKind::kExit ? nullptr : &*found;
+  return found == events.end() || found->kind == EventKind::kExit ? nullptr : &*found;
 }
 
 std::string FateOf(const RankView& view) {

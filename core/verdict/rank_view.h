@@ -34,7 +34,7 @@ struct Track {
   std::uint64_t started = 0;    // operations below were started
   std::uint64_t queued = 0;     // operations below were put on a stream
   // Newest event of its oldest open operation, or nullptr.
-  const journal::JournalEvent* open = nullptr;
+  const JournalEvent* open = nullptr;
 
   CallStep StepAt(std::uint64_t sequence) const;
 };
@@ -42,15 +42,14 @@ struct Track {
 struct RankView {
   const RankEvidence* evidence = nullptr;
   // Newest event of the invocation it is in, the oldest that is open in this case; or nullptr.
-  const journal::JournalEvent* open = nullptr;
-  int open_group = kUnknownGroup;               // whose operation that is
-  const journal::JournalEvent* last = nullptr;  // newest event of all, or nullptr
-  const journal::JournalEvent* last_collective =
-      nullptr;  // newest event of a collective, or nullptr
+  const JournalEvent* open = nullptr;
+  int open_group = kUnknownGroup;                 // whose operation that is
+  const JournalEvent* last = nullptr;             // newest event of all, or nullptr
+  const JournalEvent* last_collective = nullptr;  // newest event of a collective, or nullptr
   // The newest thing that it did with the library: take part in the making of a communicator, which
   // failed on it. Else nullptr.
-  const journal::JournalEvent* failed_split = nullptr;
-  journal::Phase phase = journal::Phase::kStart;
+  const JournalEvent* failed_split = nullptr;
+  Phase phase = Phase::kStart;
   bool announced_exit = false;  // a kExit event: it left, or is about to leave, on its own
   std::vector<Track> tracks;
 
@@ -66,28 +65,28 @@ struct RankView {
   // nullptr: its journal has nothing of this group.
   const Track* On(int group) const;
   // That the event is on, or nullptr.
-  const Track* TrackOf(const journal::JournalEvent& event) const;
+  const Track* TrackOf(const JournalEvent& event) const;
 };
 
 using Views = std::vector<const RankView*>;
 std::vector<int> RanksOf(const Views& views);
 
-bool IsCollective(const journal::JournalEvent& event);
+bool IsCollective(const JournalEvent& event);
 // It is of the track: a call on its communicator, or the making of one out of it.
-bool IsOn(const Track& track, const journal::JournalEvent& event);
+bool IsOn(const Track& track, const JournalEvent& event);
 // What a finding is about: the making of a communicator is no operation of one.
-std::optional<journal::JournalEvent> OperationIn(const journal::JournalEvent* open);
+std::optional<JournalEvent> OperationIn(const JournalEvent* open);
 
 // Linear in the journal. Groups are not filled in. `evidence` outlives the view.
 RankView ViewOf(const RankEvidence& evidence);
 
 // The rank's newest event of operation `sequence` of the group in case `case_index`, or nullptr.
-const journal::JournalEvent* EventAt(const RankView& view, int group, std::uint64_t sequence,
-                                     std::uint32_t case_index);
+const JournalEvent* EventAt(const RankView& view, int group, std::uint64_t sequence,
+                            std::uint32_t case_index);
 
 // "all_reduce 50 (…) f32 x 256 sum", "checking results after all_reduce 49 (…)", "connecting". A
 // headline has NameOfInvocation for `call`: without arguments and positions.
-using DescribeCall = std::string (*)(const journal::JournalEvent&);
+using DescribeCall = std::string (*)(const JournalEvent&);
 std::string WhereOf(const RankView& view, DescribeCall call = DescribeInvocation);
 // The same as the end of a sentence: "in all_reduce 50 (…)", "while connecting".
 std::string InOrWhile(const RankView& view, DescribeCall call = DescribeInvocation);
@@ -112,7 +111,7 @@ bool IsDeparted(const RankView& view);
 bool IsGone(const RankView& view);
 // The first collective that reported an error; what was queued behind it never ran. What comes when
 // the rank already leaves is a consequence of that. nullptr: none did.
-const journal::JournalEvent* FirstErrorOf(const RankView& view);
+const JournalEvent* FirstErrorOf(const RankView& view);
 // "exited with code 9", "is stopped by SIGSTOP".
 std::string FateOf(const RankView& view);
 // All that a rank's error says is that a connection ended: its cause may be elsewhere.

@@ -22,43 +22,39 @@ constexpr std::string_view kImitation = "sim_";
 constexpr std::int64_t kLineBytes = 8;
 
 // No rank leaves it before all came, whatever the size.
-bool NeedsAll(const Semantics& semantics, collective::Collective collective) {
+bool NeedsAll(const Semantics& semantics, Collective collective) {
   switch (collective) {
-    case collective::Collective::kAllReduce:
-    case collective::Collective::kBarrier:
-    case collective::Collective::kAllGather:
-    case collective::Collective::kReduceScatter:
+    case Collective::kAllReduce:
+    case Collective::kBarrier:
+    case Collective::kAllGather:
+    case Collective::kReduceScatter:
       return true;
-    case collective::Collective::kBroadcast:
-    case collective::Collective::kReduce:
+    case Collective::kBroadcast:
+    case Collective::kReduce:
       return semantics.root_waits;
-    case collective::Collective::kSend:
-    case collective::Collective::kRecv:
+    case Collective::kSend:
+    case Collective::kRecv:
       break;
   }
   return false;
 }
 
-collective::Operation AsRun(const Semantics& semantics, const collective::Operation& operation) {
-  if (!semantics.barrier_is_all_reduce ||
-      operation.collective != collective::Collective::kBarrier) {
+Operation AsRun(const Semantics& semantics, const Operation& operation) {
+  if (!semantics.barrier_is_all_reduce || operation.collective != Collective::kBarrier) {
     return operation;
   }
-  return {.collective = collective::Collective::kAllReduce,
-          .type = collective::DataType::kF32,
-          .count = 1};
+  return {.collective = Collective::kAllReduce, .type = collective::DataType::kF32, .count = 1};
 }
 
-bool IsEmpty(const collective::Operation& operation) {
-  return operation.collective != collective::Collective::kBarrier && operation.count == 0;
+bool IsEmpty(const Operation& operation) {
+  return operation.collective != Collective::kBarrier && operation.count == 0;
 }
 
-std::int64_t BytesOf(const collective::Operation& operation) {
+std::int64_t BytesOf(const Operation& operation) {
   return operation.count * collective::SizeOf(operation.type);
 }
 
-Effect EffectOfParameters(const Semantics& semantics, const collective::Operation& a,
-                          const collective::Operation& b) {
+Effect EffectOfParameters(const Semantics& semantics, const Operation& a, const Operation& b) {
   const collective::CollectiveInfo& info = collective::InfoOf(a.collective);
   if (info.rooted && a.root != b.root) return Effect::kUndefined;
   if (BytesOf(a) == BytesOf(b)) return Effect::kWrongData;
@@ -77,17 +73,16 @@ const Semantics& SemanticsOf(std::string_view backend) {
   return kAny;
 }
 
-Needs NeedsOf(const Semantics& semantics, const collective::Operation& operation, bool is_root,
-              int size) {
+Needs NeedsOf(const Semantics& semantics, const Operation& operation, bool is_root, int size) {
   switch (operation.collective) {
-    case collective::Collective::kBroadcast:
+    case Collective::kBroadcast:
       if (!is_root) return Needs::kRoot;
       // A root waits for its children in a tree, of which two ranks have only one.
       return semantics.root_waits && size == 2 ? Needs::kAll : Needs::kNobody;
-    case collective::Collective::kReduce:
+    case Collective::kReduce:
       // Where the root waits it is a ring (gloo/reduce.cc).
       return is_root || semantics.root_waits ? Needs::kAll : Needs::kNobody;
-    case collective::Collective::kSend:
+    case Collective::kSend:
       // A small one goes off by itself, where a library has room for it.
       return semantics.root_waits ? Needs::kAll : Needs::kNobody;
     default:
@@ -95,39 +90,36 @@ Needs NeedsOf(const Semantics& semantics, const collective::Operation& operation
   }
 }
 
-bool SameCall(const collective::Operation& a, const collective::Operation& b) {
+bool SameCall(const Operation& a, const Operation& b) {
   if (a.collective != b.collective) return false;
-  if (a.collective == collective::Collective::kBarrier) return true;
+  if (a.collective == Collective::kBarrier) return true;
   const collective::CollectiveInfo& info = collective::InfoOf(a.collective);
   return a.type == b.type && a.count == b.count && (!info.rooted || a.root == b.root) &&
          (!info.reduces || a.reduction == b.reduction);
 }
 
-Effect EffectOf(const Semantics& semantics, const collective::Operation& a,
-                const collective::Operation& b) {
+Effect EffectOf(const Semantics& semantics, const Operation& a, const Operation& b) {
   if (semantics.backend.empty()) return Effect::kStops;
   if (semantics.ignores_all) return Effect::kWrongData;
   // A library may let a call without elements pass and not even count it.
   if (IsEmpty(a) || IsEmpty(b)) return Effect::kUndefined;
-  const collective::Operation x = AsRun(semantics, a);
-  const collective::Operation y = AsRun(semantics, b);
+  const Operation x = AsRun(semantics, a);
+  const Operation y = AsRun(semantics, b);
   if (x.collective == y.collective) return EffectOfParameters(semantics, x, y);
   const bool both = NeedsAll(semantics, x.collective) && NeedsAll(semantics, y.collective);
   return semantics.matching != Matching::kPosition && both ? Effect::kStops : Effect::kUndefined;
 }
 
-bool CountedAlike(const Semantics& semantics, const collective::Operation& a,
-                  const collective::Operation& b) {
+bool CountedAlike(const Semantics& semantics, const Operation& a, const Operation& b) {
   if (IsEmpty(a) || IsEmpty(b)) return false;
   return a.collective == b.collective || semantics.matching == Matching::kPosition;
 }
 
-bool MayLeaveData(const Semantics& semantics, const collective::Operation& a,
-                  const collective::Operation& b) {
+bool MayLeaveData(const Semantics& semantics, const Operation& a, const Operation& b) {
   if (semantics.ignores_all) return false;
   if (IsEmpty(a) || IsEmpty(b)) return true;
-  const collective::Operation x = AsRun(semantics, a);
-  const collective::Operation y = AsRun(semantics, b);
+  const Operation x = AsRun(semantics, a);
+  const Operation y = AsRun(semantics, b);
   const bool rooted = collective::InfoOf(x.collective).rooted;
   const bool alike =
       x.collective == y.collective && BytesOf(x) == BytesOf(y) && (!rooted || x.root == y.root);
@@ -136,8 +128,7 @@ bool MayLeaveData(const Semantics& semantics, const collective::Operation& a,
   return !alike && !slots;
 }
 
-std::string ExplainEffect(const Semantics& semantics, const collective::Operation& a,
-                          const collective::Operation& b) {
+std::string ExplainEffect(const Semantics& semantics, const Operation& a, const Operation& b) {
   if (semantics.backend.empty() || semantics.ignores_all) return "";
   const bool kinds = a.collective != b.collective;
   switch (EffectOf(semantics, a, b)) {

@@ -10,6 +10,9 @@
 
 namespace lockstep::verdict {
 
+using collective::Collective;
+using collective::Operation;
+
 enum class Effect : std::uint8_t {
   kStops,      // none of these ranks can ever go on
   kWrongData,  // they go on, and the result is silently wrong
@@ -41,31 +44,26 @@ const Semantics& SemanticsOf(std::string_view backend);
 // leaf depend on the algorithm, which nobody knows.
 enum class Needs : std::uint8_t { kAll, kRoot, kNobody };
 // For one of the `size` ranks of the communicator.
-Needs NeedsOf(const Semantics& semantics, const collective::Operation& operation, bool is_root,
-              int size);
+Needs NeedsOf(const Semantics& semantics, const Operation& operation, bool is_root, int size);
 
 // What has to be the same on all ranks: kind, type, count, and root or reduction if it has them.
-bool SameCall(const collective::Operation& a, const collective::Operation& b);
+bool SameCall(const Operation& a, const Operation& b);
 
 // Of two operations that are not SameCall in one position. Only what a library's rules make certain
 // is kStops or kWrongData. Sources: nccl#1417 ("may hang as soon as sizes differ, sometimes works
 // with wrong data") and its 8-byte line (ncclLLFifoLine); Open MPI's tags a kind (coll_tags.h) and
 // eager messages; gloo's slots a kind and tag. Reductions are compared by no library.
-Effect EffectOf(const Semantics& semantics, const collective::Operation& a,
-                const collective::Operation& b);
+Effect EffectOf(const Semantics& semantics, const Operation& a, const Operation& b);
 
 // Of two operations in one position: the library counts both alike, so that the calls behind them
 // still meet by position.
-bool CountedAlike(const Semantics& semantics, const collective::Operation& a,
-                  const collective::Operation& b);
+bool CountedAlike(const Semantics& semantics, const Operation& a, const Operation& b);
 
 // Of two operations that met and let their ranks go on: a part of what these sent may still be on
 // its way, and meet a later call.
-bool MayLeaveData(const Semantics& semantics, const collective::Operation& a,
-                  const collective::Operation& b);
+bool MayLeaveData(const Semantics& semantics, const Operation& a, const Operation& b);
 
 // "gloo pairs calls of one kind only, so both wait for ever": a clause for messages; may be empty.
-std::string ExplainEffect(const Semantics& semantics, const collective::Operation& a,
-                          const collective::Operation& b);
+std::string ExplainEffect(const Semantics& semantics, const Operation& a, const Operation& b);
 
 }  // namespace lockstep::verdict

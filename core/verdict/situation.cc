@@ -79,7 +79,7 @@ void JoinTracks(Situation& situation, int index) {
   }
 }
 
-std::uint64_t KeyOf(const journal::JournalEvent& event) {
+std::uint64_t KeyOf(const JournalEvent& event) {
   return event.sequence ^ (std::uint64_t{event.case_index} << 40);
 }
 
@@ -87,22 +87,21 @@ using Positions = std::unordered_set<std::uint64_t>;  // keys
 
 // Earliest position of the group where an event differs from the first one seen there; of these
 // positions alone, if some are given.
-const journal::JournalEvent* FirstDifference(const Situation& situation, int index,
-                                             const Positions* among = nullptr) {
+const JournalEvent* FirstDifference(const Situation& situation, int index,
+                                    const Positions* among = nullptr) {
   const Group& group = situation.groups[static_cast<std::size_t>(index)];
-  std::unordered_map<std::uint64_t, const journal::JournalEvent*> seen;
-  const journal::JournalEvent* earliest = nullptr;
+  std::unordered_map<std::uint64_t, const JournalEvent*> seen;
+  const JournalEvent* earliest = nullptr;
   for (const std::size_t member : group.members) {
     const RankView& view = situation.views[member];
     const Track* track = view.On(index);
     if (track == nullptr) continue;
     const auto& events = view.evidence->journal.events;
     for (std::size_t i = track->begin; i < events.size(); ++i) {
-      const journal::JournalEvent& event = events[i];
+      const JournalEvent& event = events[i];
       // Start and end repeat what was enqueued; histories from elsewhere may have starts only.
       if (event.communicator != track->communicator ||
-          (event.kind != journal::EventKind::kEnqueue &&
-           event.kind != journal::EventKind::kStart)) {
+          (event.kind != EventKind::kEnqueue && event.kind != EventKind::kStart)) {
         continue;
       }
       if (earliest != nullptr && event.sequence >= earliest->sequence) continue;
@@ -116,9 +115,9 @@ const journal::JournalEvent* FirstDifference(const Situation& situation, int ind
 }
 
 // Equal for the same invocation.
-std::uint64_t HashOf(const journal::JournalEvent& event) {
+std::uint64_t HashOf(const JournalEvent& event) {
   const auto kind = static_cast<std::uint64_t>(event.collective);
-  if (event.collective == collective::Collective::kBarrier) return kind;
+  if (event.collective == Collective::kBarrier) return kind;
   const collective::CollectiveInfo& info = collective::InfoOf(event.collective);
   const std::uint64_t root = info.rooted ? static_cast<std::uint32_t>(event.root) : 0;
   const std::uint64_t reduction = info.reduces ? static_cast<std::uint64_t>(event.reduction) : 0;
@@ -128,12 +127,12 @@ std::uint64_t HashOf(const journal::JournalEvent& event) {
 }
 
 std::vector<Mismatch::Party> PartiesAt(const Situation& situation, int index,
-                                       const journal::JournalEvent& position) {
+                                       const JournalEvent& position) {
   std::vector<Mismatch::Party> parties;
   // By what is called: as many parties as ranks are possible, so they are found by hash.
   std::unordered_multimap<std::uint64_t, std::size_t> by_call;
   for (const std::size_t member : situation.groups[static_cast<std::size_t>(index)].members) {
-    const journal::JournalEvent* event =
+    const JournalEvent* event =
         EventAt(situation.views[member], index, position.sequence, position.case_index);
     if (event == nullptr) continue;
     const std::uint64_t hash = HashOf(*event);
@@ -185,13 +184,13 @@ bool Holds(const Situation& situation, const Mismatch& mismatch) {
   for (const Mismatch::Party& party : mismatch.parties) {
     for (const std::size_t i : party.members) {
       const RankView& view = situation.views[i];
-      const journal::EventKind kind =
+      const EventKind kind =
           EventAt(view, mismatch.group, mismatch.sequence, mismatch.case_index)->kind;
-      if (kind == journal::EventKind::kEnd) came.insert(i);
-      if (kind == journal::EventKind::kEnd || kind == journal::EventKind::kEnqueue) continue;
+      if (kind == EventKind::kEnd) came.insert(i);
+      if (kind == EventKind::kEnd || kind == EventKind::kEnqueue) continue;
       if (EndedFromOutside(*view.evidence)) continue;
       // A connection that ended says only that somebody left.
-      const bool ended = kind == journal::EventKind::kError || IsGone(view);
+      const bool ended = kind == EventKind::kError || IsGone(view);
       if (ended && !IsEcho(view.evidence->error)) return true;
       came.insert(i);
       inside = true;
@@ -202,14 +201,14 @@ bool Holds(const Situation& situation, const Mismatch& mismatch) {
 }
 
 std::optional<Mismatch> MismatchAt(const Situation& situation, int index,
-                                   const journal::JournalEvent* position) {
+                                   const JournalEvent* position) {
   if (position == nullptr) return std::nullopt;
   Mismatch mismatch{
       .group = index, .sequence = position->sequence, .case_index = position->case_index};
   mismatch.parties = PartiesAt(situation, index, *position);
   if (mismatch.parties.size() < 2) return std::nullopt;  // one rank that contradicts itself
-  const collective::Operation a = OperationOf(*mismatch.parties[0].event);
-  const collective::Operation b = OperationOf(*mismatch.parties[1].event);
+  const Operation a = OperationOf(*mismatch.parties[0].event);
+  const Operation b = OperationOf(*mismatch.parties[1].event);
   // The same call for different purposes: the library cannot know.
   mismatch.effect = SameCall(a, b) ? Effect::kWrongData : EffectOf(situation.semantics, a, b);
   // Who has posted the one may still post the other, and kinds meet in another order.
@@ -230,7 +229,7 @@ Positions PositionsNow(const Situation& situation, int index) {
     const Track* const track = view.On(index);
     if (track == nullptr) continue;
     if (track->open != nullptr) now.insert(KeyOf(*track->open));
-    const journal::JournalEvent* const failed = FirstErrorOf(view);
+    const JournalEvent* const failed = FirstErrorOf(view);
     if (failed != nullptr && IsOn(*track, *failed)) now.insert(KeyOf(*failed));
   }
   return now;
@@ -271,7 +270,7 @@ std::optional<std::size_t> RootIn(const Situation& situation, int group, int roo
   return static_cast<std::size_t>(found - views.begin());
 }
 
-collective::Operation OperationOf(const journal::JournalEvent& event) {
+Operation OperationOf(const JournalEvent& event) {
   return {.collective = event.collective,
           .type = event.type,
           .reduction = event.reduction,
@@ -279,21 +278,19 @@ collective::Operation OperationOf(const journal::JournalEvent& event) {
           .root = event.root};
 }
 
-bool DifferInPurpose(const journal::JournalEvent& a, const journal::JournalEvent& b) {
+bool DifferInPurpose(const JournalEvent& a, const JournalEvent& b) {
   if (a.value == b.value) return false;
-  const journal::Annotation x = journal::UnpackAnnotation(a.value);
-  const journal::Annotation y = journal::UnpackAnnotation(b.value);
-  const auto says = [](journal::Purpose p) {
-    return p != journal::Purpose::kNone && p != journal::Purpose::kStep;
-  };
+  const Annotation x = journal::UnpackAnnotation(a.value);
+  const Annotation y = journal::UnpackAnnotation(b.value);
+  const auto says = [](Purpose p) { return p != Purpose::kNone && p != Purpose::kStep; };
   if (!says(x.purpose) || !says(y.purpose)) return false;
-  const auto shadowed = [](journal::Purpose p) {
-    return p == journal::Purpose::kJoinShadowBucket ? journal::Purpose::kBucket : p;
+  const auto shadowed = [](Purpose p) {
+    return p == Purpose::kJoinShadowBucket ? Purpose::kBucket : p;
   };
   return shadowed(x.purpose) != shadowed(y.purpose) || x.detail != y.detail;
 }
 
-bool SameInvocation(const journal::JournalEvent& a, const journal::JournalEvent& b) {
+bool SameInvocation(const JournalEvent& a, const JournalEvent& b) {
   return SameCall(OperationOf(a), OperationOf(b)) && !DifferInPurpose(a, b);
 }
 

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "core/collective/collective.h"
@@ -52,7 +51,7 @@ struct Mismatch {
   std::uint32_t case_index = 0;
   // Who called what there; the largest party first, among equals the one with the lowest rank.
   struct Party {
-    const journal::JournalEvent* event = nullptr;
+    const JournalEvent* event = nullptr;
     std::vector<std::size_t> members = {};  // indices of the views
   };
   std::vector<Party> parties = {};
@@ -69,10 +68,10 @@ struct Mismatch {
 // what the ring of a journal lost cannot be.
 std::vector<Mismatch> FindMismatches(const Situation& situation);
 
-collective::Operation OperationOf(const journal::JournalEvent& event);
+Operation OperationOf(const JournalEvent& event);
 // Both say what they are for, and it is not the same (a bucket's shadow is for that bucket).
-bool DifferInPurpose(const journal::JournalEvent& a, const journal::JournalEvent& b);
+bool DifferInPurpose(const JournalEvent& a, const JournalEvent& b);
 // The same call, and for the same purpose as far as both say one.
-bool SameInvocation(const journal::JournalEvent& a, const journal::JournalEvent& b);
+bool SameInvocation(const JournalEvent& a, const JournalEvent& b);
 
 }  // namespace lockstep::verdict

@@ -1,7 +1,6 @@
-#include "core/verdict/standstill.h"
-
 #include <limits>
 
+#include "core/verdict/judge.h"
 #include "core/verdict/testing/history.h"
 
 namespace lockstep::verdict {

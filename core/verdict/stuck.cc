@@ -247,7 +247,7 @@ class Search {
 // It made no communicator of the world yet.
 bool IsEarly(const RankView& view) {
   return view.tracks.empty() && view.complete() &&
-         (view.phase == journal::Phase::kStart || view.phase == journal::Phase::kConnect);
+         (view.phase == Phase::kStart || view.phase == Phase::kConnect);
 }
 
 // Making the communicator of the world takes all of its ranks.
@@ -257,8 +257,7 @@ void AddConnecting(const Situation& situation, Stuck& stuck) {
       views, [](const RankView& view) { return IsGone(view) && IsEarly(view); });
   if (missing == views.end()) return;
   for (std::size_t i = 0; i < views.size(); ++i) {
-    if (!OwesProgress(views[i]) || !IsEarly(views[i]) ||
-        views[i].phase != journal::Phase::kConnect) {
+    if (!OwesProgress(views[i]) || !IsEarly(views[i]) || views[i].phase != Phase::kConnect) {
       continue;
     }
     stuck.ranks[i] = true;

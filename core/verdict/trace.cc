@@ -74,20 +74,20 @@ std::vector<std::size_t> ColumnsOf(const Situation& situation, const Judgement& 
   return columns;
 }
 
-std::string CallOf(const journal::JournalEvent& event) {
+std::string CallOf(const JournalEvent& event) {
   if (journal::IsSplit(event.kind)) {
     return fmt::format("split: communicator {}{}", event.count, event.root < 0 ? " (left)" : "");
   }
   const collective::CollectiveInfo& info = collective::InfoOf(event.collective);
   std::string call(info.name);
-  if (event.collective != collective::Collective::kBarrier) {
+  if (event.collective != Collective::kBarrier) {
     call += fmt::format(" {}[{}]", collective::NameOf(event.type), event.count);
   }
   if (info.reduces && event.reduction != collective::Reduction::kSum) {
     call += fmt::format(" {}", collective::NameOf(event.reduction));
   }
   if (info.rooted) call += fmt::format(" root {}", event.root);
-  journal::Annotation annotation = journal::UnpackAnnotation(event.value);
+  Annotation annotation = journal::UnpackAnnotation(event.value);
   annotation.iteration = -1;
   const std::string purpose = journal::Describe(annotation);
   // "barrier  barrier" says it twice.
@@ -95,17 +95,16 @@ std::string CallOf(const journal::JournalEvent& event) {
   return call;
 }
 
-CallState StateOf(const RankView& view, const journal::JournalEvent& event) {
-  if (event.kind == journal::EventKind::kSplitEnd && event.value != 0) return CallState::kError;
-  if (event.kind == journal::EventKind::kEnd || event.kind == journal::EventKind::kSplitEnd)
-    return CallState::kDone;
-  if (event.kind == journal::EventKind::kError) return CallState::kError;
+CallState StateOf(const RankView& view, const JournalEvent& event) {
+  if (event.kind == EventKind::kSplitEnd && event.value != 0) return CallState::kError;
+  if (event.kind == EventKind::kEnd || event.kind == EventKind::kSplitEnd) return CallState::kDone;
+  if (event.kind == EventKind::kError) return CallState::kError;
   if (view.evidence->state == ProcessState::kExited ||
       view.evidence->state == ProcessState::kSignalled) {
     return CallState::kEnded;
   }
   if (view.evidence->state == ProcessState::kStopped) return CallState::kStopped;
-  return event.kind == journal::EventKind::kEnqueue ? CallState::kQueued : CallState::kWaits;
+  return event.kind == EventKind::kEnqueue ? CallState::kQueued : CallState::kWaits;
 }
 
 TraceCell Instead(const RankView& view) {
@@ -116,12 +115,12 @@ TraceCell Instead(const RankView& view) {
 // The newest event of every shown operation of one rank, by row.
 void FillColumn(Trace& trace, const RankView& view, int group, std::size_t column) {
   const Track* track = view.On(group);
-  std::vector<const journal::JournalEvent*> newest(trace.rows.size());
+  std::vector<const JournalEvent*> newest(trace.rows.size());
   if (track != nullptr) {
     const auto& events = view.evidence->journal.events;
     const std::uint64_t first = trace.rows.front().sequence;
     for (std::size_t i = track->begin; i < events.size(); ++i) {
-      const journal::JournalEvent& event = events[i];
+      const JournalEvent& event = events[i];
       if (!IsOn(*track, event)) continue;
       if (event.sequence < first || event.sequence - first >= newest.size()) continue;
       newest[event.sequence - first] = &event;

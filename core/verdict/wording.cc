@@ -64,51 +64,37 @@ std::string OneLine(std::string_view text) {
   return line;
 }
 
-std::string_view Doing(journal::Phase phase) {
-  switch (phase) {
-    case journal::Phase::kStart:
-      return "starting";
-    case journal::Phase::kConnect:
-      return "connecting";
-    case journal::Phase::kAllocate:
-      return "allocating memory";
-    case journal::Phase::kMeasure:
-      return "between two collectives";
-    case journal::Phase::kCheck:
-      return "checking results";
-    case journal::Phase::kLoad:
-      return "loading data";
-    case journal::Phase::kCompute:
-      return "computing";
-    case journal::Phase::kFinalize:
-      return "finalizing";
-    case journal::Phase::kConstruct:
-      return "constructing its model";
-    case journal::Phase::kForward:
-      return "in a forward pass";
-    case journal::Phase::kBackward:
-      return "in a backward pass";
-    case journal::Phase::kJoinExit:
-      return "leaving join";
-    case journal::Phase::kEvaluate:
-      return "evaluating";
-    case journal::Phase::kBarrier:
-      return "in a barrier of the program";
-  }
-  return "in an unknown phase";  // a history can come from elsewhere
+std::string_view Doing(Phase phase) {
+  static constexpr std::string_view kDoing[] = {"starting",
+                                                "connecting",
+                                                "allocating memory",
+                                                "between two collectives",
+                                                "checking results",
+                                                "loading data",
+                                                "computing",
+                                                "finalizing",
+                                                "constructing its model",
+                                                "in a forward pass",
+                                                "in a backward pass",
+                                                "leaving join",
+                                                "evaluating",
+                                                "in a barrier of the program"};
+  const auto index = static_cast<std::size_t>(phase);
+  // A history can come from elsewhere.
+  return index < std::size(kDoing) ? kDoing[index] : "in an unknown phase";
 }
 
 std::string Seconds(double seconds) {
   return seconds < 10 ? fmt::format("{:.1f} s", seconds) : fmt::format("{:.0f} s", seconds);
 }
 
-std::string NameOfInvocation(const journal::JournalEvent& event) {
+std::string NameOfInvocation(const JournalEvent& event) {
   if (journal::IsSplit(event.kind)) {
     return fmt::format("the making of communicator {}", event.count);
   }
   const std::string_view name = collective::NameOf(event.collective);
-  const journal::Annotation annotation = journal::UnpackAnnotation(event.value);
-  if (annotation.purpose == journal::Purpose::kBucket) {
+  const Annotation annotation = journal::UnpackAnnotation(event.value);
+  if (annotation.purpose == Purpose::kBucket) {
     return fmt::format("{} of {}", name, journal::Describe(annotation));
   }
   std::string text = fmt::format("{} {}", name, event.nth);
@@ -116,17 +102,16 @@ std::string NameOfInvocation(const journal::JournalEvent& event) {
   if (sends || event.collective == collective::Collective::kRecv) {
     text += fmt::format(" {} peer {}", sends ? "to" : "from", event.root);
   }
-  const bool plain = annotation.purpose == journal::Purpose::kNone ||
-                     annotation.purpose == journal::Purpose::kStep ||
-                     (annotation.purpose == journal::Purpose::kBarrier &&
+  const bool plain = annotation.purpose == Purpose::kNone || annotation.purpose == Purpose::kStep ||
+                     (annotation.purpose == Purpose::kBarrier &&
                       event.collective == collective::Collective::kBarrier);
-  const journal::Annotation purpose = {annotation.purpose, annotation.detail};
+  const Annotation purpose = {annotation.purpose, annotation.detail};
   if (!plain) text += fmt::format(" ({})", journal::Describe(purpose));
   const bool of_world = event.communicator == 0 || event.communicator >= kFirstLane;
   return of_world ? text : fmt::format("{} of communicator {}", text, event.communicator);
 }
 
-std::string DescribeInvocation(const journal::JournalEvent& event) {
+std::string DescribeInvocation(const JournalEvent& event) {
   if (journal::IsSplit(event.kind)) {
     return fmt::format("the making of communicator {} (split {} of communicator {})", event.count,
                        event.sequence, event.communicator);

@@ -9,6 +9,9 @@
 
 namespace lockstep::verdict {
 
+using journal::JournalEvent;
+using journal::Phase;
+
 // "rank 3", "ranks 0 and 2", "ranks 0-6, 9 and 9990 more". `ranks` ascends and is not empty.
 std::string FormatRanks(const std::vector<int>& ranks);
 // "waits" or "wait", as the number of ranks wants it.
@@ -25,14 +28,14 @@ std::string SignalName(int signal);
 std::string OneLine(std::string_view text);
 
 // "all_reduce 50 (sequence 101 of communicator 0) f32 x 256 sum": for messages and tables.
-std::string DescribeInvocation(const journal::JournalEvent& event);
+std::string DescribeInvocation(const JournalEvent& event);
 
 // The same for a headline: "all_reduce 50", "all_reduce of bucket 3 of iteration 12", "all_reduce
 // 11 (join: alive)", "barrier 6 of communicator 2", "recv 1 from peer 0".
-std::string NameOfInvocation(const journal::JournalEvent& event);
+std::string NameOfInvocation(const JournalEvent& event);
 
 // "connecting", "checking results" …
-std::string_view Doing(journal::Phase phase);
+std::string_view Doing(Phase phase);
 
 // "0.3 s", "12 s".
 std::string Seconds(double seconds);

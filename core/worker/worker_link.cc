@@ -14,6 +14,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/control/context.h"
@@ -38,9 +39,9 @@ Status AgentGone() {
 Status DieWithAgent(int agent_pid) {
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != agent_pid) {
     return EnvironmentError(
-        fmt::format("{} names an agent that is not the parent of this process; "
-                    "it is set by agents for their workers only",
-                    control::kRoleVariable));
+        "{} names an agent that is not the parent of this process; it is set by agents for their "
+        "workers only",
+        control::kRoleVariable);
   }
   // Where only ancestors may trace (Yama): the agent's helper reads our stack. Else it is refused.
   prctl(PR_SET_PTRACER, agent_pid);
@@ -52,9 +53,9 @@ Result<control::ChildRole> OwnRole() {
   const std::optional<control::ChildRole> role = control::DecodeRole(text ? text : "");
   if (!role) {
     return InvalidInput(
-        fmt::format("{}='{}' in the environment is not understood; it is set by "
-                    "agents for their workers only: unset it",
-                    control::kRoleVariable, text ? text : ""));
+        "{}='{}' in the environment is not understood; it is set by agents for their workers only: "
+        "unset it",
+        control::kRoleVariable, text ? text : "");
   }
   LOCKSTEP_RETURN_IF_ERROR(DieWithAgent(role->agent_pid));
   for (const int fd : {role->channel_fd, role->segment_fd}) {
@@ -85,7 +86,7 @@ WorkerLink::~WorkerLink() {
 void WorkerLink::Sort(control::Frame frame) {
   if (frame.is(control::FrameType::kToWorker)) {
     (take_ ? fresh_ : messages_)
-        .push_back(control::Decode<control::Message>(frame.payload).value_or(control::Message{}));
+        .push_back(control::Decode<Message>(frame.payload).value_or(Message{}));
     return;
   }
   LOCKSTEP_CHECK(frame.is(control::FrameType::kMeetingValue),
@@ -100,7 +101,7 @@ void WorkerLink::ReadFrames() {
   while (std::optional<control::Frame> frame = channel_.Take()) Sort(*std::move(frame));
 }
 
-void WorkerLink::Listen(std::function<bool(const control::Message&)> take) {
+void WorkerLink::Listen(std::function<bool(const Message&)> take) {
   LOCKSTEP_CHECK(!take_, "a worker listens once");
   wake_ = Fd(eventfd(0, EFD_CLOEXEC));
   LOCKSTEP_CHECK(wake_.valid(), "an eventfd for the listener");
@@ -116,7 +117,7 @@ void WorkerLink::RunListener() {
     Lock lock(mutex_);
     ReadFrames();
     while (!fresh_.empty()) {
-      control::Message message = std::move(fresh_.front());
+      Message message = std::move(fresh_.front());
       fresh_.pop_front();
       lock.unlock();
       const bool taken = take_(message);
@@ -138,7 +139,7 @@ void WorkerLink::CloseMeeting(bool closed) {
 
 Status WorkerLink::Wait(Lock& lock, Deadline deadline, std::string_view what) {
   if (!channel_.open()) return AgentGone();
-  if (deadline.Passed()) return DeadlineExceeded(fmt::format("{} did not come in time", what));
+  if (deadline.Passed()) return DeadlineExceeded("{} did not come in time", what);
   if (take_) {
     news_.wait_for(lock,
                    std::chrono::nanoseconds(std::max<std::int64_t>(deadline.RemainingNs(), 0)));
@@ -152,12 +153,11 @@ Status WorkerLink::Wait(Lock& lock, Deadline deadline, std::string_view what) {
   return OkStatus();
 }
 
-Result<control::Message> WorkerLink::Take(std::optional<std::uint32_t> type, Deadline deadline,
-                                          bool idle) {
+Result<Message> WorkerLink::Take(std::optional<std::uint32_t> type, Deadline deadline, bool idle) {
   Lock lock(mutex_);
   const auto find = [&] {
-    return std::ranges::find_if(
-        messages_, [&](const control::Message& one) { return !type || one.type == *type; });
+    return std::ranges::find_if(messages_,
+                                [&](const Message& one) { return !type || one.type == *type; });
   };
   if (find() == messages_.end() && !take_) ReadFrames();
   if (find() == messages_.end() && idle) journal_.Idle();
@@ -165,7 +165,7 @@ Result<control::Message> WorkerLink::Take(std::optional<std::uint32_t> type, Dea
     LOCKSTEP_RETURN_IF_ERROR(Wait(lock, deadline, "a message of the coordinator"));
   }
   const auto found = find();
-  control::Message message = std::move(*found);
+  Message message = std::move(*found);
   messages_.erase(found);
   return message;
 }
@@ -174,10 +174,10 @@ Status WorkerLink::SendFrame(control::FrameType type, std::string_view payload) 
   channel_.Send(type, payload);
   if (channel_.FlushUntil(Deadline::AfterSeconds(kSendSeconds))) return OkStatus();
   if (!channel_.open()) return AgentGone();
-  return DeadlineExceeded(fmt::format("the agent took no message for {} s", kSendSeconds));
+  return DeadlineExceeded("the agent took no message for {} s", kSendSeconds);
 }
 
-Status WorkerLink::Send(const control::Message& message) {
+Status WorkerLink::Send(const Message& message) {
   LOCKSTEP_CHECK(message.type < control::kReservedMessageType, "a reserved message type");
   LOCKSTEP_CHECK(message.payload.size() <= control::kMaxPayloadBytes, "the message is too large");
   Lock lock(mutex_);
@@ -230,6 +230,17 @@ Result<std::unique_ptr<WorkerLink>> WorkerLink::Open() {
     LOCKSTEP_RETURN_IF_ERROR(control::rendezvous::ServeExchange(channel, /*keep_mpi=*/true));
   }
   return std::unique_ptr<WorkerLink>(new WorkerLink(role, std::move(channel), std::move(segment)));
+}
+
+std::string WorkerFacts(std::string_view backend, const std::string& version,
+                        std::string_view device, const std::string& remark,
+                        const std::string& device_marks) {
+  nlohmann::ordered_json facts = {{"backend", std::string(backend)},
+                                  {"backend_version", version},
+                                  {"device", std::string(device)}};
+  if (!remark.empty()) facts["backend_remark"] = remark;
+  if (!device_marks.empty()) facts["device_marks"] = device_marks;
+  return facts.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 }  // namespace lockstep::worker

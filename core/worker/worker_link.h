@@ -19,14 +19,14 @@
 #include "core/base/status.h"
 #include "core/comm/communicator.h"
 #include "core/control/channel.h"
-#include "core/control/message.h"
+#include "core/control/facts.h"
 #include "core/control/outbox.h"
 #include "core/control/segment.h"
-#include "core/control/worker_card.h"
-#include "core/control/worker_role.h"
 #include "core/journal/journal.h"
 
 namespace lockstep::worker {
+
+using control::Message;
 
 class WorkerLink : private comm::Meeting {
  public:
@@ -57,21 +57,21 @@ class WorkerLink : private comm::Meeting {
   // The next message of the coordinator. Sleeps (no spinning), after it journaled kIdle. What the
   // worker does with the message it must journal itself, or its silence looks idle.
   // kDeadlineExceeded, or kEnvironment when the agent is gone.
-  Result<control::Message> Receive(Deadline deadline) { return Take({}, deadline, true); }
+  Result<Message> Receive(Deadline deadline) { return Take({}, deadline, true); }
   // The next one of that type. Others stay for those who ask for them: on several threads, too.
-  Result<control::Message> Receive(std::uint32_t type, Deadline deadline) {
+  Result<Message> Receive(std::uint32_t type, Deadline deadline) {
     return Take(type, deadline, true);
   }
   // The same in the middle of work, without kIdle: silence goes on counting.
-  Result<control::Message> Await(std::uint32_t type, Deadline deadline) {
+  Result<Message> Await(std::uint32_t type, Deadline deadline) {
     return Take(type, deadline, false);
   }
-  Status Send(const control::Message& message);
+  Status Send(const Message& message);
 
   // From now on a thread reads what comes, whatever the caller is stuck in: `take` sees every
   // message first, on that thread, and returns whether it dealt with it; the others are for
   // Receive and Await. Any thread may Send then. Called once.
-  void Listen(std::function<bool(const control::Message&)> take);
+  void Listen(std::function<bool(const Message&)> take);
   // While it is closed, whoever waits in the meeting, or comes to, gets kSystemFailed.
   void CloseMeeting(bool closed);
 
@@ -81,7 +81,7 @@ class WorkerLink : private comm::Meeting {
   Status Put(const std::string& key, const std::string& value) override;
   Result<std::string> Get(const std::string& key, Deadline deadline) override;
   using Lock = std::unique_lock<std::mutex>;
-  Result<control::Message> Take(std::optional<std::uint32_t> type, Deadline deadline, bool idle);
+  Result<Message> Take(std::optional<std::uint32_t> type, Deadline deadline, bool idle);
   Status SendFrame(control::FrameType type, std::string_view payload);
   // Reads frames, or has them read, sleeping until there is something new.
   Status Wait(Lock& lock, Deadline deadline, std::string_view what);
@@ -94,7 +94,7 @@ class WorkerLink : private comm::Meeting {
   std::unique_ptr<control::Segment> segment_;
   journal::JournalWriter journal_;
   control::OutboxWriter outbox_;
-  std::deque<control::Message> messages_;
+  std::deque<Message> messages_;
   std::uint64_t request_ = 0;  // of the newest Get
   std::optional<std::string> answer_;
   bool meeting_closed_ = false;
@@ -102,10 +102,17 @@ class WorkerLink : private comm::Meeting {
   // All of the above but the journal and the outbox, once a listener reads beside the caller.
   std::mutex mutex_;
   std::condition_variable news_;
-  std::function<bool(const control::Message&)> take_;
-  std::deque<control::Message> fresh_;  // not offered to take_ yet
-  Fd wake_;                             // an eventfd: the listener is to end
+  std::function<bool(const Message&)> take_;
+  std::deque<Message> fresh_;  // not offered to take_ yet
+  Fd wake_;                    // an eventfd: the listener is to end
   std::thread listener_;
 };
+
+// What only a worker can tell, as it tells it: the library under test, its version, the device, and
+// what whoever reads figures must know of it (may be empty), and who notes on the device what it
+// begins and ends (empty: nobody). A JSON object of strings.
+std::string WorkerFacts(std::string_view backend, const std::string& version,
+                        std::string_view device, const std::string& remark,
+                        const std::string& device_marks = "");
 
 }  // namespace lockstep::worker

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "core/control/agent_fault.h"
+#include "core/control/facts.h"
 
 namespace lockstep::stress::faults {
 

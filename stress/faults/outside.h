@@ -3,8 +3,7 @@
 
 #include <vector>
 
-#include "core/control/agent_fault.h"
-#include "core/control/worker_setup.h"
+#include "core/control/facts.h"
 #include "stress/faults/fault_plan.h"
 
 namespace lockstep::stress::faults {

@@ -16,7 +16,7 @@ namespace lockstep::stress::fuzz {
 namespace {
 
 // Longer than any collective takes to complete once all have come. Whoever ends a run on the
-// strength of a proof waits so long for a sign of life (core/verdict/standstill.h).
+// strength of a proof waits so long for a sign of life (core/verdict/judge.h).
 constexpr double kQuietSeconds = 0.01;
 
 std::string Show(const verdict::Judgement& judgement) {

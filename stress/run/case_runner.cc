@@ -11,7 +11,7 @@
 #include "core/base/now.h"
 #include "core/control/records.h"
 #include "core/coordinator/lost_hosts.h"
-#include "core/verdict/standstill.h"
+#include "core/verdict/judge.h"
 #include "stress/faults/outside.h"
 
 namespace lockstep::stress::run {

@@ -20,8 +20,6 @@
 #include "core/base/deadline.h"
 #include "core/comm/backends.h"
 #include "core/comm/recorded.h"
-#include "core/control/records.h"
-#include "core/worker/worker_facts.h"
 #include "session/session.h"
 #include "stress/cases/plan_faults.h"
 #include "stress/faults/fault_gate.h"

@@ -18,7 +18,7 @@
 #include "core/control/channel.h"
 #include "core/control/machine.h"
 #include "core/control/rendezvous/endpoint.h"
-#include "core/control/rendezvous/join.h"
+#include "core/control/rendezvous/join_server.h"
 #include "watch/run/frames.h"
 
 namespace lockstep::watch::run {

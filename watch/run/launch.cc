@@ -2,7 +2,6 @@
 #include "watch/run/launch.h"
 
 #include "core/control/rendezvous/master.h"
-#include "core/control/variables.h"
 
 namespace lockstep::watch::run {
 

@@ -7,18 +7,19 @@
 #include <gloo/allreduce.h>
 #include <gloo/barrier.h>
 #include <gloo/broadcast.h>
+#include <gloo/config.h>
+#include <gloo/math.h>
 #include <gloo/reduce.h>
 
-#include <chrono>
 #include <cstdint>
 #include <exception>
+#include <fstream>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "core/base/check.h"
 #include "core/comm/gloo/gloo_connection.h"
-#include "core/comm/gloo/reduce_function.h"
-#include "core/comm/split.h"
 #include "fmt/format.h"
 
 namespace lockstep::comm::gloo {
@@ -28,11 +29,11 @@ namespace {
 // ours have a kind of their own. Between two ranks they match in order.
 constexpr std::uint64_t kPointToPointSlot = std::uint64_t{0x40} << 56;
 
-Status Supports(const collective::Operation& operation) {
-  if (operation.collective == collective::Collective::kReduceScatter) {
+Status Supports(const Operation& operation) {
+  if (operation.collective == Collective::kReduceScatter) {
     return Unsupported("gloo: there is no reduce_scatter; use all_reduce, or another backend");
   }
-  if (operation.blocking == collective::Blocking::kNonblocking) {
+  if (operation.blocking == Blocking::kNonblocking) {
     return Unsupported(
         "gloo: there are no non-blocking calls; use blocking operations (on a FIFO stream they "
         "run beside the caller), or another backend");
@@ -43,7 +44,7 @@ Status Supports(const collective::Operation& operation) {
 // gloo's options want a C++ type, of which they take the size only: calls `function` with a pointer
 // to an unsigned integer of that size.
 template <typename Function>
-void WithElement(collective::DataType type, Function function) {
+void WithElement(DataType type, Function function) {
   switch (collective::SizeOf(type)) {
     case 1:
       return function(static_cast<std::uint8_t*>(nullptr));
@@ -78,23 +79,149 @@ class GlooCommunicator final : public Communicator {
   int rank() const override { return context_->rank; }
   int size() const override { return context_->size; }
 
-  Status Enqueue(const collective::Operation& operation, const collective::Buffers& buffers,
-                 device::Stream& stream) override;
-  Status Await(device::Stream& stream, Deadline deadline) override {
-    return stream.Synchronize(deadline);
+  Status Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) override {
+    LOCKSTEP_RETURN_IF_ERROR(ValidateCall(operation, buffers, rank(), size()));
+    LOCKSTEP_RETURN_IF_ERROR(Supports(operation));
+    if (!stream.inline_execution()) {
+      stream.Enqueue([this, operation, buffers] { return Run(operation, buffers); });
+      return OkStatus();
+    }
+    struct {
+      GlooCommunicator* self;
+      const Operation& operation;
+      const Buffers& buffers;
+    } work = {this, operation, buffers};
+    // One pointer is captured, so the work needs no allocation.
+    stream.Enqueue([&work] { return work.self->Run(work.operation, work.buffers); });
+    return stream.status();
   }
+  Status Await(Stream& stream, Deadline deadline) override { return stream.Synchronize(deadline); }
   void Abort() override { AbortMesh(*context_); }
-  Result<std::unique_ptr<Communicator>> Split(int color, int key, Deadline deadline) override;
+  Result<std::unique_ptr<Communicator>> Split(int color, int key, Deadline deadline) override {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        const SplitGroup group,
+        AgreeOnGroup(family_->meeting, fmt::format("{}/{}", prefix_, splits_++), rank(), size(),
+                     color, key, deadline));
+    if (group.rank < 0) return nullptr;
+    LOCKSTEP_ASSIGN_OR_RETURN(auto context,
+                              ConnectMesh(group.rank, group.size, family_->meeting, group.prefix,
+                                          family_->device, family_->options, deadline));
+    return std::make_unique<GlooCommunicator>(std::move(context), family_, group.prefix);
+  }
 
  private:
-  Status Run(const collective::Operation& operation, const collective::Buffers& buffers);
-  void Call(const collective::Operation& operation, const collective::Buffers& buffers);
-  void AllReduce(const collective::Operation& operation, const collective::Buffers& buffers);
-  void Broadcast(const collective::Operation& operation, const collective::Buffers& buffers);
-  void AllGather(const collective::Operation& operation, const collective::Buffers& buffers);
-  void Reduce(const collective::Operation& operation, const collective::Buffers& buffers);
-  void Barrier();
-  void SendOrReceive(const collective::Operation& operation, const collective::Buffers& buffers);
+  Status Run(const Operation& operation, const Buffers& buffers) {
+    if (operation.count == 0 && operation.collective != Collective::kBarrier) return OkStatus();
+    try {
+      Call(operation, buffers);
+    } catch (const std::exception& error) {
+      return SystemFailed("gloo: {}: {}", collective::Describe(operation), error.what());
+    }
+    return OkStatus();
+  }
+  void Call(const Operation& operation, const Buffers& buffers) {
+    switch (operation.collective) {
+      case Collective::kAllReduce:
+        return AllReduce(operation, buffers);
+      case Collective::kBroadcast:
+        return Broadcast(operation, buffers);
+      case Collective::kBarrier:
+        return Barrier();
+      case Collective::kAllGather:
+        return AllGather(operation, buffers);
+      case Collective::kReduce:
+        return Reduce(operation, buffers);
+      case Collective::kSend:
+      case Collective::kRecv:
+        return SendOrReceive(operation, buffers);
+      case Collective::kReduceScatter:
+        break;
+    }
+    LOCKSTEP_CHECK(false, "refused before it is enqueued");
+  }
+
+  void AllReduce(const Operation& operation, const Buffers& buffers) {
+    WithElement(operation.type, [&]<typename T>(T*) {
+      ::gloo::AllreduceOptions options(context_);
+      const auto count = static_cast<std::size_t>(operation.count);
+      if (buffers.send != buffers.recv) {
+        options.setInput(static_cast<T*>(const_cast<void*>(buffers.send)), count);
+      }
+      options.setOutput(static_cast<T*>(buffers.recv), count);
+      options.setReduceFunction(ReduceFunctionFor(operation.type, operation.reduction));
+      options.setTag(next_tag_++);
+      ::gloo::allreduce(options);
+    });
+  }
+
+  void Broadcast(const Operation& operation, const Buffers& buffers) {
+    WithElement(operation.type, [&]<typename T>(T*) {
+      ::gloo::BroadcastOptions options(context_);
+      const auto count = static_cast<std::size_t>(operation.count);
+      void* send = const_cast<void*>(buffers.send);
+      const bool is_root = rank() == operation.root;
+      const bool one_buffer = !is_root || buffers.recv == nullptr || buffers.recv == send;
+      if (!one_buffer) options.setInput(static_cast<T*>(send), count);
+      options.setOutput(static_cast<T*>(is_root && one_buffer ? send : buffers.recv), count);
+      options.setRoot(operation.root);
+      options.setTag(next_tag_++);
+      ::gloo::broadcast(options);
+    });
+  }
+
+  void AllGather(const Operation& operation, const Buffers& buffers) {
+    WithElement(operation.type, [&]<typename T>(T*) {
+      ::gloo::AllgatherOptions options(context_);
+      const auto count = static_cast<std::size_t>(operation.count);
+      auto* recv = static_cast<T*>(buffers.recv);
+      auto* send = static_cast<T*>(const_cast<void*>(buffers.send));
+      if (send != recv + static_cast<std::size_t>(rank()) * count) options.setInput(send, count);
+      options.setOutput(recv, count * static_cast<std::size_t>(size()));
+      options.setTag(next_tag_++);
+      ::gloo::allgather(options);
+    });
+  }
+
+  // gloo reduces in the output buffer of every rank, which elsewhere only the root has.
+  void Reduce(const Operation& operation, const Buffers& buffers) {
+    WithElement(operation.type, [&]<typename T>(T*) {
+      ::gloo::ReduceOptions options(context_);
+      const auto count = static_cast<std::size_t>(operation.count);
+      void* recv = buffers.recv;
+      if (rank() != operation.root) {
+        if (reduce_space_.size() < count * sizeof(T)) reduce_space_.resize(count * sizeof(T));
+        recv = reduce_space_.data();
+      }
+      if (buffers.send != recv) {
+        options.setInput(static_cast<T*>(const_cast<void*>(buffers.send)), count);
+      }
+      options.setOutput(static_cast<T*>(recv), count);
+      options.setRoot(operation.root);
+      options.setReduceFunction(ReduceFunctionFor(operation.type, operation.reduction));
+      options.setTag(next_tag_++);
+      ::gloo::reduce(options);
+    });
+  }
+
+  void Barrier() {
+    ::gloo::BarrierOptions options(context_);
+    options.setTag(next_tag_++);
+    ::gloo::barrier(options);
+  }
+  void SendOrReceive(const Operation& operation, const Buffers& buffers) {
+    const auto bytes =
+        static_cast<std::size_t>(operation.count * collective::SizeOf(operation.type));
+    const bool sends = operation.collective == Collective::kSend;
+    void* data = sends ? const_cast<void*>(buffers.send) : buffers.recv;
+    const auto buffer = context_->createUnboundBuffer(data, bytes);
+    if (sends) {
+      buffer->send(operation.root, kPointToPointSlot);
+      buffer->waitSend(context_->getTimeout());
+    } else {
+      buffer->recv(operation.root, kPointToPointSlot);
+      buffer->waitRecv(context_->getTimeout());
+    }
+  }
 
   std::shared_ptr<::gloo::Context> context_;
   std::shared_ptr<Family> family_;
@@ -103,159 +230,6 @@ class GlooCommunicator final : public Communicator {
   std::vector<char> reduce_space_;  // where ranks other than the root reduce; grows, stays
   int splits_ = 0;
 };
-
-void GlooCommunicator::AllReduce(const collective::Operation& operation,
-                                 const collective::Buffers& buffers) {
-  WithElement(operation.type, [&]<typename T>(T*) {
-    ::gloo::AllreduceOptions options(context_);
-    const auto count = static_cast<std::size_t>(operation.count);
-    if (buffers.send != buffers.recv) {
-      options.setInput(static_cast<T*>(const_cast<void*>(buffers.send)), count);
-    }
-    options.setOutput(static_cast<T*>(buffers.recv), count);
-    options.setReduceFunction(ReduceFunctionFor(operation.type, operation.reduction));
-    options.setTag(next_tag_++);
-    ::gloo::allreduce(options);
-  });
-}
-
-void GlooCommunicator::Broadcast(const collective::Operation& operation,
-                                 const collective::Buffers& buffers) {
-  WithElement(operation.type, [&]<typename T>(T*) {
-    ::gloo::BroadcastOptions options(context_);
-    const auto count = static_cast<std::size_t>(operation.count);
-    void* send = const_cast<void*>(buffers.send);
-    const bool is_root = rank() == operation.root;
-    const bool one_buffer = !is_root || buffers.recv == nullptr || buffers.recv == send;
-    if (!one_buffer) options.setInput(static_cast<T*>(send), count);
-    options.setOutput(static_cast<T*>(is_root && one_buffer ? send : buffers.recv), count);
-    options.setRoot(operation.root);
-    options.setTag(next_tag_++);
-    ::gloo::broadcast(options);
-  });
-}
-
-void GlooCommunicator::AllGather(const collective::Operation& operation,
-                                 const collective::Buffers& buffers) {
-  WithElement(operation.type, [&]<typename T>(T*) {
-    ::gloo::AllgatherOptions options(context_);
-    const auto count = static_cast<std::size_t>(operation.count);
-    auto* recv = static_cast<T*>(buffers.recv);
-    auto* send = static_cast<T*>(const_cast<void*>(buffers.send));
-    if (send != recv + static_cast<std::size_t>(rank()) * count) options.setInput(send, count);
-    options.setOutput(recv, count * static_cast<std::size_t>(size()));
-    options.setTag(next_tag_++);
-    ::gloo::allgather(options);
-  });
-}
-
-// gloo reduces in the output buffer of every rank, which elsewhere only the root has.
-void GlooCommunicator::Reduce(const collective::Operation& operation,
-                              const collective::Buffers& buffers) {
-  WithElement(operation.type, [&]<typename T>(T*) {
-    ::gloo::ReduceOptions options(context_);
-    const auto count = static_cast<std::size_t>(operation.count);
-    void* recv = buffers.recv;
-    if (rank() != operation.root) {
-      if (reduce_space_.size() < count * sizeof(T)) reduce_space_.resize(count * sizeof(T));
-      recv = reduce_space_.data();
-    }
-    if (buffers.send != recv) {
-      options.setInput(static_cast<T*>(const_cast<void*>(buffers.send)), count);
-    }
-    options.setOutput(static_cast<T*>(recv), count);
-    options.setRoot(operation.root);
-    options.setReduceFunction(ReduceFunctionFor(operation.type, operation.reduction));
-    options.setTag(next_tag_++);
-    ::gloo::reduce(options);
-  });
-}
-
-void GlooCommunicator::Barrier() {
-  ::gloo::BarrierOptions options(context_);
-  options.setTag(next_tag_++);
-  ::gloo::barrier(options);
-}
-
-void GlooCommunicator::SendOrReceive(const collective::Operation& operation,
-                                     const collective::Buffers& buffers) {
-  const auto bytes = static_cast<std::size_t>(operation.count * collective::SizeOf(operation.type));
-  const bool sends = operation.collective == collective::Collective::kSend;
-  void* data = sends ? const_cast<void*>(buffers.send) : buffers.recv;
-  const auto buffer = context_->createUnboundBuffer(data, bytes);
-  if (sends) {
-    buffer->send(operation.root, kPointToPointSlot);
-    buffer->waitSend(context_->getTimeout());
-  } else {
-    buffer->recv(operation.root, kPointToPointSlot);
-    buffer->waitRecv(context_->getTimeout());
-  }
-}
-
-void GlooCommunicator::Call(const collective::Operation& operation,
-                            const collective::Buffers& buffers) {
-  switch (operation.collective) {
-    case collective::Collective::kAllReduce:
-      return AllReduce(operation, buffers);
-    case collective::Collective::kBroadcast:
-      return Broadcast(operation, buffers);
-    case collective::Collective::kBarrier:
-      return Barrier();
-    case collective::Collective::kAllGather:
-      return AllGather(operation, buffers);
-    case collective::Collective::kReduce:
-      return Reduce(operation, buffers);
-    case collective::Collective::kSend:
-    case collective::Collective::kRecv:
-      return SendOrReceive(operation, buffers);
-    case collective::Collective::kReduceScatter:
-      break;
-  }
-  LOCKSTEP_CHECK(false, "refused before it is enqueued");
-}
-
-Status GlooCommunicator::Run(const collective::Operation& operation,
-                             const collective::Buffers& buffers) {
-  if (operation.count == 0 && operation.collective != collective::Collective::kBarrier)
-    return OkStatus();
-  try {
-    Call(operation, buffers);
-  } catch (const std::exception& error) {
-    return SystemFailed(fmt::format("gloo: {}: {}", collective::Describe(operation), error.what()));
-  }
-  return OkStatus();
-}
-
-Status GlooCommunicator::Enqueue(const collective::Operation& operation,
-                                 const collective::Buffers& buffers, device::Stream& stream) {
-  LOCKSTEP_RETURN_IF_ERROR(ValidateCall(operation, buffers, rank(), size()));
-  LOCKSTEP_RETURN_IF_ERROR(Supports(operation));
-  if (!stream.inline_execution()) {
-    stream.Enqueue([this, operation, buffers] { return Run(operation, buffers); });
-    return OkStatus();
-  }
-  struct {
-    GlooCommunicator* self;
-    const collective::Operation& operation;
-    const collective::Buffers& buffers;
-  } work = {this, operation, buffers};
-  // One pointer is captured, so the work needs no allocation.
-  stream.Enqueue([&work] { return work.self->Run(work.operation, work.buffers); });
-  return stream.status();
-}
-
-Result<std::unique_ptr<Communicator>> GlooCommunicator::Split(int color, int key,
-                                                              Deadline deadline) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const SplitGroup group,
-                            AgreeOnGroup(family_->meeting, fmt::format("{}/{}", prefix_, splits_++),
-                                         rank(), size(), color, key, deadline));
-  if (group.rank < 0) return std::unique_ptr<Communicator>();
-  LOCKSTEP_ASSIGN_OR_RETURN(auto context,
-                            ConnectMesh(group.rank, group.size, family_->meeting, group.prefix,
-                                        family_->device, family_->options, deadline));
-  return std::unique_ptr<Communicator>(
-      std::make_unique<GlooCommunicator>(std::move(context), family_, group.prefix));
-}
 
 }  // namespace
 
@@ -269,14 +243,75 @@ Result<std::unique_ptr<Communicator>> ConnectGloo(int rank, int size, Meeting& m
                                                   const std::string& prefix,
                                                   const GlooOptions& options, Deadline deadline) {
   if (size < 1 || rank < 0 || rank >= size) {
-    return InvalidInput(fmt::format("gloo: rank {} of {} ranks does not exist", rank, size));
+    return InvalidInput("gloo: rank {} of {} ranks does not exist", rank, size);
   }
   LOCKSTEP_ASSIGN_OR_RETURN(auto device, OpenGlooDevice(options));
   LOCKSTEP_ASSIGN_OR_RETURN(auto context,
                             ConnectMesh(rank, size, meeting, prefix, device, options, deadline));
   auto family = std::make_shared<Family>(Family{std::move(device), meeting, options, {}});
-  return std::unique_ptr<Communicator>(
-      std::make_unique<GlooCommunicator>(std::move(context), std::move(family), prefix));
+  return std::make_unique<GlooCommunicator>(std::move(context), std::move(family), prefix);
+}
+
+namespace {
+
+// By Reduction.
+template <typename T>
+constexpr ReduceFunction kOwn[] = {&::gloo::sum<T>, &::gloo::product<T>, &::gloo::min<T>,
+                                   &::gloo::max<T>};
+
+}  // namespace
+
+ReduceFunction ReduceFunctionFor(DataType type, Reduction reduction) {
+  const auto index = static_cast<std::size_t>(reduction);
+  switch (type) {
+    // ::gloo::float16's assignment compares bits with the value of an integer and leaves the old
+    // bits when they "are equal": 2.0 is not assigned to a place that holds the bits 0x0002. So
+    // results would depend on what the output buffer held before.
+    case DataType::kF16:
+    case DataType::kBf16:
+    case DataType::kF8E4M3:
+    case DataType::kF8E5M2:
+      return NarrowReductionFor(type, reduction);
+    case DataType::kF32:
+      return kOwn<float>[index];
+    case DataType::kF64:
+      return kOwn<double>[index];
+    case DataType::kI8:
+      return kOwn<std::int8_t>[index];
+    case DataType::kI32:
+      return kOwn<std::int32_t>[index];
+    case DataType::kI64:
+      return kOwn<std::int64_t>[index];
+    case DataType::kU8:
+      return kOwn<std::uint8_t>[index];
+  }
+  LOCKSTEP_CHECK(false, "a DataType that is not in the table");
+  return nullptr;
+}
+
+namespace {
+
+// The version of an installed package as the package manager's database has it; empty if unknown.
+std::string DebianVersionOf(const std::string& package) {
+  std::ifstream database("/var/lib/dpkg/status");
+  bool inside = false;
+  for (std::string line; std::getline(database, line);) {
+    if (line.rfind("Package: ", 0) == 0) inside = line == "Package: " + package;
+    if (inside && line.rfind("Version: ", 0) == 0) return line.substr(9);
+  }
+  return "";
+}
+
+}  // namespace
+
+// gloo's library does not tell its version, so this is what it was compiled against and, on Debian,
+// what is installed.
+std::string GlooVersion() {
+  std::string version =
+      fmt::format("{}.{}.{} (headers)", GLOO_VERSION_MAJOR, GLOO_VERSION_MINOR, GLOO_VERSION_PATCH);
+  const std::string package = DebianVersionOf("libgloo0");
+  if (!package.empty()) version += fmt::format(", libgloo0 {}", package);
+  return version;
 }
 
 }  // namespace lockstep::comm::gloo

@@ -1,10 +1,12 @@
 // gloo, the library behind PyTorch's DistributedDataParallel on CPUs, as a communicator.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 
 #include "core/comm/communicator.h"
+#include "core/comm/narrow_reduction.h"
 
 namespace lockstep::comm::gloo {
 
@@ -31,5 +33,11 @@ std::string GlooVersion();
 Result<std::unique_ptr<Communicator>> ConnectGloo(int rank, int size, Meeting& meeting,
                                                   const std::string& prefix,
                                                   const GlooOptions& options, Deadline deadline);
+
+using ReduceFunction = void (*)(void* out, const void* a, const void* b, std::size_t count);
+
+// gloo's own functions, which are what PyTorch uses; ours for bf16 and the floats of 8 bits, which
+// gloo does not have, and for f16, which it gets wrong.
+ReduceFunction ReduceFunctionFor(DataType type, Reduction reduction);
 
 }  // namespace lockstep::comm::gloo

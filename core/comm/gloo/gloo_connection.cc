@@ -6,6 +6,7 @@
 #include <gloo/barrier.h>
 #include <gloo/rendezvous/context.h>
 #include <gloo/rendezvous/store.h>
+#include <gloo/transport/context.h>
 #include <gloo/transport/tcp/device.h>
 #include <netdb.h>
 #include <sys/socket.h>
@@ -14,10 +15,12 @@
 #include <chrono>
 #include <cstdlib>
 #include <exception>
+#include <mutex>
+#include <stdexcept>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
-#include "core/comm/gloo/gloo_abort.h"
 #include "fmt/format.h"
 
 namespace lockstep::comm::gloo {
@@ -65,6 +68,97 @@ class MeetingStore final : public ::gloo::rendezvous::Store {
   Deadline deadline_;
 };
 
+using ::gloo::transport::UnboundBuffer;
+
+// What an abort has to know of a transport's buffers, which may outlive it.
+struct Waits {
+  std::mutex mutex;
+  bool aborted = false;
+  std::unordered_set<UnboundBuffer*> buffers;
+};
+
+// A wait that begins after the abort throws at once.
+class AbortableBuffer final : public UnboundBuffer {
+ public:
+  AbortableBuffer(std::unique_ptr<UnboundBuffer> inner, std::shared_ptr<Waits> waits)
+      : UnboundBuffer(inner->ptr, inner->size), inner_(std::move(inner)), waits_(std::move(waits)) {
+    std::lock_guard lock(waits_->mutex);
+    waits_->buffers.insert(inner_.get());
+  }
+  ~AbortableBuffer() override {
+    std::lock_guard lock(waits_->mutex);
+    waits_->buffers.erase(inner_.get());
+  }
+
+  bool waitRecv(int* rank, std::chrono::milliseconds timeout) override {
+    ThrowIfAborted();
+    const bool completed = inner_->waitRecv(rank, timeout);
+    ThrowIfAborted();
+    return completed;
+  }
+  bool waitSend(int* rank, std::chrono::milliseconds timeout) override {
+    ThrowIfAborted();
+    const bool completed = inner_->waitSend(rank, timeout);
+    ThrowIfAborted();
+    return completed;
+  }
+  void abortWaitRecv() override { inner_->abortWaitRecv(); }
+  void abortWaitSend() override { inner_->abortWaitSend(); }
+  void send(int rank, uint64_t slot, size_t offset, size_t nbytes) override {
+    inner_->send(rank, slot, offset, nbytes);
+  }
+  void recv(int rank, uint64_t slot, size_t offset, size_t nbytes) override {
+    inner_->recv(rank, slot, offset, nbytes);
+  }
+  void recv(std::vector<int> ranks, uint64_t slot, size_t offset, size_t nbytes) override {
+    inner_->recv(std::move(ranks), slot, offset, nbytes);
+  }
+
+ private:
+  void ThrowIfAborted() {
+    std::lock_guard lock(waits_->mutex);
+    if (waits_->aborted) throw std::runtime_error("aborted by this rank");
+  }
+
+  std::unique_ptr<UnboundBuffer> inner_;
+  std::shared_ptr<Waits> waits_;
+};
+
+// Stands before a connected transport. gloo's own closeConnections() closes what peers wait on, but
+// forgets who waits here; its buffers can be told to stop waiting, one by one, and so somebody must
+// know them. Costs a lock a buffer, of which a collective has a few.
+class AbortableTransport final : public ::gloo::transport::Context {
+ public:
+  explicit AbortableTransport(std::shared_ptr<::gloo::transport::Context> inner)
+      : ::gloo::transport::Context(inner->rank, inner->size), inner_(std::move(inner)) {
+    setTimeout(inner_->getTimeout());
+  }
+
+  std::unique_ptr<::gloo::transport::Pair>& getPair(int peer) override {
+    return inner_->getPair(peer);
+  }
+  std::unique_ptr<::gloo::transport::Pair>& createPair(int peer) override {
+    return inner_->createPair(peer);
+  }
+  std::unique_ptr<UnboundBuffer> createUnboundBuffer(void* memory, size_t bytes) override {
+    return std::make_unique<AbortableBuffer>(inner_->createUnboundBuffer(memory, bytes), waits_);
+  }
+
+  // Every wait ends with an exception, now and from now on. From any thread. The connections stay.
+  void Abort() {
+    std::lock_guard lock(waits_->mutex);
+    waits_->aborted = true;
+    for (UnboundBuffer* buffer : waits_->buffers) {
+      buffer->abortWaitRecv();
+      buffer->abortWaitSend();
+    }
+  }
+
+ private:
+  std::shared_ptr<::gloo::transport::Context> inner_;
+  std::shared_ptr<Waits> waits_ = std::make_shared<Waits>();
+};
+
 class MeshContext final : public ::gloo::rendezvous::Context {
  public:
   using ::gloo::rendezvous::Context::Context;
@@ -90,10 +184,10 @@ Status CheckHost(const std::string& host) {
   addrinfo* found = nullptr;
   const int error = getaddrinfo(host.c_str(), nullptr, &hints, &found);
   if (error != 0) {
-    return EnvironmentError(fmt::format(
+    return EnvironmentError(
         "gloo: can't listen on {}: {}; name an address of this host with LOCKSTEP_GLOO_HOST, or an "
         "interface with GLOO_SOCKET_IFNAME",
-        host, gai_strerror(error)));
+        host, gai_strerror(error));
   }
   freeaddrinfo(found);
   return OkStatus();
@@ -118,10 +212,10 @@ Result<std::shared_ptr<::gloo::transport::Device>> OpenGlooDevice(const GlooOpti
   try {
     return ::gloo::transport::tcp::CreateDevice(attributes);
   } catch (const std::exception& error) {
-    return EnvironmentError(fmt::format(
+    return EnvironmentError(
         "gloo: can't listen on {}: {}; name an interface of this host with GLOO_SOCKET_IFNAME, or "
         "an address of it with LOCKSTEP_GLOO_HOST",
-        attributes.iface.empty() ? attributes.hostname : attributes.iface, error.what()));
+        attributes.iface.empty() ? attributes.hostname : attributes.iface, error.what());
   }
 }
 
@@ -140,12 +234,11 @@ Result<std::shared_ptr<::gloo::Context>> ConnectMesh(
     ::gloo::barrier(barrier);
     context->setTimeout(
         std::chrono::milliseconds(static_cast<std::int64_t>(options.timeout_seconds * 1e3)));
-    return std::shared_ptr<::gloo::Context>(std::move(context));
+    return context;
   } catch (const MeetingFailed& failed) {
     return failed.status();
   } catch (const std::exception& error) {
-    return SystemFailed(
-        fmt::format("gloo: rank {} of {} can't connect: {}", rank, size, error.what()));
+    return SystemFailed("gloo: rank {} of {} can't connect: {}", rank, size, error.what());
   }
 }
 

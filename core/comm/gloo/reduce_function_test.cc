@@ -1,8 +1,7 @@
-#include "core/comm/gloo/reduce_function.h"
-
 #include <cstdint>
 
 #include "core/collective/half.h"
+#include "core/comm/gloo/gloo_communicator.h"
 #include "gtest/gtest.h"
 
 namespace lockstep::comm::gloo {

@@ -13,68 +13,26 @@
 namespace lockstep::comm::mpi {
 namespace {
 
-constexpr std::array<collective::Reduction, 4> kReductions = {
-    collective::Reduction::kSum, collective::Reduction::kProd, collective::Reduction::kMin,
-    collective::Reduction::kMax};
-
 // MPI's user functions have no argument for us, so there is one function for each operation.
-template <collective::DataType kType, collective::Reduction kReduction>
+template <DataType kType, Reduction kReduction>
 void ReduceNarrow(void* in, void* inout, int* count, MPI_Datatype*) {
   static const NarrowReduction reduce = NarrowReductionFor(kType, kReduction);
   reduce(inout, inout, in, static_cast<std::size_t>(*count));
 }
 
-template <collective::DataType kType>
-MPI_User_function* UserFunction(collective::Reduction reduction) {
-  switch (reduction) {
-    case collective::Reduction::kSum:
-      return &ReduceNarrow<kType, collective::Reduction::kSum>;
-    case collective::Reduction::kProd:
-      return &ReduceNarrow<kType, collective::Reduction::kProd>;
-    case collective::Reduction::kMin:
-      return &ReduceNarrow<kType, collective::Reduction::kMin>;
-    case collective::Reduction::kMax:
-      return &ReduceNarrow<kType, collective::Reduction::kMax>;
-  }
-  return nullptr;
-}
+// By Reduction.
+template <DataType kType>
+constexpr std::array<MPI_User_function*, 4> kReduce = {
+    &ReduceNarrow<kType, Reduction::kSum>, &ReduceNarrow<kType, Reduction::kProd>,
+    &ReduceNarrow<kType, Reduction::kMin>, &ReduceNarrow<kType, Reduction::kMax>};
+// In the order of kNarrowTypes.
+constexpr std::array kUserFunctions = {kReduce<DataType::kF16>, kReduce<DataType::kBf16>,
+                                       kReduce<DataType::kF8E4M3>, kReduce<DataType::kF8E5M2>};
 
-MPI_User_function* UserFunction(collective::DataType type, collective::Reduction reduction) {
-  if (type == collective::DataType::kF16)
-    return UserFunction<collective::DataType::kF16>(reduction);
-  if (type == collective::DataType::kBf16)
-    return UserFunction<collective::DataType::kBf16>(reduction);
-  if (type == collective::DataType::kF8E4M3)
-    return UserFunction<collective::DataType::kF8E4M3>(reduction);
-  return UserFunction<collective::DataType::kF8E5M2>(reduction);
-}
-
-// MPI_FLOAT and its like need not be constants, so this is a function and not a table.
+// By DataType. MPI_FLOAT and its like need not be constants, so this is a function and not a table.
 MpiSession::TypeTable Types() {
-  MpiSession::TypeTable types{};
-  types[static_cast<std::size_t>(collective::DataType::kF16)] = MPI_UINT16_T;
-  types[static_cast<std::size_t>(collective::DataType::kBf16)] = MPI_UINT16_T;
-  types[static_cast<std::size_t>(collective::DataType::kF32)] = MPI_FLOAT;
-  types[static_cast<std::size_t>(collective::DataType::kF64)] = MPI_DOUBLE;
-  types[static_cast<std::size_t>(collective::DataType::kI8)] = MPI_INT8_T;
-  types[static_cast<std::size_t>(collective::DataType::kI32)] = MPI_INT32_T;
-  types[static_cast<std::size_t>(collective::DataType::kI64)] = MPI_INT64_T;
-  types[static_cast<std::size_t>(collective::DataType::kU8)] = MPI_UINT8_T;
-  types[static_cast<std::size_t>(collective::DataType::kF8E4M3)] = MPI_UINT8_T;
-  types[static_cast<std::size_t>(collective::DataType::kF8E5M2)] = MPI_UINT8_T;
-  return types;
-}
-
-int LevelOf(MpiThreads threads) {
-  switch (threads) {
-    case MpiThreads::kCaller:
-      return MPI_THREAD_SINGLE;
-    case MpiThreads::kOneAtATime:
-      return MPI_THREAD_SERIALIZED;
-    case MpiThreads::kMany:
-      return MPI_THREAD_MULTIPLE;
-  }
-  return MPI_THREAD_MULTIPLE;
+  return {MPI_UINT16_T, MPI_UINT16_T, MPI_FLOAT,   MPI_DOUBLE,  MPI_INT8_T,
+          MPI_INT32_T,  MPI_INT64_T,  MPI_UINT8_T, MPI_UINT8_T, MPI_UINT8_T};
 }
 
 Status Initialize(const MpiOptions& options) {
@@ -85,7 +43,8 @@ Status Initialize(const MpiOptions& options) {
   }
   int initialized = 0;
   LOCKSTEP_RETURN_IF_ERROR(FromMpi(MPI_Initialized(&initialized), "MPI_Initialized"));
-  const int wanted = LevelOf(options.threads);
+  static constexpr int kLevels[] = {MPI_THREAD_SINGLE, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE};
+  const int wanted = kLevels[static_cast<int>(options.threads)];
   int provided = MPI_THREAD_SINGLE;
   LOCKSTEP_RETURN_IF_ERROR(
       initialized != 0
@@ -93,9 +52,9 @@ Status Initialize(const MpiOptions& options) {
           : FromMpi(MPI_Init_thread(nullptr, nullptr, wanted, &provided), "MPI_Init_thread"));
   if (provided < wanted) {
     return EnvironmentError(
-        fmt::format("mpi: this MPI gives thread level {} where {} is needed; use blocking "
-                    "operations on inline streams, or an MPI built with threads",
-                    provided, wanted));
+        "mpi: this MPI gives thread level {} where {} is needed; use blocking operations on inline "
+        "streams, or an MPI built with threads",
+        provided, wanted);
   }
   return FromMpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN),
                  "MPI_Comm_set_errhandler");
@@ -107,8 +66,8 @@ Status MpiError(int code, std::string_view call) {
   char text[MPI_MAX_ERROR_STRING] = "";
   int length = 0;
   if (MPI_Error_string(code, text, &length) != MPI_SUCCESS) length = 0;
-  return SystemFailed(fmt::format("{}: {} (MPI error {})", call,
-                                  std::string_view(text, static_cast<std::size_t>(length)), code));
+  return SystemFailed("{}: {} (MPI error {})", call,
+                      std::string_view(text, static_cast<std::size_t>(length)), code);
 }
 
 Result<std::shared_ptr<MpiSession>> MpiSession::Open(const MpiOptions& options) {
@@ -122,14 +81,12 @@ Result<std::shared_ptr<MpiSession>> MpiSession::Open(const MpiOptions& options) 
 Status MpiSession::CreateOps() {
   const std::array<MPI_Op, 4> own = {MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX};
   ops_.fill(own);
-  for (const collective::DataType type : kNarrowTypes)
-    ops_[static_cast<std::size_t>(type)].fill(MPI_OP_NULL);
-  for (const collective::DataType type : kNarrowTypes) {
-    for (const collective::Reduction reduction : kReductions) {
-      MPI_User_function* function = UserFunction(type, reduction);
-      MPI_Op& op = ops_[static_cast<std::size_t>(type)][static_cast<std::size_t>(reduction)];
+  for (const DataType type : kNarrowTypes) ops_[static_cast<std::size_t>(type)].fill(MPI_OP_NULL);
+  for (std::size_t i = 0; i < kNarrowTypes.size(); ++i) {
+    for (std::size_t r = 0; r < own.size(); ++r) {
+      MPI_Op& op = ops_[static_cast<std::size_t>(kNarrowTypes[i])][r];
       LOCKSTEP_RETURN_IF_ERROR(
-          FromMpi(MPI_Op_create(function, /*commute=*/1, &op), "MPI_Op_create"));
+          FromMpi(MPI_Op_create(kUserFunctions[i][r], /*commute=*/1, &op), "MPI_Op_create"));
     }
   }
   return OkStatus();
@@ -137,7 +94,7 @@ Status MpiSession::CreateOps() {
 
 MpiSession::~MpiSession() {
   if (!healthy()) return;  // ranks that wait for each other would wait here as well
-  for (const collective::DataType type : kNarrowTypes) {
+  for (const DataType type : kNarrowTypes) {
     for (MPI_Op& op : ops_[static_cast<std::size_t>(type)]) {
       if (op != MPI_OP_NULL) MPI_Op_free(&op);
     }

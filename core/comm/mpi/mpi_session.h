@@ -34,10 +34,8 @@ class MpiSession {
   MpiSession& operator=(const MpiSession&) = delete;
 
   const MpiOptions& options() const { return options_; }
-  MPI_Datatype TypeOf(collective::DataType type) const {
-    return types_[static_cast<std::size_t>(type)];
-  }
-  MPI_Op OpOf(collective::DataType type, collective::Reduction reduction) const {
+  MPI_Datatype TypeOf(DataType type) const { return types_[static_cast<std::size_t>(type)]; }
+  MPI_Op OpOf(DataType type, Reduction reduction) const {
     return ops_[static_cast<std::size_t>(type)][static_cast<std::size_t>(reduction)];
   }
 

@@ -1,8 +1,6 @@
 // Two ways to survive a call that never returns: on a thread that is left behind, or in view of one
 // watcher thread a process. Both threads are detached and own what they touch. The watcher looks
 // ten times a second, so a rescue comes up to 100 ms late.
-#include "core/comm/nccl/bounded_call.h"
-
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -15,6 +13,7 @@
 
 #include "core/base/check.h"
 #include "core/base/clock.h"
+#include "core/comm/nccl/connection.h"
 
 namespace lockstep::comm::nccl {
 namespace {

@@ -1,12 +1,11 @@
 // Lockstep's types, reductions and operations in NCCL's codes and calls. The arrays stand in the
 // order of our enumerations. Only calls go through the given Api, so a test can put any library
 // behind them.
-#include "core/comm/nccl/calls.h"
-
 #include <cstddef>
 #include <iterator>
 
 #include "core/base/check.h"
+#include "core/comm/nccl/library.h"
 
 namespace lockstep::comm::nccl {
 

@@ -1,6 +1,6 @@
 // Every call to NCCL goes through here: non-blocking, polled until it settles, one at a time. The
 // first error stays and is repeated to all later callers, because NCCL calls errors fatal. Calls
-// that may block go through bounded_call.h. An abort waits a second for a caller that is inside,
+// that may block go through bounded_call.cc. An abort waits a second for a caller that is inside,
 // then does not wait.
 #include "core/comm/nccl/connection.h"
 
@@ -38,14 +38,6 @@ class Pause {
 
 bool WentWell(Code code) { return code == kSuccess || code == kInProgress; }
 
-std::string OneLine(std::string text) {
-  for (char& letter : text) {
-    if (static_cast<unsigned char>(letter) < ' ') letter = ' ';
-  }
-  while (!text.empty() && text.back() == ' ') text.pop_back();
-  return text;
-}
-
 // What the library says of a failed call. `comm` may be null.
 Status Explain(const Library& library, std::string_view call, Code code, Comm comm) {
   std::string text = fmt::format("nccl: {}", library.Describe(call, code));
@@ -58,8 +50,8 @@ Status Explain(const Library& library, std::string_view call, Code code, Comm co
 
 Status NeverReturned(std::string_view call, std::string_view consequence) {
   const std::string log = DebugLogEnd();
-  return DeadlineExceeded(fmt::format("nccl: {} did not return before the deadline; {}{}{}", call,
-                                      consequence, log.empty() ? "" : "; ", log));
+  return DeadlineExceeded("nccl: {} did not return before the deadline; {}{}{}", call, consequence,
+                          log.empty() ? "" : "; ", log);
 }
 
 Status Aborted() { return SystemFailed("nccl: the communicator was aborted"); }
@@ -133,9 +125,8 @@ Status Connection::FailWith(Status status) {
 // Says why it was aborted in place of that it was.
 Status Connection::FailLate(std::string_view call) {
   std::lock_guard lock(failure_mutex_);
-  failure_ =
-      SystemFailed(fmt::format("nccl: {} did not return within {} s; the communicator was aborted",
-                               call, terms_.operation_seconds));
+  failure_ = SystemFailed("nccl: {} did not return within {} s; the communicator was aborted", call,
+                          terms_.operation_seconds);
   failed_.store(true);
   return failure_;
 }
@@ -144,23 +135,28 @@ Status Connection::Fail(std::string_view call, Code code) {
   return FailWith(Explain(library(), call, code, comm_));
 }
 
+Status Connection::AskState(Comm comm, Code& state) {
+  constexpr char kName[] = "ncclCommGetAsyncError";
+  inside_.store(kName);
+  watched_.Enter();
+  const Code asked = library().api().CommGetAsyncError(comm, &state);
+  if (watched_.Leave()) return FailLate(kName);
+  return asked == kSuccess ? OkStatus() : Fail(kName, asked);
+}
+
 Status Connection::Settle(const char* name, Comm comm, Deadline deadline) {
   Pause pause;
   for (;;) {
     if (aborted_.load() || (terms_.given_up && terms_.given_up())) return FailWith(Aborted());
     Code state = kSuccess;
-    inside_.store("ncclCommGetAsyncError");
-    watched_.Enter();
-    const Code asked = library().api().CommGetAsyncError(comm, &state);
-    if (watched_.Leave()) return FailLate("ncclCommGetAsyncError");
-    if (asked != kSuccess) return Fail("ncclCommGetAsyncError", asked);
+    LOCKSTEP_RETURN_IF_ERROR(AskState(comm, state));
     if (state == kSuccess) return OkStatus();
     if (state != kInProgress) return Fail(name, state);
     if (deadline.Passed()) {
       return FailWith(
-          DeadlineExceeded(fmt::format("nccl: {} was still in progress at the deadline; a rank did "
-                                       "not come, or its network does not answer",
-                                       name)));
+          DeadlineExceeded("nccl: {} was still in progress at the deadline; a rank did not come, "
+                           "or its network does not answer",
+                           name));
     }
     pause();
   }
@@ -189,11 +185,7 @@ Status Connection::Poll() {
   std::lock_guard lock(calling_);
   LOCKSTEP_RETURN_IF_ERROR(Health());
   Code state = kSuccess;
-  inside_.store("ncclCommGetAsyncError");
-  watched_.Enter();
-  const Code asked = library().api().CommGetAsyncError(comm_, &state);
-  if (watched_.Leave()) return FailLate("ncclCommGetAsyncError");
-  if (asked != kSuccess) return Fail("ncclCommGetAsyncError", asked);
+  LOCKSTEP_RETURN_IF_ERROR(AskState(comm_, state));
   return WentWell(state) ? OkStatus() : Fail("asynchronous error", state);
 }
 
@@ -311,10 +303,10 @@ Status Connection::Abort() {
   const std::optional<Code>& code = *made;
   Status status;
   if (!code) {
-    status = SystemFailed(fmt::format(
+    status = SystemFailed(
         "nccl: ncclCommAbort did not return within {} s (compare NVIDIA/nccl issues 1013 and "
         "1777): this process can only be killed",
-        terms_.abort_seconds));
+        terms_.abort_seconds);
   } else if (!WentWell(*code)) {
     status = Explain(library(), "ncclCommAbort", *code, nullptr);
   }

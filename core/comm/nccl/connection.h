@@ -5,16 +5,49 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "core/base/deadline.h"
 #include "core/base/status.h"
-#include "core/comm/nccl/bounded_call.h"
+#include "core/comm/nccl/abi.h"
 #include "core/comm/nccl/library.h"
 
 namespace lockstep::comm::nccl {
+
+// Calls that may never return, and who notices. This one makes the call on a thread of its own and
+// waits for it until the deadline; nothing when it is still inside then: its thread stays behind,
+// and what the call refers to must be owned by it. A process with such a thread ends with _exit.
+// kSystemFailed when there is no thread to be had: the call was not made.
+Result<std::optional<Code>> CallBounded(std::function<Code()> call, Deadline deadline);
+
+// Calls that are too frequent for a thread of their own are made by the caller, in view of one
+// thread of the process, which looks ten times a second. One caller at a time.
+class WatchedCalls {
+ public:
+  struct Limits {
+    double call_seconds = 1800;  // then `rescue` is called
+    double rescue_seconds = 10;  // after that, still inside: `give_up` is
+  };
+  // Starts the watching thread, which there has to be before there is anything to watch.
+  static Status StartWatching();
+  // Both are called by the watching thread.
+  WatchedCalls(Limits limits, std::function<void()> rescue, std::function<void()> give_up);
+  ~WatchedCalls();
+  WatchedCalls(const WatchedCalls&) = delete;
+  WatchedCalls& operator=(const WatchedCalls&) = delete;
+
+  void Enter();
+  // Whether it took so long that rescue was called.
+  bool Leave();
+
+  struct State;
+
+ private:
+  std::shared_ptr<State> state_;
+};
 
 // Of a communicator and its children.
 struct Terms {
@@ -84,6 +117,8 @@ class Connection {
                      bool in_progress_is_fine);
   // Asks until `comm` is through with what it does beside the caller.
   Status Settle(const char* name, Comm comm, Deadline deadline);
+  // What the library itself says of `comm`, in `state`.
+  Status AskState(Comm comm, Code& state);
   Status Finalize(Deadline deadline);
   Status Fail(std::string_view call, Code code);
   Status FailWith(Status status);

@@ -10,8 +10,9 @@
 #include <deque>
 #include <fstream>
 #include <mutex>
-#include <string_view>
+#include <utility>
 
+#include "core/base/process_stat.h"
 #include "core/journal/worker_log.h"
 #include "fmt/format.h"
 
@@ -32,19 +33,12 @@ Capture& TheCapture() {
   return *capture;
 }
 
-std::string Variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 // NCCL's placeholders: %h the host's name, %p the process.
 std::string Expand(const std::string& pattern) {
-  char host[256] = {};
-  gethostname(host, sizeof(host) - 1);
   std::string path;
   for (std::size_t i = 0; i < pattern.size(); ++i) {
     const char next = pattern[i] == '%' && i + 1 < pattern.size() ? pattern[i + 1] : '\0';
-    if (next == 'h') path += host;
+    if (next == 'h') path += HostName();
     if (next == 'p') path += fmt::format("{}", getpid());
     if (next == 'h' || next == 'p') {
       ++i;
@@ -78,13 +72,13 @@ std::deque<std::string> LastLines(const std::string& path) {
 const std::string& CaptureDebugLog() {
   Capture& capture = TheCapture();
   std::call_once(capture.once, [&] {
-    const std::string theirs = Variable("NCCL_DEBUG_FILE");
+    const std::string theirs = VariableText("NCCL_DEBUG_FILE");
     if (!theirs.empty()) {
       capture.path = Expand(theirs);
       return;
     }
-    if (Variable("NCCL_DEBUG").empty()) setenv("NCCL_DEBUG", "WARN", 0);
-    capture.path = Variable(journal::kWorkerLogVariable);
+    if (VariableText("NCCL_DEBUG").empty()) setenv("NCCL_DEBUG", "WARN", 0);
+    capture.path = VariableText(journal::kWorkerLogVariable);
     if (capture.path.empty()) capture.path = NewFile();
     if (capture.path.empty()) return;  // NCCL writes to standard output
     capture.ours = true;
@@ -101,10 +95,16 @@ std::string DebugLogEnd() {
     text += (text.empty() ? "" : " | ") + line;
   if (text.empty()) return "";
   if (text.size() > kMostBytes) text = "…" + text.substr(text.size() - kMostBytes);
+  return fmt::format("NCCL's log {}ends: {}", capture.ours ? "" : capture.path + " ",
+                     OneLine(std::move(text)));
+}
+
+std::string OneLine(std::string text) {
   for (char& letter : text) {
     if (static_cast<unsigned char>(letter) < ' ') letter = ' ';
   }
-  return fmt::format("NCCL's log {}ends: {}", capture.ours ? "" : capture.path + " ", text);
+  while (!text.empty() && text.back() == ' ') text.pop_back();
+  return text;
 }
 
 }  // namespace lockstep::comm::nccl

@@ -15,4 +15,7 @@ const std::string& CaptureDebugLog();
 // none.
 std::string DebugLogEnd();
 
+// With a blank for each control character, and none at the end.
+std::string OneLine(std::string text);
+
 }  // namespace lockstep::comm::nccl

@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <iterator>
-#include <memory>
 #include <utility>
 
 #include "core/base/check.h"
@@ -103,31 +102,31 @@ std::string Library::VersionText() const { return nccl::VersionText(version_); }
 Status Library::Load(void* handle) {
   Set<&Api::GetVersion>(api_, dlsym(handle, "ncclGetVersion"));
   if (api_.GetVersion == nullptr) {
-    return EnvironmentError(fmt::format(
+    return EnvironmentError(
         "--nccl-library: {} has no ncclGetVersion, so it is not NCCL; give NCCL's libnccl.so.2",
-        path_));
+        path_);
   }
   path_ = FileOf(reinterpret_cast<void*>(api_.GetVersion), path_);
   const Code code = api_.GetVersion(&version_);
   if (code != kSuccess) {
-    return EnvironmentError(fmt::format(
+    return EnvironmentError(
         "--nccl-library: {} does not tell its version (ncclGetVersion: {}); choose another library",
-        path_, code));
+        path_, code);
   }
   if (version_ < kOldestVersion) {
-    return EnvironmentError(fmt::format(
+    return EnvironmentError(
         "--nccl-library: {} is NCCL {}, which has no non-blocking communicators, so a hang could "
         "not be ended; give one of {} or later",
-        path_, VersionText(), nccl::VersionText(kOldestVersion)));
+        path_, VersionText(), nccl::VersionText(kOldestVersion));
   }
   for (const Symbol& symbol : kSymbols) {
     if (symbol.since > version_) continue;
     void* address = dlsym(handle, symbol.name);
     if (address == nullptr) {
       return EnvironmentError(
-          fmt::format("--nccl-library: {} says that it is NCCL {}, which has {}, but lacks it; "
-                      "the file is damaged or not NVIDIA's: give another",
-                      path_, VersionText(), symbol.name));
+          "--nccl-library: {} says that it is NCCL {}, which has {}, but lacks it; the file is "
+          "damaged or not NVIDIA's: give another",
+          path_, VersionText(), symbol.name);
     }
     symbol.set(api_, address);
   }
@@ -140,24 +139,23 @@ Result<std::shared_ptr<const Library>> Library::Open(const std::string& path) {
   // Lazily bound: functions of the driver that are not called may be absent.
   void* handle = dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL);
   if (handle == nullptr) {
-    return EnvironmentError(fmt::format(
+    return EnvironmentError(
         "--nccl-library: NCCL can't be loaded: {}; install libnccl2, or give the path of a "
         "libnccl.so.2 (PyTorch's lies in site-packages/nvidia/nccl/lib)",
-        dlerror()));
+        dlerror());
   }
   auto library = std::make_shared<Library>();
   library->path_ = name;
   LOCKSTEP_RETURN_IF_ERROR(library->Load(handle));
-  return std::shared_ptr<const Library>(std::move(library));
+  return library;
 }
 
 Status Library::Has(Feature feature) const {
   const Symbol& symbol = SymbolOf(feature);
   if (version_ >= symbol.since) return OkStatus();
   return Unsupported(
-      fmt::format("nccl: {} came with NCCL {}, and {} is {}; choose a later library "
-                  "with --nccl-library",
-                  symbol.name, nccl::VersionText(symbol.since), path_, VersionText()));
+      "nccl: {} came with NCCL {}, and {} is {}; choose a later library with --nccl-library",
+      symbol.name, nccl::VersionText(symbol.since), path_, VersionText());
 }
 
 Status Library::Takes(const collective::Operation& operation, int compute_capability) const {
@@ -168,10 +166,10 @@ Status Library::Takes(const collective::Operation& operation, int compute_capabi
   if (collective == collective::Collective::kBarrier || !collective::IsFloat8(operation.type))
     return OkStatus();
   if (version_ < kSinceFloat8) {
-    return Unsupported(fmt::format(
+    return Unsupported(
         "nccl: {} came with NCCL {}, and {} is {}; leave it out of -d, or choose a later library "
         "with --nccl-library",
-        collective::NameOf(operation.type), nccl::VersionText(kSinceFloat8), path_, VersionText()));
+        collective::NameOf(operation.type), nccl::VersionText(kSinceFloat8), path_, VersionText());
   }
   const bool message =
       collective == collective::Collective::kSend || collective == collective::Collective::kRecv;
@@ -179,11 +177,11 @@ Status Library::Takes(const collective::Operation& operation, int compute_capabi
   if (compute_capability == 0 || compute_capability >= kHopper || message || copies) {
     return OkStatus();
   }
-  return Unsupported(fmt::format(
+  return Unsupported(
       "nccl: NCCL {} takes {} in {} on GPUs of compute capability 9.0 or later, and this one has "
       "{}.{}; leave it out of -d",
       VersionText(), collective::NameOf(operation.type), collective::NameOf(collective),
-      compute_capability / 10, compute_capability % 10));
+      compute_capability / 10, compute_capability % 10);
 }
 
 Config Library::NewConfig() const {

@@ -53,4 +53,13 @@ class Library {
 
 std::string VersionText(int code);
 
+// An operation as NCCL's call of it (calls.cc).
+TypeCode TypeCodeOf(collective::DataType type);
+ReductionCode ReductionCodeOf(collective::Reduction reduction);
+
+// "ncclAllReduce". A barrier is an all-reduce of one f32, as PyTorch's is.
+const char* CallName(const collective::Operation& operation);
+Code MakeCall(const Api& api, const collective::Operation& operation,
+              const collective::Buffers& buffers, Comm comm, Stream stream);
+
 }  // namespace lockstep::comm::nccl

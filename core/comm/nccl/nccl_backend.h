@@ -6,6 +6,7 @@
 
 #include "core/base/status.h"
 #include "core/collective/pattern_memory.h"
+#include "core/comm/nccl/choices.h"
 #include "core/comm/nccl/nccl_communicator.h"
 #include "core/device/device.h"
 #include "core/device/kernels.h"
@@ -37,5 +38,10 @@ const Capabilities& NcclBackendCapabilities();
 
 // "2.28.9 (/usr/lib/x86_64-linux-gnu/libnccl.so.2)", or why it is unknown.
 std::string NcclVersion();
+
+// What whoever reads figures of NCCL must know of the way they came about. One line, parts
+// separated by "; "; empty: nothing. A library of tests, ranks that share a GPU, collectives that
+// are replayed, and what is known of graphs with this version.
+std::string RemarkOn(const NcclLibraryFacts& library, const NcclChoices& choices);
 
 }  // namespace lockstep::comm::nccl

@@ -12,10 +12,8 @@
 #include <thread>
 #include <utility>
 
-#include "core/comm/nccl/calls.h"
 #include "core/comm/nccl/connection.h"
 #include "core/comm/nccl/debug_log.h"
-#include "core/comm/split.h"
 #include "core/device/native_stream.h"
 #include "fmt/format.h"
 
@@ -41,181 +39,8 @@ struct Family {
   int compute_capability = 0;
 };
 
-class Adapter final : public NcclCommunicator {
- public:
-  Adapter(std::shared_ptr<Connection> connection, std::shared_ptr<Family> family,
-          std::unique_ptr<device::Buffer> barrier, std::string prefix)
-      : connection_(std::move(connection)),
-        family_(std::move(family)),
-        barrier_(std::move(barrier)),
-        prefix_(std::move(prefix)) {}
-  ~Adapter() override {
-    connection_.reset();
-    // What a stand-in that could not be ended may still count down stays.
-    if (stand_in_->unfinished.load() > 0) static_cast<void>(stand_in_.release());
-  }
-
-  const Capabilities& capabilities() const override { return NcclCapabilities(); }
-  Status Supports(const collective::Operation& operation) const override {
-    return connection_->library().Takes(operation, family_->compute_capability);
-  }
-  int rank() const override { return connection_->rank(); }
-  int size() const override { return connection_->size(); }
-
-  Status Enqueue(const collective::Operation& operation, const collective::Buffers& buffers,
-                 device::Stream& stream) override;
-  Status Await(device::Stream& stream, Deadline deadline) override;
-  void Abort() override;
-  Result<std::unique_ptr<Communicator>> Split(int color, int key, Deadline deadline) override;
-
-  Status Close() override { return connection_->Close(); }
-  Status AbortNow() override { return connection_->Abort(); }
-  Status StartGroup() override;
-  Status EndGroup() override;
-  Result<std::unique_ptr<NcclCommunicator>> Shrink(std::span<const int> excluded, bool abort,
-                                                   Deadline deadline) override;
-  Status Revoke(Deadline deadline) override { return connection_->Revoke(deadline); }
-
- private:
-  Status Launch(const collective::Operation& operation, const collective::Buffers& buffers,
-                Stream handle);
-  Status EnqueueNative(const collective::Operation& operation, const collective::Buffers& buffers,
-                       device::Stream& stream, device::NativeStream& native);
-  Status RunOnHost(const collective::Operation& operation, const collective::Buffers& buffers);
-  Status AwaitStandIn();
-  Status Register(const void* data, std::int64_t bytes);
-  Result<std::unique_ptr<NcclCommunicator>> Wrap(std::shared_ptr<Connection> connection);
-
-  std::shared_ptr<Connection> connection_;
-  std::shared_ptr<Family> family_;
-  std::unique_ptr<device::Buffer> barrier_;  // one element, of the device
-  std::string prefix_;
-  int splits_ = 0;
-  bool in_group_ = false;
-  std::map<const void*, std::int64_t> registered_;  // bytes by address
-  std::unique_ptr<StandInStream> stand_in_ = std::make_unique<StandInStream>();
-};
-
-Status Adapter::Register(const void* data, std::int64_t bytes) {
-  if (data == nullptr || bytes == 0) return OkStatus();
-  const auto known = registered_.find(data);
-  if (known != registered_.end() && known->second >= bytes) return OkStatus();
-  registered_[data] = bytes;
-  return connection_->Make("ncclCommRegister", [&](Comm comm) {
-    void* handle = nullptr;  // lives as long as the communicator, which frees it
-    return connection_->library().api().CommRegister(comm, const_cast<void*>(data),
-                                                     static_cast<std::size_t>(bytes), &handle);
-  });
-}
-
-Status Adapter::Launch(const collective::Operation& operation, const collective::Buffers& buffers,
-                       Stream handle) {
-  const Api& api = connection_->library().api();
-  const collective::Buffers real = operation.collective == collective::Collective::kBarrier
-                                       ? collective::Buffers{barrier_->data(), barrier_->data()}
-                                       : buffers;
-  if (family_->options.register_buffers) {
-    LOCKSTEP_RETURN_IF_ERROR(Register(real.send, collective::SendBytes(operation, size())));
-    LOCKSTEP_RETURN_IF_ERROR(Register(real.recv, collective::RecvBytes(operation, size())));
-  }
-  return connection_->Make(CallName(operation),
-                           [&](Comm comm) { return MakeCall(api, operation, real, comm, handle); });
-}
-
-// A stand-in's stream is the communicator's own; what is enqueued there is waited for here.
-Status Adapter::RunOnHost(const collective::Operation& operation,
-                          const collective::Buffers& buffers) {
-  LOCKSTEP_RETURN_IF_ERROR(Launch(operation, buffers, stand_in_.get()));
-  return in_group_ ? OkStatus() : AwaitStandIn();
-}
-
-Status Adapter::AwaitStandIn() {
-  const Deadline deadline = Deadline::AfterSeconds(family_->options.operation_seconds);
-  for (int spins = 0; stand_in_->unfinished.load() > 0; ++spins) {
-    LOCKSTEP_RETURN_IF_ERROR(connection_->Poll());
-    if (deadline.Passed()) {
-      return DeadlineExceeded(fmt::format("nccl: an operation was not complete within {} s",
-                                          family_->options.operation_seconds));
-    }
-    if (spins < 200) {
-      std::this_thread::yield();
-    } else {
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
-    }
-  }
-  return connection_->Health();
-}
-
-Status Adapter::EnqueueNative(const collective::Operation& operation,
-                              const collective::Buffers& buffers, device::Stream& stream,
-                              device::NativeStream& native) {
-  // In a group nothing runs before it ends: what marks the stream now would tell the wrong time.
-  device::NativeStream& target = in_group_ ? native.Bare() : native;
-  LOCKSTEP_RETURN_IF_ERROR(
-      target.LaunchOn([&](void* handle) { return Launch(operation, buffers, handle); }));
-  const bool blocks =
-      stream.inline_execution() && operation.blocking == collective::Blocking::kBlocking;
-  if (!blocks || in_group_) return OkStatus();
-  return Await(stream, Deadline::AfterSeconds(family_->options.operation_seconds));
-}
-
-Status Adapter::Enqueue(const collective::Operation& operation, const collective::Buffers& buffers,
-                        device::Stream& stream) {
-  LOCKSTEP_RETURN_IF_ERROR(ValidateCall(operation, buffers, rank(), size()));
-  if (collective::IsFloat8(operation.type)) LOCKSTEP_RETURN_IF_ERROR(Supports(operation));
-  if (family_->native) {
-    auto* const native = dynamic_cast<device::NativeStream*>(&stream);
-    if (native == nullptr) return InvalidInput("nccl: the stream is not one of a CUDA device");
-    return EnqueueNative(operation, buffers, stream, *native);
-  }
-  if (!stream.inline_execution()) {
-    stream.Enqueue([this, operation, buffers] { return RunOnHost(operation, buffers); });
-    return OkStatus();
-  }
-  stream.Enqueue([&] { return RunOnHost(operation, buffers); });
-  return stream.status();
-}
-
-Status Adapter::Await(device::Stream& stream, Deadline deadline) {
-  if (!family_->native) return stream.Synchronize(deadline);
-  for (;;) {
-    const Deadline soon = Deadline::AfterSeconds(kPollSeconds);
-    Status status = stream.Synchronize(deadline.Earlier(soon));
-    if (status.ok()) return connection_->Health();  // an abort ends what is on the device, too
-    if (status.code() != StatusCode::kDeadlineExceeded) return status;
-    LOCKSTEP_RETURN_IF_ERROR(connection_->Poll());
-    if (deadline.Passed()) return status;
-  }
-}
-
-void Adapter::Abort() {
-  const Status status = connection_->Abort();
-  if (!status.ok()) fmt::print(stderr, "{}\n", status.message());
-}
-
-Status Adapter::StartGroup() {
-  LOCKSTEP_RETURN_IF_ERROR(connection_->Make(
-      "ncclGroupStart", [&](Comm) { return connection_->library().api().GroupStart(); }));
-  in_group_ = true;
-  return OkStatus();
-}
-
-Status Adapter::EndGroup() {
-  in_group_ = false;
-  LOCKSTEP_RETURN_IF_ERROR(connection_->Make(
-      "ncclGroupEnd", [&](Comm) { return connection_->library().api().GroupEnd(); }));
-  return family_->native ? OkStatus() : AwaitStandIn();
-}
-
 Result<std::unique_ptr<device::Buffer>> BarrierBuffer(device::Device& device) {
   return device.Allocate(static_cast<std::int64_t>(sizeof(double)));
-}
-
-Result<std::unique_ptr<NcclCommunicator>> Adapter::Wrap(std::shared_ptr<Connection> connection) {
-  if (connection == nullptr) return std::unique_ptr<NcclCommunicator>();
-  LOCKSTEP_ASSIGN_OR_RETURN(auto barrier, BarrierBuffer(family_->device));
-  return std::unique_ptr<NcclCommunicator>(std::make_unique<Adapter>(
-      std::move(connection), family_, std::move(barrier), fmt::format("{}/{}", prefix_, splits_)));
 }
 
 // The id of a new communicator, from its rank 0 to all of them.
@@ -233,8 +58,7 @@ Result<UniqueId> ShareId(Meeting& meeting, const std::string& prefix, int rank, 
     if (!code) return DeadlineExceeded("nccl: ncclGetUniqueId did not return before the deadline");
     if (*code != kSuccess) {
       const char* last = terms.library->api().GetLastError(nullptr);
-      return SystemFailed(
-          fmt::format("nccl: {}; {}", terms.library->Describe("ncclGetUniqueId", *code), last));
+      return SystemFailed("nccl: {}; {}", terms.library->Describe("ncclGetUniqueId", *code), last);
     }
     id = *made;
     LOCKSTEP_RETURN_IF_ERROR(meeting.Put(key, std::string(id.internal, sizeof(id.internal))));
@@ -242,7 +66,7 @@ Result<UniqueId> ShareId(Meeting& meeting, const std::string& prefix, int rank, 
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const std::string bytes, meeting.Get(key, deadline));
   if (bytes.size() != sizeof(id.internal)) {
-    return SystemFailed(fmt::format("nccl: rank 0 left {} bytes of a unique id", bytes.size()));
+    return SystemFailed("nccl: rank 0 left {} bytes of a unique id", bytes.size());
   }
   std::memcpy(id.internal, bytes.data(), bytes.size());
   return id;
@@ -255,28 +79,171 @@ Result<std::shared_ptr<Connection>> ConnectByMeeting(Family& family, const std::
   return Connection::Connect(family.terms, id, rank, size, deadline);
 }
 
-Result<std::unique_ptr<Communicator>> Adapter::Split(int color, int key, Deadline deadline) {
-  const std::string prefix = fmt::format("{}/{}", prefix_, splits_++);
-  std::shared_ptr<Connection> child;
-  if (connection_->library().Has(Feature::kSplit).ok()) {
-    LOCKSTEP_ASSIGN_OR_RETURN(child, connection_->Split(color, key, deadline));
-  } else {
-    LOCKSTEP_ASSIGN_OR_RETURN(const SplitGroup group, AgreeOnGroup(family_->meeting, prefix, rank(),
-                                                                   size(), color, key, deadline));
-    if (group.rank < 0) return std::unique_ptr<Communicator>();
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        child, ConnectByMeeting(*family_, group.prefix, group.rank, group.size, deadline));
+class Adapter final : public NcclCommunicator {
+ public:
+  Adapter(std::shared_ptr<Connection> connection, std::shared_ptr<Family> family,
+          std::unique_ptr<device::Buffer> barrier, std::string prefix)
+      : connection_(std::move(connection)),
+        family_(std::move(family)),
+        barrier_(std::move(barrier)),
+        prefix_(std::move(prefix)) {}
+  ~Adapter() override {
+    connection_.reset();
+    // What a stand-in that could not be ended may still count down stays.
+    if (stand_in_->unfinished.load() > 0) static_cast<void>(stand_in_.release());
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(auto wrapped, Wrap(std::move(child)));
-  return std::unique_ptr<Communicator>(std::move(wrapped));
-}
 
-Result<std::unique_ptr<NcclCommunicator>> Adapter::Shrink(std::span<const int> excluded, bool abort,
-                                                          Deadline deadline) {
-  LOCKSTEP_ASSIGN_OR_RETURN(auto child, connection_->Shrink(excluded, abort, deadline));
-  ++splits_;
-  return Wrap(std::move(child));
-}
+  const Capabilities& capabilities() const override { return NcclCapabilities(); }
+  Status Supports(const Operation& operation) const override {
+    return connection_->library().Takes(operation, family_->compute_capability);
+  }
+  int rank() const override { return connection_->rank(); }
+  int size() const override { return connection_->size(); }
+
+  Status Enqueue(const Operation& operation, const Buffers& buffers,
+                 device::Stream& stream) override {
+    LOCKSTEP_RETURN_IF_ERROR(ValidateCall(operation, buffers, rank(), size()));
+    if (collective::IsFloat8(operation.type)) LOCKSTEP_RETURN_IF_ERROR(Supports(operation));
+    if (family_->native) {
+      auto* const native = dynamic_cast<device::NativeStream*>(&stream);
+      if (native == nullptr) return InvalidInput("nccl: the stream is not one of a CUDA device");
+      return EnqueueNative(operation, buffers, stream, *native);
+    }
+    if (!stream.inline_execution()) {
+      stream.Enqueue([this, operation, buffers] { return RunOnHost(operation, buffers); });
+      return OkStatus();
+    }
+    stream.Enqueue([&] { return RunOnHost(operation, buffers); });
+    return stream.status();
+  }
+  Status Await(device::Stream& stream, Deadline deadline) override {
+    if (!family_->native) return stream.Synchronize(deadline);
+    for (;;) {
+      const Deadline soon = Deadline::AfterSeconds(kPollSeconds);
+      Status status = stream.Synchronize(deadline.Earlier(soon));
+      if (status.ok()) return connection_->Health();  // an abort ends what is on the device, too
+      if (status.code() != StatusCode::kDeadlineExceeded) return status;
+      LOCKSTEP_RETURN_IF_ERROR(connection_->Poll());
+      if (deadline.Passed()) return status;
+    }
+  }
+
+  void Abort() override {
+    const Status status = connection_->Abort();
+    if (!status.ok()) fmt::print(stderr, "{}\n", status.message());
+  }
+  Result<std::unique_ptr<Communicator>> Split(int color, int key, Deadline deadline) override {
+    const std::string prefix = fmt::format("{}/{}", prefix_, splits_++);
+    std::shared_ptr<Connection> child;
+    if (connection_->library().Has(Feature::kSplit).ok()) {
+      LOCKSTEP_ASSIGN_OR_RETURN(child, connection_->Split(color, key, deadline));
+    } else {
+      LOCKSTEP_ASSIGN_OR_RETURN(
+          const SplitGroup group,
+          AgreeOnGroup(family_->meeting, prefix, rank(), size(), color, key, deadline));
+      if (group.rank < 0) return nullptr;
+      LOCKSTEP_ASSIGN_OR_RETURN(
+          child, ConnectByMeeting(*family_, group.prefix, group.rank, group.size, deadline));
+    }
+    LOCKSTEP_ASSIGN_OR_RETURN(auto wrapped, Wrap(std::move(child)));
+    return wrapped;
+  }
+
+  Status Close() override { return connection_->Close(); }
+  Status AbortNow() override { return connection_->Abort(); }
+  Status StartGroup() override {
+    LOCKSTEP_RETURN_IF_ERROR(connection_->Make(
+        "ncclGroupStart", [&](Comm) { return connection_->library().api().GroupStart(); }));
+    in_group_ = true;
+    return OkStatus();
+  }
+  Status EndGroup() override {
+    in_group_ = false;
+    LOCKSTEP_RETURN_IF_ERROR(connection_->Make(
+        "ncclGroupEnd", [&](Comm) { return connection_->library().api().GroupEnd(); }));
+    return family_->native ? OkStatus() : AwaitStandIn();
+  }
+  Result<std::unique_ptr<NcclCommunicator>> Shrink(std::span<const int> excluded, bool abort,
+                                                   Deadline deadline) override {
+    LOCKSTEP_ASSIGN_OR_RETURN(auto child, connection_->Shrink(excluded, abort, deadline));
+    ++splits_;
+    return Wrap(std::move(child));
+  }
+  Status Revoke(Deadline deadline) override { return connection_->Revoke(deadline); }
+
+ private:
+  Status Launch(const Operation& operation, const Buffers& buffers, Stream handle) {
+    const Api& api = connection_->library().api();
+    const Buffers real = operation.collective == Collective::kBarrier
+                             ? Buffers{barrier_->data(), barrier_->data()}
+                             : buffers;
+    if (family_->options.register_buffers) {
+      LOCKSTEP_RETURN_IF_ERROR(Register(real.send, collective::SendBytes(operation, size())));
+      LOCKSTEP_RETURN_IF_ERROR(Register(real.recv, collective::RecvBytes(operation, size())));
+    }
+    return connection_->Make(CallName(operation), [&](Comm comm) {
+      return MakeCall(api, operation, real, comm, handle);
+    });
+  }
+  Status EnqueueNative(const Operation& operation, const Buffers& buffers, device::Stream& stream,
+                       device::NativeStream& native) {
+    // In a group nothing runs before it ends: what marks the stream now would tell the wrong time.
+    device::NativeStream& target = in_group_ ? native.Bare() : native;
+    LOCKSTEP_RETURN_IF_ERROR(
+        target.LaunchOn([&](void* handle) { return Launch(operation, buffers, handle); }));
+    const bool blocks = stream.inline_execution() && operation.blocking == Blocking::kBlocking;
+    if (!blocks || in_group_) return OkStatus();
+    return Await(stream, Deadline::AfterSeconds(family_->options.operation_seconds));
+  }
+  // A stand-in's stream is the communicator's own; what is enqueued there is waited for here.
+  Status RunOnHost(const Operation& operation, const Buffers& buffers) {
+    LOCKSTEP_RETURN_IF_ERROR(Launch(operation, buffers, stand_in_.get()));
+    return in_group_ ? OkStatus() : AwaitStandIn();
+  }
+  Status AwaitStandIn() {
+    const Deadline deadline = Deadline::AfterSeconds(family_->options.operation_seconds);
+    for (int spins = 0; stand_in_->unfinished.load() > 0; ++spins) {
+      LOCKSTEP_RETURN_IF_ERROR(connection_->Poll());
+      if (deadline.Passed()) {
+        return DeadlineExceeded("nccl: an operation was not complete within {} s",
+                                family_->options.operation_seconds);
+      }
+      if (spins < 200) {
+        std::this_thread::yield();
+      } else {
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+      }
+    }
+    return connection_->Health();
+  }
+  Status Register(const void* data, std::int64_t bytes) {
+    if (data == nullptr || bytes == 0) return OkStatus();
+    const auto known = registered_.find(data);
+    if (known != registered_.end() && known->second >= bytes) return OkStatus();
+    registered_[data] = bytes;
+    return connection_->Make("ncclCommRegister", [&](Comm comm) {
+      void* handle = nullptr;  // lives as long as the communicator, which frees it
+      return connection_->library().api().CommRegister(comm, const_cast<void*>(data),
+                                                       static_cast<std::size_t>(bytes), &handle);
+    });
+  }
+
+  Result<std::unique_ptr<NcclCommunicator>> Wrap(std::shared_ptr<Connection> connection) {
+    if (connection == nullptr) return nullptr;
+    LOCKSTEP_ASSIGN_OR_RETURN(auto barrier, BarrierBuffer(family_->device));
+    return std::make_unique<Adapter>(std::move(connection), family_, std::move(barrier),
+                                     fmt::format("{}/{}", prefix_, splits_));
+  }
+
+  std::shared_ptr<Connection> connection_;
+  std::shared_ptr<Family> family_;
+  std::unique_ptr<device::Buffer> barrier_;  // one element, of the device
+  std::string prefix_;
+  int splits_ = 0;
+  bool in_group_ = false;
+  std::map<const void*, std::int64_t> registered_;  // bytes by address
+  std::unique_ptr<StandInStream> stand_in_ = std::make_unique<StandInStream>();
+};
 
 Terms TermsOf(const NcclOptions& options, std::shared_ptr<const Library> library,
               device::NativeDevice* native) {
@@ -298,7 +265,7 @@ const Capabilities& NcclCapabilities() {
       .backend = "nccl",
       .moves_data = true,
       .can_abort = true,
-      .supports = [](const collective::Operation&) { return OkStatus(); },
+      .supports = [](const Operation&) { return OkStatus(); },
   };
   return capabilities;
 }
@@ -315,7 +282,7 @@ Result<std::unique_ptr<NcclCommunicator>> ConnectNccl(int rank, int size, Meetin
                                                       const NcclOptions& options,
                                                       Deadline deadline) {
   if (size < 1 || rank < 0 || rank >= size) {
-    return InvalidInput(fmt::format("nccl: rank {} of {} ranks does not exist", rank, size));
+    return InvalidInput("nccl: rank {} of {} ranks does not exist", rank, size);
   }
   static_cast<void>(CaptureDebugLog());
   LOCKSTEP_ASSIGN_OR_RETURN(auto library, Library::Open(options.library));
@@ -324,8 +291,8 @@ Result<std::unique_ptr<NcclCommunicator>> ConnectNccl(int rank, int size, Meetin
   }
   auto* const native = dynamic_cast<device::NativeDevice*>(&device);
   if (native == nullptr && !library->stand_in()) {
-    return InvalidInput(fmt::format("nccl: {} works on CUDA devices only, not on the device '{}'",
-                                    library->path(), device.name()));
+    return InvalidInput("nccl: {} works on CUDA devices only, not on the device '{}'",
+                        library->path(), device.name());
   }
   auto family = std::make_shared<Family>(
       Family{meeting, device, options, TermsOf(options, std::move(library), native),
@@ -333,8 +300,8 @@ Result<std::unique_ptr<NcclCommunicator>> ConnectNccl(int rank, int size, Meetin
   LOCKSTEP_ASSIGN_OR_RETURN(auto barrier, BarrierBuffer(device));
   LOCKSTEP_ASSIGN_OR_RETURN(auto connection,
                             ConnectByMeeting(*family, prefix, rank, size, deadline));
-  return std::unique_ptr<NcclCommunicator>(std::make_unique<Adapter>(
-      std::move(connection), std::move(family), std::move(barrier), prefix));
+  return std::make_unique<Adapter>(std::move(connection), std::move(family), std::move(barrier),
+                                   prefix);
 }
 
 }  // namespace lockstep::comm::nccl

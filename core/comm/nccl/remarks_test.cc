@@ -1,7 +1,6 @@
-#include "core/comm/nccl/remarks.h"
-
 #include "core/comm/nccl/abi.h"
 #include "core/comm/nccl/library.h"
+#include "core/comm/nccl/nccl_backend.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -1,4 +1,3 @@
-#include "core/comm/nccl/shared_gpu.h"
 
 #include <cstdlib>
 #include <map>

@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "core/comm/split.h"
 #include "fmt/format.h"
 
 namespace lockstep::comm::null {
@@ -20,16 +19,13 @@ class NullCommunicator final : public Communicator {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
 
-  Status Enqueue(const collective::Operation& operation, const collective::Buffers& buffers,
-                 device::Stream& stream) override {
+  Status Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) override {
     LOCKSTEP_RETURN_IF_ERROR(ValidateCall(operation, buffers, rank_, size_));
     stream.Enqueue([] { return OkStatus(); });
     return stream.inline_execution() ? stream.status() : OkStatus();
   }
 
-  Status Await(device::Stream& stream, Deadline deadline) override {
-    return stream.Synchronize(deadline);
-  }
+  Status Await(Stream& stream, Deadline deadline) override { return stream.Synchronize(deadline); }
 
   void Abort() override {}
 
@@ -40,7 +36,7 @@ class NullCommunicator final : public Communicator {
     LOCKSTEP_ASSIGN_OR_RETURN(const SplitGroup group,
                               AgreeOnGroup(*meeting_, fmt::format("{}/{}", prefix_, splits_++),
                                            rank_, size_, color, key, deadline));
-    if (group.rank < 0) return std::unique_ptr<Communicator>();
+    if (group.rank < 0) return nullptr;
     return std::unique_ptr<Communicator>(
         std::make_unique<NullCommunicator>(group.rank, group.size, meeting_, group.prefix));
   }
@@ -60,17 +56,16 @@ const Capabilities& NullCapabilities() {
       .backend = "null",
       .moves_data = false,
       .can_abort = true,  // nobody ever waits
-      .supports = [](const collective::Operation&) { return OkStatus(); },
+      .supports = [](const Operation&) { return OkStatus(); },
   };
   return capabilities;
 }
 
 Result<std::unique_ptr<Communicator>> ConnectNull(int rank, int size, Meeting* meeting) {
   if (size < 1 || rank < 0 || rank >= size) {
-    return InvalidInput(fmt::format("null: rank {} of {} ranks does not exist", rank, size));
+    return InvalidInput("null: rank {} of {} ranks does not exist", rank, size);
   }
-  return std::unique_ptr<Communicator>(
-      std::make_unique<NullCommunicator>(rank, size, meeting, "null"));
+  return std::make_unique<NullCommunicator>(rank, size, meeting, "null");
 }
 
 }  // namespace lockstep::comm::null

@@ -20,8 +20,8 @@ SimFate Overrun(std::size_t sent, std::size_t room) {
 }
 
 void CombineInto(const SimCall& call, std::byte* total, const std::byte* input, std::size_t bytes) {
-  collective::Operation operation = call.run;
-  operation.collective = collective::Collective::kAllReduce;
+  Operation operation = call.run;
+  operation.collective = Collective::kAllReduce;
   operation.count = static_cast<std::int64_t>(bytes) / collective::SizeOf(operation.type);
   const std::vector<std::byte> before(total, total + bytes);
   collective::ReferenceResult(operation, 2, {before.data(), input}, 0, total);

@@ -1,8 +1,6 @@
 // Switches stacks with swapcontext, and carries the C++ runtime's exception state along. Sanitizers
 // are told of every switch. A fiber that comes too near the end of its stack stops the program with
 // a remedy, because later stacks have no guard page.
-#include "core/comm/sim/fiber.h"
-
 #include <cxxabi.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -13,6 +11,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/comm/sim/scheduler.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/common_interface_defs.h>

@@ -1,16 +1,13 @@
 // Plays gloo's ring step by step with each rank's own count, to find who hangs and who crashes. It
 // follows gloo/allreduce.cc, segment by segment. Bytes travel too, so that a rank that goes on has
 // the data that it would have.
-#include "core/comm/sim/gloo_ring.h"
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <utility>
 
-#include "core/comm/sim/wires.h"
+#include "core/comm/sim/mismatch.h"
 
 namespace lockstep::comm::sim {
 namespace {
@@ -33,7 +30,7 @@ class RingRank {
     for (auto& room : rooms_) room.resize(segment_);
     const auto* send = static_cast<const std::byte*>(call.buffers.send);
     out_.assign(send, send + total_);
-    if (call.run.collective == collective::Collective::kReduce) phases_ = 1;
+    if (call.run.collective == Collective::kReduce) phases_ = 1;
   }
 
   // A wait that is over, and what follows it.
@@ -53,7 +50,7 @@ class RingRank {
     if (crashed_) return Overrun(crashed_->first, crashed_->second);
     if (phase_ < phases_) return {};
     const bool receives =
-        call_.run.collective == collective::Collective::kAllReduce || call_.rank == call_.run.root;
+        call_.run.collective == Collective::kAllReduce || call_.rank == call_.run.root;
     return {.kind = SimFate::Kind::kDone, .delivery = receives ? Whole(out_) : SimDelivery{}};
   }
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <utility>
 
 #include "core/base/check.h"
 #include "fmt/format.h"
@@ -13,7 +12,7 @@
 namespace lockstep::comm::sim {
 namespace {
 
-bool SameOperation(const collective::Operation& a, const collective::Operation& b) {
+bool SameOperation(const Operation& a, const Operation& b) {
   const collective::CollectiveInfo& info = collective::InfoOf(a.collective);
   return a.collective == b.collective && a.count == b.count && a.type == b.type &&
          (!info.reduces || a.reduction == b.reduction) && (!info.rooted || a.root == b.root);
@@ -30,18 +29,17 @@ std::shared_ptr<const std::vector<std::byte>> CopyOf(const void* data, std::size
 int SimGroup::PlaceOf(int member) const {
   const auto own = static_cast<std::size_t>(member);
   if (own < members_.size() && members_[own] == member) return member;  // in a world
-  const auto found = std::find(members_.begin(), members_.end(), member);
+  const auto found = std::ranges::find(members_, member);
   return found == members_.end() ? -1 : static_cast<int>(found - members_.begin());
 }
 
 bool SimGroup::IsMessage(const SimCall& call) const {
-  return call.run.collective == collective::Collective::kSend ||
-         call.run.collective == collective::Collective::kRecv;
+  return call.run.collective == Collective::kSend || call.run.collective == Collective::kRecv;
 }
 
 std::shared_ptr<SimCall>& SimGroup::PlaceIn(SimMeeting& meeting, const SimCall& call) const {
   if (!IsMessage(call)) return meeting.calls[static_cast<std::size_t>(call.rank)];
-  return meeting.calls[call.run.collective == collective::Collective::kRecv ? 1 : 0];
+  return meeting.calls[call.run.collective == Collective::kRecv ? 1 : 0];
 }
 
 void SimGroup::Post(const std::shared_ptr<SimCall>& call) {
@@ -53,8 +51,8 @@ void SimGroup::Post(const std::shared_ptr<SimCall>& call) {
   if (meeting.here++ == 0) meeting.first = call->run;
   meeting.uniform = meeting.uniform && SameOperation(meeting.first, call->run);
   meeting.mixed = meeting.mixed || meeting.first.collective != call->run.collective;
-  const auto gone = std::find_if(closed_.begin(), closed_.end(),
-                                 [&](int peer) { return Needs(meeting, *call, peer); });
+  const auto gone =
+      std::ranges::find_if(closed_, [&](int peer) { return Needs(meeting, *call, peer); });
   if (gone != closed_.end()) {
     FailClosed(meeting, *call, *gone);
   } else {
@@ -90,7 +88,7 @@ void SimGroup::Close(int rank) {
 bool SimGroup::Needs(const SimMeeting& meeting, const SimCall& call, int peer) const {
   if (call.rank == peer) return true;
   if (IsMessage(call)) return call.run.root == peer;
-  if (call.run.collective != collective::Collective::kBroadcast) return true;
+  if (call.run.collective != Collective::kBroadcast) return true;
   const auto holds = [&](int rank) {
     return meeting.At(rank) != nullptr && meeting.At(rank)->holds;
   };
@@ -120,8 +118,8 @@ void SimGroup::Settle(SimMeeting& meeting, SimCall& call, double ns, SimFate fat
   call.done_at_ns = scheduler.now_ns() + DrawNs(library_.network, ns, scheduler.random());
   call.delivery = std::move(fate.delivery);
   if (fate.kind == SimFate::Kind::kError) {
-    call.status = SystemFailed(fmt::format("{}: {}: {}", SimCapabilities(library_.rules).backend,
-                                           collective::Describe(call.asked), fate.message));
+    call.status = SystemFailed("{}: {}: {}", SimCapabilities(library_.rules).backend,
+                               collective::Describe(call.asked), fate.message);
   }
   if (fate.kind == SimFate::Kind::kCrash) {
     call.status = SystemFailed(fate.message);
@@ -133,13 +131,13 @@ void SimGroup::Settle(SimMeeting& meeting, SimCall& call, double ns, SimFate fat
 
 void SimGroup::Advance(SimMeeting& meeting, SimCall& arrived) {
   if (IsMessage(arrived)) return SettleMessage(meeting, arrived);
-  const collective::Collective collective = arrived.run.collective;
+  const Collective collective = arrived.run.collective;
   const bool gloo = library_.rules == SimRules::kGloo;
   if (meeting.mixed) {
     // Nobody else is heard of; see rules.h.
-  } else if (collective == collective::Collective::kBroadcast) {
+  } else if (collective == Collective::kBroadcast) {
     return AdvanceBroadcast(meeting, arrived);
-  } else if (collective == collective::Collective::kReduce && !gloo) {
+  } else if (collective == Collective::kReduce && !gloo) {
     return AdvanceReduce(meeting, arrived);
   }
   if (meeting.here == meeting.calls.size() && !meeting.mixed) SettleAll(meeting);

@@ -1,7 +1,6 @@
 // The ranks of one communicator as the library sees them: calls that meet, and who settles when.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -11,9 +10,8 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "core/comm/sim/call.h"
+#include "core/comm/sim/fate.h"
 #include "core/comm/sim/mismatch.h"
-#include "core/comm/sim/network.h"
 #include "core/comm/sim/rules.h"
 #include "core/comm/sim/scheduler.h"
 
@@ -33,7 +31,7 @@ struct SimMeeting {
   SimCall* At(int rank) const { return calls[static_cast<std::size_t>(rank)].get(); }
 
   std::vector<std::shared_ptr<SimCall>> calls;  // by rank; of a message: sender, receiver
-  collective::Operation first;                  // of the call that came first
+  Operation first;                              // of the call that came first
   std::size_t here = 0;
   std::size_t settled = 0;
   bool uniform = true;  // all calls so far are the same

@@ -4,12 +4,9 @@
 #include "core/comm/sim/mismatch.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <utility>
 
 #include "core/collective/reference.h"
-#include "core/comm/sim/gloo_ring.h"
-#include "core/comm/sim/recursive_doubling.h"
 
 namespace lockstep::comm::sim {
 namespace {
@@ -71,7 +68,7 @@ SimFate FateOfNccl(const SimCalls& calls, const SimCall& call) {
 SimFate FateOfMpiRing(const SimCalls& calls, const SimCall& call) {
   const SimCall& before = *calls[static_cast<std::size_t>((call.rank + call.size - 1) % call.size)];
   if (before.BlockSize() > call.BlockSize()) return Truncated(Whole(OwnResult(call, calls)));
-  const bool once = call.size == 2 && call.run.collective != collective::Collective::kAllReduce;
+  const bool once = call.size == 2 && call.run.collective != Collective::kAllReduce;
   return once ? Done(Whole(OwnResult(call, calls))) : SimFate{};
 }
 
@@ -84,9 +81,8 @@ SimFate FateOfGlooGather(const SimCalls& calls, const SimCall& call) {
 }
 
 bool SameBytes(const SimCalls& calls) {
-  return std::all_of(calls.begin(), calls.end(), [&](const SimCall* call) {
-    return call->BlockSize() == calls.front()->BlockSize();
-  });
+  return std::ranges::all_of(
+      calls, [&](const SimCall* call) { return call->BlockSize() == calls.front()->BlockSize(); });
 }
 
 }  // namespace
@@ -95,12 +91,11 @@ std::vector<SimFate> FatesOfEqual(const SimCalls& calls) {
   const SimCall& first = *calls.front();
   const auto size = calls.size();
   std::vector<SimFate> fates(size, Done());
-  if (first.BlockSize() == 0 || first.run.collective == collective::Collective::kBarrier)
-    return fates;
+  if (first.BlockSize() == 0 || first.run.collective == Collective::kBarrier) return fates;
   std::vector<const void*> sends;
   sends.reserve(size);
   for (const SimCall* call : calls) sends.push_back(call->buffers.send);
-  const bool scatters = first.run.collective == collective::Collective::kReduceScatter;
+  const bool scatters = first.run.collective == Collective::kReduceScatter;
   const std::size_t each = first.RecvSize();
   Bytes result(scatters ? each * size : each);
   if (scatters) {
@@ -113,17 +108,16 @@ std::vector<SimFate> FatesOfEqual(const SimCalls& calls) {
   }
   const auto shared = std::make_shared<const Bytes>(std::move(result));
   for (std::size_t rank = 0; rank < size; ++rank) {
-    const bool receives = first.run.collective != collective::Collective::kReduce ||
-                          static_cast<int>(rank) == first.run.root;
+    const bool receives =
+        first.run.collective != Collective::kReduce || static_cast<int>(rank) == first.run.root;
     if (receives) fates[rank].delivery = {shared, scatters ? rank * each : 0, each};
   }
   return fates;
 }
 
 std::vector<SimFate> FatesOfDifferent(SimRules rules, const SimCalls& calls) {
-  const collective::Collective collective = calls.front()->run.collective;
-  const bool reduces = collective == collective::Collective::kAllReduce ||
-                       collective == collective::Collective::kReduce;
+  const Collective collective = calls.front()->run.collective;
+  const bool reduces = collective == Collective::kAllReduce || collective == Collective::kReduce;
   if (rules == SimRules::kGloo && reduces) return FatesOfGlooRing(calls);
   if (rules == SimRules::kMpi && reduces && LeastBlock(calls) <= kSmallBytes) {
     return FatesOfRecursiveDoubling(calls, EagerBytes(rules));
@@ -168,6 +162,35 @@ SimFate FateOfMessage(SimRules rules, const SimCall& call,
   std::copy_n(sent->begin(), std::min(room, sent->size()), got.begin());
   if (rules == SimRules::kMpi && sent->size() > room) return Truncated(Whole(std::move(got)));
   return Done(Whole(std::move(got)));
+}
+
+std::size_t Wires::Send(int from, int to, const std::byte* data, std::size_t bytes) {
+  parts_.emplace_back();
+  const std::size_t handle = parts_.size() - 1;
+  Wire& wire = wires_[{from, to}];
+  wire.sends.push_back({handle, {data, data + bytes}, nullptr, bytes});
+  Match(wire);
+  return handle;
+}
+
+std::size_t Wires::Receive(int at, int from, std::byte* room, std::size_t bytes) {
+  parts_.emplace_back();
+  const std::size_t handle = parts_.size() - 1;
+  Wire& wire = wires_[{from, at}];
+  wire.receives.push_back({handle, {}, room, bytes});
+  Match(wire);
+  return handle;
+}
+
+void Wires::Match(Wire& wire) {
+  while (!wire.sends.empty() && !wire.receives.empty()) {
+    const Waiting& send = wire.sends.front();
+    const Waiting& receive = wire.receives.front();
+    std::copy_n(send.data.begin(), std::min(send.bytes, receive.bytes), receive.room);
+    parts_[send.handle] = parts_[receive.handle] = {true, send.bytes};
+    wire.sends.pop_front();
+    wire.receives.pop_front();
+  }
 }
 
 }  // namespace lockstep::comm::sim

@@ -1,12 +1,10 @@
 // Plays Open MPI's recursive doubling with each rank's own count, type and reduction. It follows
 // coll_base_allreduce.c, down to which buffer holds the left operand.
-#include "core/comm/sim/recursive_doubling.h"
-
 #include <bit>
 #include <cstddef>
 #include <utility>
 
-#include "core/comm/sim/wires.h"
+#include "core/comm/sim/mismatch.h"
 
 namespace lockstep::comm::sim {
 namespace {

@@ -3,20 +3,21 @@
 // say which.
 #include "core/comm/sim/rules.h"
 
-#include <string>
+#include <algorithm>
+#include <bit>
 
 #include "fmt/format.h"
 
 namespace lockstep::comm::sim {
 namespace {
 
-Status SupportsAll(const collective::Operation&) { return OkStatus(); }
+Status SupportsAll(const Operation&) { return OkStatus(); }
 
-Status SupportsAsGloo(const collective::Operation& operation) {
-  if (operation.collective == collective::Collective::kReduceScatter) {
+Status SupportsAsGloo(const Operation& operation) {
+  if (operation.collective == Collective::kReduceScatter) {
     return Unsupported("sim_gloo: gloo has no reduce_scatter; use all_reduce, or other rules");
   }
-  if (operation.blocking == collective::Blocking::kNonblocking) {
+  if (operation.blocking == Blocking::kNonblocking) {
     return Unsupported(
         "sim_gloo: gloo has no non-blocking calls; use blocking operations, on a FIFO stream");
   }
@@ -38,8 +39,7 @@ Result<SimRules> ParseSimRules(std::string_view option, std::string_view text) {
   for (const SimRules rules : {SimRules::kNccl, SimRules::kMpi, SimRules::kGloo}) {
     if (text == NameOf(rules)) return rules;
   }
-  return InvalidInput(
-      fmt::format("{}: there are no rules '{}'; choose nccl, mpi or gloo", option, text));
+  return InvalidInput("{}: there are no rules '{}'; choose nccl, mpi or gloo", option, text);
 }
 
 const Capabilities& SimCapabilities(SimRules rules) {
@@ -51,29 +51,15 @@ const Capabilities& SimCapabilities(SimRules rules) {
 }
 
 std::int64_t EagerBytes(SimRules rules) {
-  switch (rules) {
-    case SimRules::kNccl:
-      return 512 * 1024;  // a step of its buffer: NCCL_BUFFSIZE 4 MiB / NCCL_STEPS 8
-    case SimRules::kMpi:
-      return 4096;  // btl_vader_eager_limit
-    case SimRules::kGloo:
-      return -1;
-  }
-  return -1;
+  // A step of NCCL's buffer: NCCL_BUFFSIZE 4 MiB / NCCL_STEPS 8. MPI's btl_vader_eager_limit.
+  static constexpr std::int64_t kEagerBytes[] = {512 * 1024, 4096, -1};
+  return kEagerBytes[static_cast<std::size_t>(rules)];
 }
 
-SimPlace PlaceOf(SimRules rules, collective::Collective collective, std::uint64_t sequence,
-                 std::uint64_t nth) {
+SimPlace PlaceOf(SimRules rules, Collective collective, std::uint64_t sequence, std::uint64_t nth) {
   const auto kind = static_cast<std::uint64_t>(collective);
-  switch (rules) {
-    case SimRules::kNccl:
-      return {kAnyKind, sequence};
-    case SimRules::kMpi:
-      return {kind, nth};
-    case SimRules::kGloo:
-      return {kind, sequence};
-  }
-  return {};
+  if (rules == SimRules::kNccl) return {kAnyKind, sequence};
+  return {kind, rules == SimRules::kMpi ? nth : sequence};
 }
 
 SimPlace PlaceOfMessage(int from, int to, std::uint64_t nth) {
@@ -82,13 +68,12 @@ SimPlace PlaceOfMessage(int from, int to, std::uint64_t nth) {
       nth};
 }
 
-collective::Operation AsRun(SimRules rules, const collective::Operation& operation) {
-  if (rules != SimRules::kNccl || operation.collective != collective::Collective::kBarrier)
-    return operation;
-  collective::Operation run = operation;
-  run.collective = collective::Collective::kAllReduce;
-  run.type = collective::DataType::kF32;
-  run.reduction = collective::Reduction::kSum;
+Operation AsRun(SimRules rules, const Operation& operation) {
+  if (rules != SimRules::kNccl || operation.collective != Collective::kBarrier) return operation;
+  Operation run = operation;
+  run.collective = Collective::kAllReduce;
+  run.type = DataType::kF32;
+  run.reduction = Reduction::kSum;
   run.count = 1;
   run.root = 0;
   return run;
@@ -99,6 +84,36 @@ int ParentOf(SimRules rules, int rank, int root, int size) {
   if (relative == 0) return -1;
   const int above = rules == SimRules::kNccl ? relative - 1 : relative & (relative - 1);
   return (above + root) % size;
+}
+
+double CollectiveNs(const SimNetwork& network, const collective::Operation& operation,
+                    int world_size) {
+  const auto bytes = static_cast<double>(operation.count * collective::SizeOf(operation.type));
+  const double message = network.alpha_ns + bytes * network.beta_ns_per_byte;
+  const double ranks = world_size;
+  const double rounds = std::bit_width(static_cast<unsigned>(world_size - 1));  // ceil(log2 W)
+  switch (operation.collective) {
+    case collective::Collective::kAllReduce:
+      return std::min(
+          2 * (ranks - 1) * (network.alpha_ns + bytes / ranks * network.beta_ns_per_byte),
+          rounds * message);
+    case collective::Collective::kAllGather:
+    case collective::Collective::kReduceScatter:
+      return (ranks - 1) * message;
+    case collective::Collective::kBroadcast:
+    case collective::Collective::kReduce:
+      return rounds * message;
+    case collective::Collective::kBarrier:
+      return rounds * network.alpha_ns;
+    case collective::Collective::kSend:
+    case collective::Collective::kRecv:
+      return message;
+  }
+  return 0;
+}
+
+std::int64_t DrawNs(const SimNetwork& network, double ns, Random& random) {
+  return static_cast<std::int64_t>(ns * (1 + network.jitter * random.Uniform()));
 }
 
 }  // namespace lockstep::comm::sim

@@ -1,8 +1,6 @@
 // Streams and events of a simulated rank: a FIFO stream is one more fiber. It keeps the host
 // device's promises, such as a bounded queue and patience at the end, in virtual time. Large
 // buffers come from the host, which checks that there is memory.
-#include "core/comm/sim/sim_device.h"
-
 #include <algorithm>
 #include <deque>
 #include <exception>
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "core/base/check.h"
+#include "core/comm/sim/state.h"
 #include "core/device/host/host_device.h"
 
 namespace lockstep::comm::sim {
@@ -82,7 +81,7 @@ class SimEvent final : public device::Event {
   std::shared_ptr<Latch> latch_ = std::make_shared<Latch>();
 };
 
-class SimInlineStream final : public device::Stream {
+class SimInlineStream final : public Stream {
  public:
   explicit SimInlineStream(Scheduler& scheduler) : scheduler_(scheduler) {}
   bool inline_execution() const override { return true; }
@@ -106,11 +105,23 @@ class SimInlineStream final : public device::Stream {
   Status status_;
 };
 
-class SimFifoStream final : public device::Stream {
+class SimFifoStream final : public Stream {
  public:
   SimFifoStream(SimState& state, int rank)
       : state_(state), scheduler_(state.scheduler), rank_(rank), task_(rank, [this] { Serve(); }) {}
-  ~SimFifoStream() override;
+  ~SimFifoStream() override {
+    if (!started_) return;
+    const std::int64_t until_ns = scheduler_.now_ns() + kPatienceNs;
+    while (!idle() && std::uncaught_exceptions() == 0) {
+      const auto woken = scheduler_.WaitWithoutThrow(advanced_, until_ns, "a stream's last work");
+      if (woken != Scheduler::Woken::kNotified) break;
+    }
+    closing_ = true;
+    scheduler_.Cancel(task_);
+    queue_.clear();
+    std::erase(state_.At(rank_).streams, &task_);
+  }
+
   SimFifoStream(const SimFifoStream&) = delete;
   SimFifoStream& operator=(const SimFifoStream&) = delete;
 
@@ -124,7 +135,18 @@ class SimFifoStream final : public device::Stream {
   void WaitFor(device::Event& event) override {
     Push({.work = {}, .record = {}, .wait = SimEvent::LatchOf(event)});
   }
-  Status Synchronize(Deadline deadline) override;
+  Status Synchronize(Deadline deadline) override {
+    const std::int64_t until_ns = scheduler_.TimeOf(deadline);
+    while (!idle()) {
+      const auto woken = scheduler_.Wait(advanced_, until_ns, "a stream");
+      if (woken == Scheduler::Woken::kCancelled) return Over();
+      if (woken == Scheduler::Woken::kDeadline && !idle()) {
+        return DeadlineExceeded("the stream did not finish before the deadline");
+      }
+    }
+    return status_;
+  }
+
   Status status() const override { return status_; }
 
  private:
@@ -134,9 +156,45 @@ class SimFifoStream final : public device::Stream {
     std::shared_ptr<Latch> wait;
   };
   bool idle() const { return queue_.empty() && !busy_; }
-  void Push(Item item);
-  void Serve();
-  void Run(Item& item);
+  void Push(Item item) {
+    while (queue_.size() >= kCapacity) {
+      if (scheduler_.Wait(advanced_, kNever, "room on a stream") == Scheduler::Woken::kCancelled) {
+        return;
+      }
+    }
+    queue_.push_back(std::move(item));
+    if (!started_) {
+      started_ = true;
+      state_.At(rank_).streams.push_back(&task_);
+      scheduler_.Start(task_);
+    }
+    pushed_.NotifyAll(scheduler_);
+  }
+
+  void Serve() {
+    try {
+      while (!closing_) {
+        if (queue_.empty()) {
+          scheduler_.Wait(pushed_, kNever, "work");
+          continue;
+        }
+        Item item = std::move(queue_.front());
+        queue_.pop_front();
+        busy_ = true;
+        Run(item);
+        item = {};
+        busy_ = false;
+        advanced_.NotifyAll(scheduler_);
+      }
+    } catch (const Cancelled&) {
+      busy_ = false;
+    }
+  }
+  void Run(Item& item) {
+    if (item.record != nullptr) return item.record->Settle(status_, scheduler_);
+    if (!status_.ok()) return;
+    status_ = item.wait != nullptr ? item.wait->Await(scheduler_, kNever) : item.work();
+  }
 
   SimState& state_;
   Scheduler& scheduler_;
@@ -150,72 +208,6 @@ class SimFifoStream final : public device::Stream {
   WaitList pushed_;
   WaitList advanced_;
 };
-
-void SimFifoStream::Push(Item item) {
-  while (queue_.size() >= kCapacity) {
-    if (scheduler_.Wait(advanced_, kNever, "room on a stream") == Scheduler::Woken::kCancelled) {
-      return;
-    }
-  }
-  queue_.push_back(std::move(item));
-  if (!started_) {
-    started_ = true;
-    state_.At(rank_).streams.push_back(&task_);
-    scheduler_.Start(task_);
-  }
-  pushed_.NotifyAll(scheduler_);
-}
-
-void SimFifoStream::Serve() {
-  try {
-    while (!closing_) {
-      if (queue_.empty()) {
-        scheduler_.Wait(pushed_, kNever, "work");
-        continue;
-      }
-      Item item = std::move(queue_.front());
-      queue_.pop_front();
-      busy_ = true;
-      Run(item);
-      item = {};
-      busy_ = false;
-      advanced_.NotifyAll(scheduler_);
-    }
-  } catch (const Cancelled&) {
-    busy_ = false;
-  }
-}
-
-void SimFifoStream::Run(Item& item) {
-  if (item.record != nullptr) return item.record->Settle(status_, scheduler_);
-  if (!status_.ok()) return;
-  status_ = item.wait != nullptr ? item.wait->Await(scheduler_, kNever) : item.work();
-}
-
-Status SimFifoStream::Synchronize(Deadline deadline) {
-  const std::int64_t until_ns = scheduler_.TimeOf(deadline);
-  while (!idle()) {
-    const auto woken = scheduler_.Wait(advanced_, until_ns, "a stream");
-    if (woken == Scheduler::Woken::kCancelled) return Over();
-    if (woken == Scheduler::Woken::kDeadline && !idle()) {
-      return DeadlineExceeded("the stream did not finish before the deadline");
-    }
-  }
-  return status_;
-}
-
-SimFifoStream::~SimFifoStream() {
-  if (!started_) return;
-  const std::int64_t until_ns = scheduler_.now_ns() + kPatienceNs;
-  while (!idle() && std::uncaught_exceptions() == 0) {
-    const auto woken = scheduler_.WaitWithoutThrow(advanced_, until_ns, "a stream's last work");
-    if (woken != Scheduler::Woken::kNotified) break;
-  }
-  closing_ = true;
-  scheduler_.Cancel(task_);
-  queue_.clear();
-  std::erase(state_.At(rank_).streams, &task_);
-}
 
 class SimBuffer final : public device::Buffer {
  public:
@@ -240,15 +232,15 @@ class SimDevice final : public device::Device {
   Result<std::unique_ptr<device::Buffer>> Allocate(std::int64_t bytes) override {
     // A large one through the host, which looks whether there is so much memory.
     if (bytes < 0 || bytes > kSmallBytes) return device::host::HostDevice().Allocate(bytes);
-    return std::unique_ptr<device::Buffer>(std::make_unique<SimBuffer>(bytes));
+    return std::make_unique<SimBuffer>(bytes);
   }
   std::unique_ptr<device::Event> NewEvent() override {
     return std::make_unique<SimEvent>(state_.scheduler);
   }
-  std::unique_ptr<device::Stream> NewStream() override {
+  std::unique_ptr<Stream> NewStream() override {
     return std::make_unique<SimFifoStream>(state_, rank_);
   }
-  std::unique_ptr<device::Stream> NewInlineStream() override {
+  std::unique_ptr<Stream> NewInlineStream() override {
     return std::make_unique<SimInlineStream>(state_.scheduler);
   }
 

@@ -11,15 +11,11 @@ namespace lockstep::comm::sim {
 class SimKernels final : public device::host::HostKernels {
  public:
   explicit SimKernels(RankContext& context) : context_(context) {}
-  void Compute(device::Stream& stream, double ns, const void*, std::int64_t) override {
-    Pass(stream, ns);
-  }
-  void ComputeProducts(device::Stream& stream, double ns, collective::DataType) override {
-    Pass(stream, ns);
-  }
+  void Compute(Stream& stream, double ns, const void*, std::int64_t) override { Pass(stream, ns); }
+  void ComputeProducts(Stream& stream, double ns, DataType) override { Pass(stream, ns); }
 
  private:
-  void Pass(device::Stream& stream, double ns) {
+  void Pass(Stream& stream, double ns) {
     stream.Enqueue([this, ns] {
       context_.Compute(static_cast<std::int64_t>(ns));
       return OkStatus();

@@ -9,8 +9,6 @@
 
 #include "core/base/check.h"
 #include "core/base/clock.h"
-#include "core/comm/sim/sim_communicator.h"
-#include "core/comm/sim/sim_device.h"
 #include "core/comm/sim/state.h"
 
 namespace lockstep::comm::sim {

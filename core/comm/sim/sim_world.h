@@ -31,7 +31,6 @@
 #include "core/base/status.h"
 #include "core/collective/collective.h"
 #include "core/comm/communicator.h"
-#include "core/comm/sim/network.h"
 #include "core/comm/sim/rules.h"
 #include "core/device/device.h"
 
@@ -71,7 +70,7 @@ std::string_view NameOf(RankState state);
 struct SimWaiting {
   int communicator = 0;        // 0: the world
   std::uint64_t sequence = 0;  // on that communicator, from 0
-  collective::Operation operation;
+  Operation operation;
 };
 
 struct RankEnd {

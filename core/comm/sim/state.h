@@ -8,9 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "core/comm/communicator.h"
 #include "core/comm/sim/group.h"
 #include "core/comm/sim/scheduler.h"
 #include "core/comm/sim/sim_world.h"
+#include "core/device/device.h"
 
 namespace lockstep::comm::sim {
 
@@ -66,5 +68,17 @@ struct SimState {
   // That not all ranks have come to, by group and number; those who wait keep them alive.
   std::map<std::pair<int, std::uint64_t>, std::shared_ptr<SimSplit>> splits;
 };
+
+// One rank's communicator; `rank` is of the group.
+std::unique_ptr<Communicator> NewSimCommunicator(SimState& state, std::shared_ptr<SimGroup> group,
+                                                 int rank);
+
+// The device of a simulated rank: host memory, and streams and events in virtual time. It is as the
+// host device (core/device/host), with fibers for threads: a FIFO stream is one, whose work
+// may wait; it holds at most 4,096 pieces of work, and Enqueue waits while there are as many. Its
+// destructor lets work finish for 10 virtual seconds, then unwinds it; at once when an exception
+// destroys it, because what its work refers to may be gone by then. Waiting for an event or a
+// stream is waiting of the fiber.
+std::unique_ptr<device::Device> NewSimDevice(SimState& state, int rank);
 
 }  // namespace lockstep::comm::sim

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/comm/keeping_stream.h"
 #include "core/comm/work_graph.h"
 #include "core/device/host/host_device.h"
 #include "core/device/native_stream.h"

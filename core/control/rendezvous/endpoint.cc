@@ -35,7 +35,7 @@ Status Pause(Signals& signals, double seconds) {
   pollfd item{signals.fd(), POLLIN, 0};
   poll(&item, 1, Deadline::AfterSeconds(seconds).RemainingMs());
   if (const int number = signals.Take().end) {
-    return Terminated(fmt::format("ended by signal {} before the agents met", number));
+    return Terminated("ended by signal {} before the agents met", number);
   }
   return OkStatus();
 }
@@ -62,9 +62,9 @@ Result<std::unique_ptr<EndpointServer>> EndpointServer::Open(const LaunchContext
   Result<Fd> fd = ListenLocal(address);
   if (!fd.ok()) {
     return EnvironmentError(
-        fmt::format("the ranks of job '{}' cannot meet on this host: {}; is "
-                    "another process of this launch still there?",
-                    context.job, fd.status().message()));
+        "the ranks of job '{}' cannot meet on this host: {}; is another process of this launch "
+        "still there?",
+        context.job, fd.status().message());
   }
   server->fd_ = std::move(fd).value();
   return server;
@@ -87,9 +87,9 @@ Result<Endpoint> FindEndpoint(const LaunchContext& context, Signals& signals, De
     if (std::optional<Endpoint> endpoint = AskForEndpoint(address)) return *std::move(endpoint);
     if (deadline.Passed()) {
       return EnvironmentError(
-          fmt::format("rank {} found no coordinator (rank 0) of job '{}' on "
-                      "this host in time; see the messages of rank 0",
-                      context.rank, context.job));
+          "rank {} found no coordinator (rank 0) of job '{}' on this host in time; see the "
+          "messages of rank 0",
+          context.rank, context.job);
     }
     LOCKSTEP_RETURN_IF_ERROR(Pause(signals, pause));
   }

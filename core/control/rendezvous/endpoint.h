@@ -1,11 +1,9 @@
 // Where the coordinator listens, and how followers on its host learn that.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "core/base/deadline.h"
 #include "core/base/fd.h"

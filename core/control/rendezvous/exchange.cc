@@ -78,7 +78,7 @@ Result<std::vector<std::string>> AskForExchange(Channel& channel, const std::str
     pollfd items[] = {{channel.fd(), channel.poll_events(), 0}, {signals.fd(), POLLIN, 0}};
     poll(items, 2, deadline.RemainingMs());
     if (const int number = signals.Take().end) {
-      return Terminated(fmt::format("ended by signal {} before the agents met", number));
+      return Terminated("ended by signal {} before the agents met", number);
     }
     channel.Flush();
     channel.Fill();

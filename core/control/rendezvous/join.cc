@@ -1,16 +1,15 @@
 // How a follower joins: it connects, says hello, answers the challenge, and waits for its welcome.
 // A follower that was dropped without a word (strangers crowd the server) comes again until its
 // deadline.
-#include "core/control/rendezvous/join.h"
-
 #include <fmt/core.h>
 #include <poll.h>
-#include <time.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "core/base/now.h"
 #include "core/control/frames.h"
+#include "core/control/rendezvous/join_server.h"
 #include "core/control/rendezvous/proof.h"
 
 namespace lockstep::control::rendezvous {
@@ -28,9 +27,9 @@ struct Candidacy {
     const Nonces nonces = {nonce, challenge.nonce};
     if (!IsSameProof(challenge.proof, ProofOfCoordinator(endpoint.secret, nonces))) {
       return EnvironmentError(
-          fmt::format("{} does not know this launch's secret: another program listens there; start "
-                      "the launch again",
-                      endpoint.address));
+          "{} does not know this launch's secret: another program listens there; start the launch "
+          "again",
+          endpoint.address);
     }
     channel.Send(JoinFrame{ProofOfFollower(endpoint.secret, nonces, request), request});
     proved = true;
@@ -63,7 +62,7 @@ Result<bool> AwaitWelcome(Candidacy& candidacy, Channel& channel, Signals* signa
                       {signals == nullptr ? -1 : signals->fd(), POLLIN, 0}};
     poll(items, 2, deadline.RemainingMs());
     if (const int number = signals == nullptr ? 0 : signals->Take().end) {
-      return Terminated(fmt::format("ended by signal {} before the agents met", number));
+      return Terminated("ended by signal {} before the agents met", number);
     }
     channel.Flush();
     channel.Fill();
@@ -89,8 +88,7 @@ Result<Channel> Join(const Endpoint& endpoint, const AgentInfo& info, Signals* s
           "the coordinator (rank 0) is gone or did not admit this rank; see the messages of rank "
           "0");
     }
-    const timespec moment{0, static_cast<long>(pause * 1e9)};
-    nanosleep(&moment, nullptr);
+    SleepNs(static_cast<long>(pause * 1e9));
   }
 }
 

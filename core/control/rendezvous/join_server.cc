@@ -145,8 +145,8 @@ Status JoinServer::PollOnce(EndpointServer* endpoints, Signals& signals, Deadlin
 std::vector<JoinRequest> JoinServer::GatherSome(Signals& signals, Deadline deadline,
                                                 std::size_t enough, double hurry_seconds) {
   const auto came = [&] {
-    return static_cast<std::size_t>(std::count_if(requests_.begin(), requests_.end(),
-                                                  [](const auto& one) { return one.has_value(); }));
+    return static_cast<std::size_t>(
+        std::ranges::count_if(requests_, [](const auto& one) { return one.has_value(); }));
   };
   Welcome();
   while (came() < enough && !deadline.Passed()) {
@@ -166,13 +166,13 @@ Result<std::vector<JoinRequest>> JoinServer::Gather(EndpointServer* endpoints, S
   while (!Missing().empty()) {
     if (deadline.Passed()) {
       return EnvironmentError(
-          fmt::format("rank {} did not join in time; see the messages of its "
-                      "host, and check that it can reach {}",
-                      Missing(), endpoint_.address));
+          "rank {} did not join in time; see the messages of its host, and check that it can reach "
+          "{}",
+          Missing(), endpoint_.address);
     }
     LOCKSTEP_RETURN_IF_ERROR(PollOnce(endpoints, signals, deadline));
     if (const int number = signals.Take().end) {
-      return Terminated(fmt::format("ended by signal {} before the agents met", number));
+      return Terminated("ended by signal {} before the agents met", number);
     }
   }
   std::vector<JoinRequest> requests;

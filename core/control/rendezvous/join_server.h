@@ -11,21 +11,19 @@
 
 #include <poll.h>
 
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/base/deadline.h"
 #include "core/base/fd.h"
 #include "core/base/status.h"
-#include "core/control/agent_info.h"
 #include "core/control/channel.h"
 #include "core/control/context.h"
+#include "core/control/facts.h"
 #include "core/control/rendezvous/endpoint.h"
 #include "core/control/rendezvous/proof.h"
 #include "core/control/roster.h"
@@ -86,5 +84,12 @@ class JoinServer {
   std::deque<Pending> pending_;  // the oldest first
   std::vector<std::optional<JoinRequest>> requests_;
 };
+
+// How a follower is let in.
+// The follower's part: connects, says hello, waits to be admitted; again if it was dropped without
+// a word. `own`: where this agent can be reached itself. kTerminated: a signal to end came; none is
+// heard when `signals` is not given.
+Result<Channel> Join(const Endpoint& endpoint, const AgentInfo& info, Signals* signals,
+                     Deadline deadline, const Contact& own = {});
 
 }  // namespace lockstep::control::rendezvous

@@ -20,7 +20,6 @@
 #include "core/control/frames.h"
 #include "core/control/machine.h"
 #include "core/control/open_files.h"
-#include "core/control/rendezvous/join.h"
 #include "core/control/rendezvous/proof.h"
 #include "core/control/tcp.h"
 

@@ -4,13 +4,14 @@
 #include <fmt/core.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+
+#include "core/base/now.h"
 
 namespace lockstep::control::rendezvous {
 namespace {
@@ -34,8 +35,7 @@ Name NameOf(std::string_view address) {
 }
 
 Status SocketError(const char* what, const std::string& address, int error) {
-  return EnvironmentError(
-      fmt::format("cannot {} the unix socket {}: {}", what, address, std::strerror(error)));
+  return EnvironmentError("cannot {} the unix socket {}: {}", what, address, std::strerror(error));
 }
 
 }  // namespace
@@ -72,8 +72,7 @@ Result<Fd> ConnectLocal(const std::string& address, Deadline deadline, bool* ref
       if (refused != nullptr) *refused = error == ECONNREFUSED;
       return SocketError("connect to", address, error);
     }
-    const timespec moment{0, 1'000'000};
-    nanosleep(&moment, nullptr);
+    SleepNs(1'000'000);
   }
 }
 

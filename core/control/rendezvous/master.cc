@@ -11,9 +11,9 @@
 #include <algorithm>
 #include <string>
 
+#include "core/control/context.h"
 #include "core/control/pytorch.h"
 #include "core/control/rendezvous/proof.h"
-#include "core/control/variables.h"
 
 namespace lockstep::control::rendezvous {
 namespace {
@@ -25,9 +25,8 @@ Result<std::string> AddressOfMaster(const std::string& host) {
   addrinfo* found = nullptr;
   if (const int error = getaddrinfo(host.c_str(), nullptr, &wanted, &found)) {
     return EnvironmentError(
-        fmt::format("MASTER_ADDR='{}' has no IPv4 address: {}; set it to a "
-                    "name or address of rank 0's host",
-                    host, gai_strerror(error)));
+        "MASTER_ADDR='{}' has no IPv4 address: {}; set it to a name or address of rank 0's host",
+        host, gai_strerror(error));
   }
   char text[INET_ADDRSTRLEN];
   inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(found->ai_addr)->sin_addr, text,
@@ -63,8 +62,8 @@ Result<std::unique_ptr<JoinServer>> ListenAtMaster(const MasterPlace& place,
   // The address may be one that only leads here.
   if (!server.ok()) server = JoinServer::Listen("0.0.0.0", followers, secret, port);
   if (server.ok()) return server;
-  return EnvironmentError(fmt::format(
-      "cannot listen on port {} of MASTER_ADDR: set {} on all ranks", port, place.port_variable));
+  return EnvironmentError("cannot listen on port {} of MASTER_ADDR: set {} on all ranks", port,
+                          place.port_variable);
 }
 
 Status AwaitMaster(const MasterPlace& place, const Endpoint& endpoint, Signals& signals,
@@ -74,15 +73,15 @@ Status AwaitMaster(const MasterPlace& place, const Endpoint& endpoint, Signals& 
     const Result<Fd> reached = ConnectTo(endpoint, deadline);
     if (reached.ok()) return OkStatus();
     if (deadline.Passed()) {
-      return EnvironmentError(fmt::format(
-          "rank 0 was not found at port {} of MASTER_ADDR in time ({}); start it there, "
-          "with the same MASTER_PORT, or set {} on all ranks",
-          endpoint.port, reached.status().message(), place.port_variable));
+      return EnvironmentError(
+          "rank 0 was not found at port {} of MASTER_ADDR in time ({}); start it there, with the "
+          "same MASTER_PORT, or set {} on all ranks",
+          endpoint.port, reached.status().message(), place.port_variable);
     }
     pollfd item{signals.fd(), POLLIN, 0};
     poll(&item, 1, std::min(pause_ms, deadline.RemainingMs()));
     if (const int number = signals.Take().end) {
-      return Terminated(fmt::format("ended by signal {} before the agents met", number));
+      return Terminated("ended by signal {} before the agents met", number);
     }
   }
 }

@@ -15,9 +15,9 @@ Status Check(int error, const char* call) {
   int length = 0;
   MPI_Error_string(error, text, &length);
   return EnvironmentError(
-      fmt::format("{} failed while the agents exchanged addresses: {}; try the "
-                  "launcher with a plain MPI program",
-                  call, text));
+      "{} failed while the agents exchanged addresses: {}; try the launcher with a plain MPI "
+      "program",
+      call, text);
 }
 
 Status EnsureInitialized(bool on_threads) {
@@ -37,7 +37,7 @@ Result<std::vector<std::string>> Gather(const std::string& part, MPI_Comm commun
   std::vector<int> lengths(static_cast<std::size_t>(size));
   LOCKSTEP_RETURN_IF_ERROR(Check(
       MPI_Allgather(&own, 1, MPI_INT, lengths.data(), 1, MPI_INT, communicator), "MPI_Allgather"));
-  const int width = std::max(1, *std::max_element(lengths.begin(), lengths.end()));
+  const int width = std::max(1, *std::ranges::max_element(lengths));
   std::string padded = part;
   padded.resize(static_cast<std::size_t>(width));
   std::string all(static_cast<std::size_t>(width) * static_cast<std::size_t>(size), '\0');

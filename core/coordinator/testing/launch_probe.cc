@@ -7,7 +7,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "core/coordinator/follower.h"
+#include "core/coordinator/coordinator.h"
 #include "core/coordinator/testing/probe.h"
 #include "core/worker/worker_link.h"
 

@@ -102,15 +102,13 @@ Result<bool> Measure(const Bench& bench, double all_reduce_gbps) {
     bench.kernels.Copy(bench.stream, bench.to, bench.from, kBytes);
   }));
   LOCKSTEP_RETURN_IF_ERROR(measure("Kernels::Scale f32 (a kernel)", 2 * kBytes, true, [&] {
-    bench.kernels.Scale(bench.stream, collective::DataType::kF32, bench.to, bench.from, floats,
-                        0.5);
+    bench.kernels.Scale(bench.stream, DataType::kF32, bench.to, bench.from, floats, 0.5);
   }));
   LOCKSTEP_RETURN_IF_ERROR(measure("Kernels::Scale bf16", 2 * kBytes, false, [&] {
-    bench.kernels.Scale(bench.stream, collective::DataType::kBf16, bench.to, bench.from, kBytes / 2,
-                        0.5);
+    bench.kernels.Scale(bench.stream, DataType::kBf16, bench.to, bench.from, kBytes / 2, 0.5);
   }));
   LOCKSTEP_RETURN_IF_ERROR(measure("Kernels::Add f32", 3 * kBytes, false, [&] {
-    bench.kernels.Add(bench.stream, collective::DataType::kF32, bench.to, bench.from, floats);
+    bench.kernels.Add(bench.stream, DataType::kF32, bench.to, bench.from, floats);
   }));
   LOCKSTEP_RETURN_IF_ERROR(measure("Kernels::Read", kBytes, false,
                                    [&] { bench.kernels.Read(bench.stream, bench.from, kBytes); }));

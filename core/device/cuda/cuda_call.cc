@@ -6,8 +6,8 @@ namespace lockstep::device::cuda {
 
 Status CudaStatus(std::string_view call, cudaError_t error) {
   if (error == cudaSuccess) return OkStatus();
-  return SystemFailed(
-      fmt::format("cuda: {}: {} ({})", call, cudaGetErrorString(error), cudaGetErrorName(error)));
+  return SystemFailed("cuda: {}: {} ({})", call, cudaGetErrorString(error),
+                      cudaGetErrorName(error));
 }
 
 }  // namespace lockstep::device::cuda

@@ -68,7 +68,7 @@ class CudaDevice final : public Device, public NativeDevice {
 
 Result<WordWriter> CudaDevice::ShareMemory(std::span<std::byte> memory) {
   LOCKSTEP_RETURN_IF_ERROR(EnterThread());
-  if (std::find(shared_.begin(), shared_.end(), memory.data()) == shared_.end()) {
+  if (std::ranges::find(shared_, memory.data()) == shared_.end()) {
     LOCKSTEP_RETURN_IF_CUDA_ERROR(cudaHostRegister, memory.data(), memory.size(),
                                   cudaHostRegisterMapped | cudaHostRegisterPortable);
     shared_.push_back(memory.data());
@@ -82,9 +82,9 @@ Result<WordWriter> CudaDevice::ShareMemory(std::span<std::byte> memory) {
 }
 
 Status NotThere(std::int64_t bytes, std::size_t free_bytes) {
-  return EnvironmentError(fmt::format(
+  return EnvironmentError(
       "{} of device memory are not there ({} are free); choose smaller sizes or another device",
-      FormatBytes(bytes), FormatBytes(static_cast<std::int64_t>(free_bytes))));
+      FormatBytes(bytes), FormatBytes(static_cast<std::int64_t>(free_bytes)));
 }
 
 int CudaDevice::ComputeCapability() const {
@@ -97,7 +97,7 @@ int CudaDevice::ComputeCapability() const {
 }
 
 Result<std::unique_ptr<Buffer>> CudaDevice::Allocate(std::int64_t bytes) {
-  if (bytes < 0) return InvalidInput(fmt::format("a buffer of {} bytes", bytes));
+  if (bytes < 0) return InvalidInput("a buffer of {} bytes", bytes);
   LOCKSTEP_RETURN_IF_ERROR(EnterThread());
   std::size_t free_bytes = 0;
   std::size_t total_bytes = 0;
@@ -130,10 +130,10 @@ Result<std::unique_ptr<Device>> OpenCudaDevice(int index, CudaMemory memory) {
                             "; install NVIDIA's driver, or choose another backend");
   }
   if (index >= devices.count) {
-    return EnvironmentError(fmt::format(
+    return EnvironmentError(
         "a rank of this host needs CUDA device {}, and there {}; start fewer ranks on it, or, to "
         "test without regard to speed, give --ranks-per-gpu",
-        index, devices.count == 1 ? "is 1" : fmt::format("are {}", devices.count)));
+        index, devices.count == 1 ? "is 1" : fmt::format("are {}", devices.count));
   }
   auto device = std::make_unique<CudaDevice>(index, memory);
   LOCKSTEP_RETURN_IF_ERROR(device->EnterThread());

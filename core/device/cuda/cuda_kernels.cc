@@ -81,9 +81,7 @@ class Matrices {
     // Finite numbers in every type, and not zeros, which take less power.
     LOCKSTEP_RETURN_IF_CUDA_ERROR(cudaMemset, made->memory_, 0x3c, 3 * kMatrixBytes);
     LOCKSTEP_RETURN_IF_CUDA_ERROR(cudaDeviceSynchronize);
-    for (const collective::DataType type :
-         {collective::DataType::kF16, collective::DataType::kBf16, collective::DataType::kF32,
-          collective::DataType::kF64}) {
+    for (const DataType type : {DataType::kF16, DataType::kBf16, DataType::kF32, DataType::kF64}) {
       LOCKSTEP_ASSIGN_OR_RETURN(const double ns, TimeNs([&](cudaStream_t stream) {
                                   return made->Launch(stream, type, kCalibrationSteps);
                                 }));
@@ -95,7 +93,7 @@ class Matrices {
   Matrices(const Matrices&) = delete;
   Matrices& operator=(const Matrices&) = delete;
 
-  cudaError_t MultiplyFor(cudaStream_t stream, double ns, collective::DataType type) const {
+  cudaError_t MultiplyFor(cudaStream_t stream, double ns, DataType type) const {
     const auto step_ns = step_ns_.find(type);
     if (step_ns == step_ns_.end()) return cudaErrorInvalidValue;  // not a floating-point type
     const std::int64_t steps = std::llround(ns / step_ns->second);
@@ -107,14 +105,14 @@ class Matrices {
   static constexpr std::size_t kMatrixBytes = sizeof(double) * kRows * kRows;
   static constexpr std::int64_t kCalibrationSteps = 1024;
   Matrices() = default;
-  cudaError_t Launch(cudaStream_t stream, collective::DataType type, std::int64_t steps) const {
+  cudaError_t Launch(cudaStream_t stream, DataType type, std::int64_t steps) const {
     auto* const bytes = static_cast<std::byte*>(memory_);
     return LaunchMatrixProduct(stream, type, bytes, bytes + kMatrixBytes, bytes + 2 * kMatrixBytes,
                                kRows, steps);
   }
 
   void* memory_ = nullptr;
-  std::map<collective::DataType, double> step_ns_;
+  std::map<DataType, double> step_ns_;
 };
 
 class CudaKernels final : public Kernels {
@@ -134,27 +132,26 @@ class CudaKernels final : public Kernels {
       return cudaMemsetAsync(to, 0, static_cast<std::size_t>(bytes), handle);
     });
   }
-  void Scale(Stream& stream, collective::DataType type, void* to, const void* from,
-             std::int64_t count, double factor) override {
+  void Scale(Stream& stream, DataType type, void* to, const void* from, std::int64_t count,
+             double factor) override {
     Elementwise(stream, CudaArithmetic::kScale, type, to, from, count, factor);
   }
-  void Divide(Stream& stream, collective::DataType type, void* to, const void* from,
-              std::int64_t count, double divisor) override {
+  void Divide(Stream& stream, DataType type, void* to, const void* from, std::int64_t count,
+              double divisor) override {
     Elementwise(stream, CudaArithmetic::kDivide, type, to, from, count, divisor);
   }
-  void Add(Stream& stream, collective::DataType type, void* to, const void* from,
-           std::int64_t count) override {
+  void Add(Stream& stream, DataType type, void* to, const void* from, std::int64_t count) override {
     Elementwise(stream, CudaArithmetic::kAdd, type, to, from, count, 0);
   }
-  void Convert(Stream& stream, collective::DataType to_type, void* to,
-               collective::DataType from_type, const void* from, std::int64_t count) override {
+  void Convert(Stream& stream, DataType to_type, void* to, DataType from_type, const void* from,
+               std::int64_t count) override {
     if (to_type == from_type) return Copy(stream, to, from, count * collective::SizeOf(to_type));
     if (count == 0) return;
     Launch(stream, "convert", [&](cudaStream_t handle) {
       return LaunchConvert(handle, to_type, to, from_type, from, count);
     });
   }
-  void WriteTile(Stream& stream, collective::DataType type, void* to, std::int64_t count,
+  void WriteTile(Stream& stream, DataType type, void* to, std::int64_t count,
                  const TileSource& source, bool add) override {
     if (count == 0) return;
     Launch(stream, "write tile", [&](cudaStream_t handle) {
@@ -175,21 +172,21 @@ class CudaKernels final : public Kernels {
     Launch(stream, "compute",
            [&](cudaStream_t handle) { return LaunchRead(handle, memory, bytes, total); });
   }
-  void MatrixProduct(Stream& stream, collective::DataType type, void* out, const void* a,
-                     const void* b, std::int64_t rows) override {
+  void MatrixProduct(Stream& stream, DataType type, void* out, const void* a, const void* b,
+                     std::int64_t rows) override {
     if (rows == 0) return;
     Launch(stream, "matrix product", [&](cudaStream_t handle) {
       return LaunchMatrixProduct(handle, type, out, a, b, rows, MatrixProductSteps(rows));
     });
   }
-  void ComputeProducts(Stream& stream, double ns, collective::DataType type) override {
+  void ComputeProducts(Stream& stream, double ns, DataType type) override {
     Launch(stream, "matrix products",
            [&](cudaStream_t handle) { return matrices_->MultiplyFor(handle, ns, type); });
   }
 
  private:
-  static void Elementwise(Stream& stream, CudaArithmetic arithmetic, collective::DataType type,
-                          void* to, const void* from, std::int64_t count, double operand) {
+  static void Elementwise(Stream& stream, CudaArithmetic arithmetic, DataType type, void* to,
+                          const void* from, std::int64_t count, double operand) {
     if (count == 0) return;
     Launch(stream, "arithmetic", [&](cudaStream_t handle) {
       return LaunchElementwise(handle, arithmetic, type, to, from, count, operand);

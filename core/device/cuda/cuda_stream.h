@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 
 #include "core/device/device.h"
 #include "core/device/host/host_event.h"

@@ -63,7 +63,7 @@ const Operations& TheOperations() {
 
 Status DriverStatus(std::string_view call, CUresult result) {
   if (result == CUDA_SUCCESS) return OkStatus();
-  return SystemFailed(fmt::format("cuda: {}: error {}", call, static_cast<int>(result)));
+  return SystemFailed("cuda: {}: error {}", call, static_cast<int>(result));
 }
 
 CUdeviceptr AddressOf(void* device_address) {

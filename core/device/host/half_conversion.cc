@@ -1,12 +1,11 @@
 // Converts ranges of 16-bit floats by F16C and AVX2, which are looked for when the program runs.
 // What vectors leave over goes through core/collective/half.h, which gives the same bits.
-#include "core/device/host/half_conversion.h"
-
 #include <immintrin.h>
 
 #include <bit>
 
 #include "core/collective/half.h"
+#include "core/device/host/host_kernels.h"
 
 namespace lockstep::device::host {
 namespace {

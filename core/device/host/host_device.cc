@@ -46,9 +46,9 @@ class HostBuffer final : public Buffer {
 
 Status NotEnough(std::int64_t bytes, std::int64_t available) {
   return EnvironmentError(
-      fmt::format("a buffer of {} does not fit: {} of host memory are available here (and {} of it "
-                  "are left alone); ask for smaller sizes or fewer ranks on this host",
-                  FormatBytes(bytes), FormatBytes(available), FormatBytes(kReserveBytes)));
+      "a buffer of {} does not fit: {} of host memory are available here (and {} of it are left "
+      "alone); ask for smaller sizes or fewer ranks on this host",
+      FormatBytes(bytes), FormatBytes(available), FormatBytes(kReserveBytes));
 }
 
 // One thread uses it. Allocates nothing.
@@ -83,7 +83,7 @@ class InlineStream final : public Stream {
 }  // namespace
 
 Result<std::unique_ptr<Buffer>> HostDevice::Allocate(std::int64_t bytes) {
-  if (bytes < 0) return InvalidInput(fmt::format("a buffer of {} bytes: ask for 0 or more", bytes));
+  if (bytes < 0) return InvalidInput("a buffer of {} bytes: ask for 0 or more", bytes);
   const std::int64_t available = AvailableMemoryBytes();
   if (bytes > available - kReserveBytes) return NotEnough(bytes, available);
 
@@ -92,8 +92,8 @@ Result<std::unique_ptr<Buffer>> HostDevice::Allocate(std::int64_t bytes) {
   void* data = mmap(nullptr, static_cast<std::size_t>(mapped), PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (data == MAP_FAILED) {
-    return EnvironmentError(fmt::format("a buffer of {}: mmap: {}; see ulimit -v, or ask for less",
-                                        FormatBytes(bytes), std::strerror(errno)));
+    return EnvironmentError("a buffer of {}: mmap: {}; see ulimit -v, or ask for less",
+                            FormatBytes(bytes), std::strerror(errno));
   }
   auto buffer = std::make_unique<HostBuffer>(data, bytes, static_cast<std::size_t>(mapped));
   for (std::int64_t done = 0; done < mapped; done += kTouchStepBytes) {
@@ -104,7 +104,7 @@ Result<std::unique_ptr<Buffer>> HostDevice::Allocate(std::int64_t bytes) {
     std::memset(static_cast<char*>(data) + done, 0,
                 static_cast<std::size_t>(std::min(kTouchStepBytes, mapped - done)));
   }
-  return std::unique_ptr<Buffer>(std::move(buffer));
+  return buffer;
 }
 
 std::unique_ptr<Event> HostDevice::NewEvent() { return std::make_unique<HostEvent>(); }

@@ -1,19 +1,19 @@
 // Arithmetic as plain loops that compilers turn into vectors. Floats of 16 bits go through blocks
 // of float and are rounded once. Work of a given time reads memory at a rate that was measured once
-// for each size.
+// for each size. Products of matrices are plain, row by row.
 #include "core/device/host/host_kernels.h"
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstddef>
 #include <cstring>
 #include <mutex>
 #include <vector>
 
 #include "core/base/check.h"
 #include "core/base/clock.h"
-#include "core/device/host/half_conversion.h"
 #include "core/device/host/host_tile.h"
-#include "core/device/host/matrix_product.h"
 
 namespace lockstep::device::host {
 namespace {
@@ -21,15 +21,97 @@ namespace {
 constexpr std::int64_t kBlock = 1024;  // elements that are converted at a time
 
 // Elements of a type as the floats that they are computed in. Wider types need no conversion.
-void Widen(collective::DataType type, const void* from, float* to, std::int64_t count) {
+void Widen(DataType type, const void* from, float* to, std::int64_t count) {
   const auto* words = static_cast<const std::uint16_t*>(from);
-  type == collective::DataType::kF16 ? FloatsFromF16(words, to, count)
-                                     : FloatsFromBf16(words, to, count);
+  type == DataType::kF16 ? FloatsFromF16(words, to, count) : FloatsFromBf16(words, to, count);
 }
-void Narrow(collective::DataType type, const float* from, void* to, std::int64_t count) {
+void Narrow(DataType type, const float* from, void* to, std::int64_t count) {
   auto* words = static_cast<std::uint16_t*>(to);
-  type == collective::DataType::kF16 ? F16FromFloats(from, words, count)
-                                     : Bf16FromFloats(from, words, count);
+  type == DataType::kF16 ? F16FromFloats(from, words, count) : Bf16FromFloats(from, words, count);
+}
+
+// out[j] = sum over k of a[k] b[k][j]: the inner loop runs along memory, and the sums are in order.
+template <typename Wide>
+void MultiplyRow(const Wide* a, const Wide* b, Wide* out, std::int64_t rows) {
+  std::fill_n(out, rows, Wide{0});
+  for (std::int64_t k = 0; k < rows; ++k) {
+    const Wide factor = a[k];
+    const Wide* const row = b + k * rows;
+    for (std::int64_t j = 0; j < rows; ++j) out[j] += factor * row[j];
+  }
+}
+
+template <typename Wide>
+void MultiplyWide(void* out, const void* a, const void* b, std::int64_t rows) {
+  for (std::int64_t row = 0; row < rows; ++row) {
+    MultiplyRow(static_cast<const Wide*>(a) + row * rows, static_cast<const Wide*>(b),
+                static_cast<Wide*>(out) + row * rows, rows);
+  }
+}
+
+// The matrices that time is spent on: in the first caches, and of values that stay finite.
+constexpr std::int64_t kRows = 64;
+
+template <typename Wide>
+struct SmallMatrices {
+  std::array<Wide, kRows * kRows> a;
+  std::array<Wide, kRows * kRows> b;
+
+  SmallMatrices() {
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      a[i] = static_cast<Wide>(i % 7) / 4;
+      b[i] = static_cast<Wide>(i % 5) / 4;
+    }
+  }
+  void Multiply(std::int64_t count) const {
+    std::array<Wide, kRows> out;
+    for (std::int64_t i = 0; i < count; ++i) {
+      MultiplyRow(a.data() + i % kRows * kRows, b.data(), out.data(), kRows);
+      // Keeps the compiler from dropping a product that nobody wants.
+      asm volatile("" : : "r"(out.data()) : "memory");
+    }
+  }
+};
+
+template <typename Wide>
+double MeasureRowNs(const SmallMatrices<Wide>& matrices) {
+  constexpr int kRounds = 5;
+  constexpr std::int64_t kMeasuredRows = 512;
+  const TickScale scale = CalibrateTicks();
+  double fastest_ns = 0;
+  for (int round = 0; round <= kRounds; ++round) {  // the first one warms up
+    const Ticks begin = NowTicks();
+    matrices.Multiply(kMeasuredRows);
+    const double ns = scale.DurationNs(begin, NowTicks());
+    if (round == 1 || (round > 1 && ns < fastest_ns)) fastest_ns = ns;
+  }
+  return std::max(fastest_ns, 1.0) / static_cast<double>(kMeasuredRows);
+}
+
+template <typename Wide>
+void SpendOnRows(double ns) {
+  static const SmallMatrices<Wide> matrices;
+  static const double row_ns = MeasureRowNs(matrices);
+  matrices.Multiply(std::llround(ns / row_ns));
+}
+
+// out = a b, as Kernels::MatrixProduct says it; floating-point types.
+void MultiplyMatrices(DataType type, void* out, const void* a, const void* b, std::int64_t rows) {
+  if (type == DataType::kF32) return MultiplyWide<float>(out, a, b, rows);
+  if (type == DataType::kF64) return MultiplyWide<double>(out, a, b, rows);
+  LOCKSTEP_CHECK(type == DataType::kF16 || type == DataType::kBf16,
+                 "matrices are of floating-point types");
+  std::vector<float> left(static_cast<std::size_t>(rows * rows)), right(left), product(left);
+  Widen(type, a, left.data(), rows * rows);
+  Widen(type, b, right.data(), rows * rows);
+  MultiplyWide<float>(product.data(), left.data(), right.data(), rows);
+  Narrow(type, product.data(), out, rows * rows);
+}
+
+// Rows of products of small matrices for about `ns`, by a calibration; it measures once for floats
+// and once for doubles (kF64), some milliseconds when first called.
+void MultiplyFor(double ns, DataType type) {
+  type == DataType::kF64 ? SpendOnRows<double>(ns) : SpendOnRows<float>(ns);
 }
 
 template <typename Word, typename Function>
@@ -38,7 +120,7 @@ void ApplyTo(Word* out, const Word* in, std::int64_t count, Function function) {
 }
 
 template <typename Function>
-void ApplyToHalves(collective::DataType type, void* to, const void* from, std::int64_t count,
+void ApplyToHalves(DataType type, void* to, const void* from, std::int64_t count,
                    Function function) {
   float out[kBlock];
   float in[kBlock];
@@ -54,13 +136,13 @@ void ApplyToHalves(collective::DataType type, void* to, const void* from, std::i
 
 // Applies `function` to elements of two ranges of one type.
 template <typename Function>
-void Elementwise(Stream& stream, collective::DataType type, void* to, const void* from,
-                 std::int64_t count, Function function) {
+void Elementwise(Stream& stream, DataType type, void* to, const void* from, std::int64_t count,
+                 Function function) {
   LOCKSTEP_CHECK(collective::IsComputeType(type), "arithmetic is for f16, bf16, f32 and f64");
   stream.Enqueue([=] {
-    if (type == collective::DataType::kF32) {
+    if (type == DataType::kF32) {
       ApplyTo(static_cast<float*>(to), static_cast<const float*>(from), count, function);
-    } else if (type == collective::DataType::kF64) {
+    } else if (type == DataType::kF64) {
       ApplyTo(static_cast<double*>(to), static_cast<const double*>(from), count, function);
     } else {
       ApplyToHalves(type, to, from, count, function);
@@ -70,21 +152,21 @@ void Elementwise(Stream& stream, collective::DataType type, void* to, const void
 }
 
 // Between two different floating-point types: every pair fits through float.
-void ConvertBlock(collective::DataType to_type, std::byte* to, collective::DataType from_type,
-                  const std::byte* from, std::int64_t count) {
+void ConvertBlock(DataType to_type, std::byte* to, DataType from_type, const std::byte* from,
+                  std::int64_t count) {
   float floats[kBlock];
-  if (from_type == collective::DataType::kF64) {
+  if (from_type == DataType::kF64) {
     const auto* doubles = reinterpret_cast<const double*>(from);
     for (std::int64_t i = 0; i < count; ++i) floats[i] = static_cast<float>(doubles[i]);
-  } else if (from_type == collective::DataType::kF32) {
+  } else if (from_type == DataType::kF32) {
     std::memcpy(floats, from, static_cast<std::size_t>(count) * sizeof(float));
   } else {
     Widen(from_type, from, floats, count);
   }
-  if (to_type == collective::DataType::kF64) {
+  if (to_type == DataType::kF64) {
     auto* doubles = reinterpret_cast<double*>(to);
     for (std::int64_t i = 0; i < count; ++i) doubles[i] = static_cast<double>(floats[i]);
-  } else if (to_type == collective::DataType::kF32) {
+  } else if (to_type == DataType::kF32) {
     std::memcpy(to, floats, static_cast<std::size_t>(count) * sizeof(float));
   } else {
     Narrow(to_type, floats, to, count);
@@ -165,28 +247,28 @@ void HostKernels::Zero(Stream& stream, void* to, std::int64_t bytes) {
   });
 }
 
-void HostKernels::Scale(Stream& stream, collective::DataType type, void* to, const void* from,
+void HostKernels::Scale(Stream& stream, DataType type, void* to, const void* from,
                         std::int64_t count, double factor) {
   Elementwise(stream, type, to, from, count, [factor]<typename Wide>(Wide, Wide value) {
     return value * static_cast<Wide>(factor);
   });
 }
 
-void HostKernels::Divide(Stream& stream, collective::DataType type, void* to, const void* from,
+void HostKernels::Divide(Stream& stream, DataType type, void* to, const void* from,
                          std::int64_t count, double divisor) {
   Elementwise(stream, type, to, from, count, [divisor]<typename Wide>(Wide, Wide value) {
     return value / static_cast<Wide>(divisor);
   });
 }
 
-void HostKernels::Add(Stream& stream, collective::DataType type, void* to, const void* from,
+void HostKernels::Add(Stream& stream, DataType type, void* to, const void* from,
                       std::int64_t count) {
   Elementwise(stream, type, to, from, count,
               []<typename Wide>(Wide sum, Wide value) { return sum + value; });
 }
 
-void HostKernels::Convert(Stream& stream, collective::DataType to_type, void* to,
-                          collective::DataType from_type, const void* from, std::int64_t count) {
+void HostKernels::Convert(Stream& stream, DataType to_type, void* to, DataType from_type,
+                          const void* from, std::int64_t count) {
   if (to_type == from_type) return Copy(stream, to, from, count * collective::SizeOf(to_type));
   LOCKSTEP_CHECK(collective::IsComputeType(to_type) && collective::IsComputeType(from_type),
                  "conversion is between floating-point types");
@@ -201,7 +283,7 @@ void HostKernels::Convert(Stream& stream, collective::DataType to_type, void* to
   });
 }
 
-void HostKernels::WriteTile(Stream& stream, collective::DataType type, void* to, std::int64_t count,
+void HostKernels::WriteTile(Stream& stream, DataType type, void* to, std::int64_t count,
                             const TileSource& source, bool add) {
   LOCKSTEP_CHECK(collective::IsComputeType(type), "tiles are of floating-point numbers");
   stream.Enqueue([=] {
@@ -238,7 +320,7 @@ void HostKernels::Compute(Stream& stream, double ns, const void* memory, std::in
   });
 }
 
-void HostKernels::MatrixProduct(Stream& stream, collective::DataType type, void* out, const void* a,
+void HostKernels::MatrixProduct(Stream& stream, DataType type, void* out, const void* a,
                                 const void* b, std::int64_t rows) {
   stream.Enqueue([=] {
     MultiplyMatrices(type, out, a, b, rows);
@@ -246,7 +328,7 @@ void HostKernels::MatrixProduct(Stream& stream, collective::DataType type, void*
   });
 }
 
-void HostKernels::ComputeProducts(Stream& stream, double ns, collective::DataType type) {
+void HostKernels::ComputeProducts(Stream& stream, double ns, DataType type) {
   stream.Enqueue([=] {
     MultiplyFor(ns, type);
     return OkStatus();

@@ -38,8 +38,7 @@ std::optional<Finding> ExplainBlockedOutput(const Situation& situation,
   finding.culprits = RanksOf(blocked);
   finding.operation = general.operation;
   const std::string_view waits = Verb(finding.culprits, "waits", "wait");
-  finding.headline =
-      Headline(fmt::format("{} {} in write(): nobody reads the pipe", Who(blocked), waits));
+  finding.headline = Headline("{} {} in write(): nobody reads the pipe", Who(blocked), waits);
   finding.message = fmt::format(
       "{} {} in write() since {} for room in a pipe that nobody reads; rank {} {}",
       FormatRanks(finding.culprits), waits, Seconds(blocked.front()->evidence->seconds_silent),

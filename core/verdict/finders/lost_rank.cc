@@ -1,6 +1,4 @@
 // Ranks that are gone, stopped or failed: facts, not suspicions.
-#include "core/verdict/finders/lost_rank.h"
-
 #include <fmt/core.h>
 #include <signal.h>
 
@@ -8,10 +6,9 @@
 #include <iterator>
 #include <map>
 #include <string_view>
-#include <utility>
 
-#include "core/verdict/finders/skipped_call.h"
-#include "core/verdict/link_findings.h"
+#include "core/verdict/finders/find.h"
+#include "core/verdict/link_traffic.h"
 #include "core/verdict/rank_view.h"
 #include "core/verdict/wording.h"
 
@@ -94,7 +91,7 @@ void NameFailed(const Situation& situation, Finding& finding) {
   for (const RankView& view : situation.views) {
     if (Failed(view)) failed.push_back(view.rank());
   }
-  if (!failed.empty()) finding.headline.Add(fmt::format("; {} failed, too", FormatRanks(failed)));
+  if (!failed.empty()) finding.headline.Add("; {} failed, too", FormatRanks(failed));
 }
 
 // What became of several ranks alike.
@@ -118,11 +115,11 @@ std::string AlsoClause(std::vector<int> others, int named, Cause cause) {
 Headline HeadlineOf(Cause cause, const Views& gone, const RankView& first) {
   const std::string where = InOrWhile(first, NameOfInvocation);
   if (gone.size() == 1) {
-    return Headline(fmt::format("{} {} {}", Who(gone), FateOf(first), where));
+    return Headline("{} {} {}", Who(gone), FateOf(first), where);
   }
   Headline headline(
       fmt::format("{} {}{}", Who(gone), cause == Cause::kRankStopped ? "are " : "", Words(cause)));
-  headline.Add(fmt::format(", rank {} {}", first.rank(), where));
+  headline.Add(", rank {} {}", first.rank(), where);
   return headline;
 }
 
@@ -173,9 +170,9 @@ namespace {
 // Its error came from a collective that a rank had not completed which failed elsewhere: outside of
 // any collective, as a program does that raises an exception.
 bool FailedForLackOfPeer(const Situation& situation, const RankView& view) {
-  const journal::JournalEvent* const failed = FirstErrorOf(view);
+  const JournalEvent* const failed = FirstErrorOf(view);
   if (failed == nullptr) return false;
-  return std::any_of(situation.views.begin(), situation.views.end(), [&](const RankView& peer) {
+  return std::ranges::any_of(situation.views, [&](const RankView& peer) {
     if (&peer == &view || !Failed(peer) || FirstErrorOf(peer) != nullptr) return false;
     const Track* track = peer.TrackOf(*failed);
     return track == nullptr ? peer.complete() : track->next <= failed->sequence;
@@ -185,28 +182,27 @@ bool FailedForLackOfPeer(const Situation& situation, const RankView& view) {
 // One of its peers failed for a reason that comes before its own.
 bool EchoesAnError(const Situation& situation, const RankView& view) {
   if (view.evidence->error.empty()) return false;
-  return std::any_of(situation.views.begin(), situation.views.end(), [&](const RankView& peer) {
+  return std::ranges::any_of(situation.views, [&](const RankView& peer) {
     return Failed(peer) && SaysLess(view.evidence->error, peer.evidence->error);
   });
 }
 
 // Its error came while a communicator was made, the world's or another.
 bool CouldNotConnect(const RankView& view) {
-  return Failed(view) && view.phase == journal::Phase::kConnect &&
+  return Failed(view) && view.phase == Phase::kConnect &&
          (view.tracks.empty() || view.failed_split != nullptr);
 }
 
 // Connecting takes all ranks: one that failed elsewhere is missing in it.
 bool FailedElsewhere(const Situation& situation) {
-  return std::any_of(situation.views.begin(), situation.views.end(),
-                     [](const RankView& view) { return Failed(view) && !CouldNotConnect(view); });
+  return std::ranges::any_of(
+      situation.views, [](const RankView& view) { return Failed(view) && !CouldNotConnect(view); });
 }
 
 bool WaitedInVain(std::string_view error) {
   constexpr std::string_view kWords[] = {"in time", "imed out", "deadline"};
-  return std::any_of(std::begin(kWords), std::end(kWords), [&](std::string_view words) {
-    return error.find(words) != std::string_view::npos;
-  });
+  return std::ranges::any_of(
+      kWords, [&](std::string_view words) { return error.find(words) != std::string_view::npos; });
 }
 
 // Who did not even begin to connect, when all that the others say is that somebody did not come.
@@ -214,7 +210,7 @@ Views WhoDidNotCome(const Situation& situation) {
   Views missing;
   for (const RankView& view : situation.views) {
     if (Failed(view) && !(CouldNotConnect(view) && WaitedInVain(view.evidence->error))) return {};
-    const bool begun = view.phase != journal::Phase::kStart || !view.tracks.empty();
+    const bool begun = view.phase != Phase::kStart || !view.tracks.empty();
     if (OwesProgress(view) && view.complete() && !begun) missing.push_back(&view);
   }
   return missing;
@@ -244,7 +240,7 @@ void MakeInitFailure(const Situation& situation, const RankView& first, const st
   const std::vector<int> missing = RanksOf(late);
   finding.message += fmt::format("; {} did not begin to connect", FormatRanks(missing));
   finding.headline = Headline(Who(late) + " did not begin to connect");
-  finding.headline.Add(fmt::format("; rank {} could not connect", first.rank()));
+  finding.headline.Add("; rank {} could not connect", first.rank());
   finding.remedy =
       fmt::format("See in rank {}'s stored stack what keeps it from connecting.", missing.front());
   finding.culprits = missing;
@@ -254,7 +250,7 @@ void MakeInitFailure(const Situation& situation, const RankView& first, const st
 // The earlier one of two calls on a communicator is where it began.
 bool FailedEarlier(const RankView& a, const RankView& b) {
   if (!a.newest_collective_failed() || !b.newest_collective_failed()) return false;
-  const journal::JournalEvent &of_a = *a.last_collective, &of_b = *b.last_collective;
+  const JournalEvent &of_a = *a.last_collective, &of_b = *b.last_collective;
   return of_a.communicator == of_b.communicator && of_a.sequence < of_b.sequence;
 }
 

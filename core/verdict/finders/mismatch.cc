@@ -1,21 +1,19 @@
 // Different operations in the same position of a communicator: no rank can go on, or the result is
 // wrong; either way the program is.
-#include "core/verdict/finders/mismatch.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
 
 #include "core/journal/purpose.h"
+#include "core/verdict/finders/find.h"
 #include "core/verdict/wording.h"
 
 namespace lockstep::verdict::finders {
 namespace {
 
-Cause CauseOf(const journal::JournalEvent& a, const journal::JournalEvent& b) {
+Cause CauseOf(const JournalEvent& a, const JournalEvent& b) {
   if (a.collective != b.collective) return Cause::kCollectiveMismatch;
-  if (a.collective == collective::Collective::kBarrier)
-    return Cause::kCollectiveMismatch;  // of two purposes
+  if (a.collective == Collective::kBarrier) return Cause::kCollectiveMismatch;  // of two purposes
   if (a.type != b.type) return Cause::kTypeMismatch;
   if (a.count != b.count) return Cause::kCountMismatch;
   const collective::CollectiveInfo& info = collective::InfoOf(a.collective);
@@ -34,14 +32,14 @@ std::vector<int> RanksOf(const Situation& situation, const Mismatch::Party& part
 std::string Calls(const Situation& situation, const Mismatch::Party& party) {
   const std::vector<int> ranks = RanksOf(situation, party);
   const std::string call = DescribeInvocation(*party.event);
-  if (party.event->kind == journal::EventKind::kEnd) {
+  if (party.event->kind == EventKind::kEnd) {
     return fmt::format("{} went through {}", FormatRanks(ranks), call);
   }
   return fmt::format("{} {} in {}", FormatRanks(ranks), Verb(ranks, "is", "are"), call);
 }
 
 // "f32 x 256 sum": what differs between calls of one collective.
-std::string ArgumentsOf(const journal::JournalEvent& event) {
+std::string ArgumentsOf(const JournalEvent& event) {
   const std::string call = collective::Describe(OperationOf(event));
   return call.substr(std::min(call.find(' ') + 1, call.size()));
 }
@@ -57,32 +55,30 @@ Headline HeadlineOf(const Situation& situation, const Mismatch& mismatch) {
   Headline headline;
   if (most.event->collective == next.event->collective &&
       !SameCall(OperationOf(*most.event), OperationOf(*next.event))) {
-    headline = Headline(
-        fmt::format("{} {} with {}", who, NameOfInvocation(*next.event), ArgumentsOf(*next.event)));
-    headline.Add(fmt::format(", {} with {}", FormatRanks(others), ArgumentsOf(*most.event)));
+    headline =
+        Headline("{} {} with {}", who, NameOfInvocation(*next.event), ArgumentsOf(*next.event));
+    headline.Add(", {} with {}", FormatRanks(others), ArgumentsOf(*most.event));
   } else {
-    journal::JournalEvent here = *next.event;
+    JournalEvent here = *next.event;
     here.communicator = kWorld;  // that of both is said once
-    headline = Headline(fmt::format("{} {} where {} {} {}", who, NameOfInvocation(here),
-                                    FormatRanks(others), Verb(others, "calls", "call"),
-                                    NameOfInvocation(*most.event)));
+    headline = Headline("{} {} where {} {} {}", who, NameOfInvocation(here), FormatRanks(others),
+                        Verb(others, "calls", "call"), NameOfInvocation(*most.event));
   }
   if (mismatch.holds) headline.Add(": they cannot go on");
   return headline;
 }
 
-bool IsOfJoin(journal::Purpose purpose) {
-  return journal::Purpose::kJoinAlive <= purpose && purpose <= journal::Purpose::kJoinFinalSync;
+bool IsOfJoin(Purpose purpose) {
+  return Purpose::kJoinAlive <= purpose && purpose <= Purpose::kJoinFinalSync;
 }
-bool IsOfTheProgram(journal::Purpose purpose) {
-  return purpose == journal::Purpose::kBarrier || purpose == journal::Purpose::kStep ||
-         purpose == journal::Purpose::kBatchNormForward ||
-         purpose == journal::Purpose::kBatchNormBackward;
+bool IsOfTheProgram(Purpose purpose) {
+  return purpose == Purpose::kBarrier || purpose == Purpose::kStep ||
+         purpose == Purpose::kBatchNormForward || purpose == Purpose::kBatchNormBackward;
 }
 
 std::string RemedyOf(const Mismatch& mismatch, const std::vector<int>& culprits) {
-  const journal::Purpose a = journal::UnpackAnnotation(mismatch.parties[0].event->value).purpose;
-  const journal::Purpose b = journal::UnpackAnnotation(mismatch.parties[1].event->value).purpose;
+  const Purpose a = journal::UnpackAnnotation(mismatch.parties[0].event->value).purpose;
+  const Purpose b = journal::UnpackAnnotation(mismatch.parties[1].event->value).purpose;
   if ((IsOfJoin(a) && IsOfTheProgram(b)) || (IsOfJoin(b) && IsOfTheProgram(a))) {
     return "Call no collectives of your own inside join() (barriers, metrics, SyncBatchNorm): a "
            "rank that has joined answers only those of DistributedDataParallel; move them behind "
@@ -95,8 +91,7 @@ std::string RemedyOf(const Mismatch& mismatch, const std::vector<int>& culprits)
 }
 
 // No library can tell two calls apart that differ in nothing but what they are for.
-std::string WhatDiffers(const Situation& situation, const journal::JournalEvent& a,
-                        const journal::JournalEvent& b) {
+std::string WhatDiffers(const Situation& situation, const JournalEvent& a, const JournalEvent& b) {
   if (SameCall(OperationOf(a), OperationOf(b))) {
     return "the same position and the same call, for different purposes; no library can tell the "
            "two apart: what the ranks get is wrong, without an error";
@@ -122,7 +117,7 @@ Finding DescribeMismatch(const Situation& situation, const Mismatch& mismatch) {
     const std::vector<int> ranks = RanksOf(situation, party);
     finding.culprits.insert(finding.culprits.end(), ranks.begin(), ranks.end());
   }
-  std::sort(finding.culprits.begin(), finding.culprits.end());
+  std::ranges::sort(finding.culprits);
   finding.headline = HeadlineOf(situation, mismatch);
   const std::size_t kinds = mismatch.parties.size();
   finding.message = fmt::format("{}, {}{}: {}", Calls(situation, most), Calls(situation, next),

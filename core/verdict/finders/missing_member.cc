@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -17,7 +16,7 @@ namespace {
 
 // The earliest making of a group that ranks wait in.
 struct Making {
-  const journal::JournalEvent* event = nullptr;
+  const JournalEvent* event = nullptr;
   Views waiting = {};
   Views absent = {};  // they certainly did not take part
 };
@@ -46,18 +45,16 @@ Making MakingOf(const Situation& situation, int group) {
 }
 
 bool IsAmong(const std::vector<int>& some, const std::vector<int>& all) {
-  return !some.empty() && std::all_of(some.begin(), some.end(), [&](int rank) {
-    return std::binary_search(all.begin(), all.end(), rank);
-  });
+  return !some.empty() &&
+         std::ranges::all_of(some, [&](int rank) { return std::ranges::binary_search(all, rank); });
 }
 
 // The general finding says no more than that somebody is not in this making.
 bool IsAbout(const Finding& general, const Making& making) {
   const std::vector<int> waiting = RanksOf(making.waiting);
   if (general.cause == Cause::kOrderInversion) {
-    return std::any_of(general.culprits.begin(), general.culprits.end(), [&](int rank) {
-      return std::binary_search(waiting.begin(), waiting.end(), rank);
-    });
+    return std::ranges::any_of(general.culprits,
+                               [&](int rank) { return std::ranges::binary_search(waiting, rank); });
   }
   if (general.cause == Cause::kCollectiveMismatch) {
     return !general.operation && IsAmong(general.culprits, waiting);
@@ -66,12 +63,12 @@ bool IsAbout(const Finding& general, const Making& making) {
     return false;
   }
   // Who left too early left more than this making.
-  return std::all_of(making.absent.begin(), making.absent.end(), [&](const RankView* view) {
+  return std::ranges::all_of(making.absent, [&](const RankView* view) {
     return FinishedInOrder(*view) || std::ranges::count(general.culprits, view->rank()) == 0;
   });
 }
 
-std::string NameOfMade(const Situation& situation, const journal::JournalEvent& event) {
+std::string NameOfMade(const Situation& situation, const JournalEvent& event) {
   for (const Group& group : situation.groups) {
     if (!group.making && group.communicator == event.count) return fmt::format(" '{}'", group.name);
   }
@@ -83,12 +80,11 @@ Headline HeadlineOf(const Making& making, bool most_absent) {
   const std::vector<int> waiting = RanksOf(making.waiting), absent = RanksOf(making.absent);
   const std::string making_of = NameOfInvocation(*making.event);
   if (most_absent) {
-    return Headline(fmt::format("{} {} in {}", Who(making.waiting), Verb(waiting, "waits", "wait"),
-                                making_of))
-        .Add(fmt::format("; {} {} not take part", FormatRanks(absent), Verb(absent, "does", "do")));
+    return Headline("{} {} in {}", Who(making.waiting), Verb(waiting, "waits", "wait"), making_of)
+        .Add("; {} {} not take part", FormatRanks(absent), Verb(absent, "does", "do"));
   }
-  return Headline(fmt::format("{} {} not take part in {}", Who(making.absent),
-                              Verb(absent, "does", "do"), making_of))
+  return Headline("{} {} not take part in {}", Who(making.absent), Verb(absent, "does", "do"),
+                  making_of)
       .Add(WaitingClause(waiting, absent));
 }
 
@@ -106,21 +102,20 @@ std::optional<Finding> ExplainMaking(const Situation& situation, const std::vect
     const std::vector<int> waiting = RanksOf(making.waiting);
     const std::vector<int> absent = RanksOf(making.absent);
     const RankView& first = *making.absent.front();
-    Finding finding;
-    finding.cause = Cause::kInitFailure;
-    finding.proved = general.proved;
-    finding.culprits = most_absent ? waiting : absent;
-    finding.headline = HeadlineOf(making, most_absent);
-    finding.message = fmt::format(
-        "{} {} in {}{}, in which {} did not take part: rank {} {}", FormatRanks(waiting),
-        Verb(waiting, "waits", "wait"), DescribeInvocation(*making.event),
-        NameOfMade(situation, *making.event), FormatRanks(absent), first.rank(),
-        IsGone(first) ? FateOf(first)
-                      : (first.open != nullptr ? "is in " : "is ") + WhereOf(first));
-    finding.remedy =
-        "Let all ranks make the same communicators in the same order, members and others alike "
-        "(torch.distributed.new_group is called by every rank), before any of them is used.";
-    return finding;
+    return Finding{
+        .cause = Cause::kInitFailure,
+        .culprits = most_absent ? waiting : absent,
+        .proved = general.proved,
+        .message = fmt::format(
+            "{} {} in {}{}, in which {} did not take part: rank {} {}", FormatRanks(waiting),
+            Verb(waiting, "waits", "wait"), DescribeInvocation(*making.event),
+            NameOfMade(situation, *making.event), FormatRanks(absent), first.rank(),
+            IsGone(first) ? FateOf(first)
+                          : (first.open != nullptr ? "is in " : "is ") + WhereOf(first)),
+        .remedy =
+            "Let all ranks make the same communicators in the same order, members and others alike "
+            "(torch.distributed.new_group is called by every rank), before any of them is used.",
+        .headline = HeadlineOf(making, most_absent)};
   }
   return std::nullopt;
 }

@@ -1,7 +1,7 @@
 // Communicators that are not made by all ranks, and connections that fail.
 #include <signal.h>
 
-#include "core/verdict/standstill.h"
+#include "core/verdict/judge.h"
 #include "core/verdict/testing/history.h"
 #include "core/verdict/trace.h"
 #include "gmock/gmock.h"

@@ -1,13 +1,11 @@
 // Ranks that wait for each other in a ring over several communicators, which they use in different
 // orders.
-#include "core/verdict/finders/order_inversion.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <string>
 
-#include "core/verdict/stuck.h"
+#include "core/verdict/finders/find.h"
 #include "core/verdict/wording.h"
 
 namespace lockstep::verdict::finders {
@@ -38,10 +36,9 @@ Finding Inversion(const Situation& situation, const std::vector<std::size_t>& cy
   std::ranges::sort(finding.culprits);
   const RankView& first = situation.views[cycle.front()];
   finding.operation = OperationIn(first.open);
-  finding.headline = Headline(fmt::format("{} wait for each other in different communicators",
-                                          FormatRanks(finding.culprits)));
-  finding.headline.Add(
-      fmt::format("; rank {} {}", first.rank(), InOrWhile(first, NameOfInvocation)));
+  finding.headline =
+      Headline("{} wait for each other in different communicators", FormatRanks(finding.culprits));
+  finding.headline.Add("; rank {} {}", first.rank(), InOrWhile(first, NameOfInvocation));
   return finding;
 }
 

@@ -1,23 +1,20 @@
 // What a mismatch that let its ranks pass may have led to. Three things can follow from it: a rank
 // takes what it got for the answer to another question, data that are still on their way meet a
 // later call, and the ranks' programs are out of step by one call from there on.
-#include "core/verdict/finders/passed_mismatch.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
-#include <string>
-#include <vector>
 
+#include "core/verdict/finders/find.h"
 #include "core/verdict/rank_view.h"
 
 namespace lockstep::verdict::finders {
 namespace {
 
-using CalledEvents = std::vector<const journal::JournalEvent*>;
+using CalledEvents = std::vector<const JournalEvent*>;
 
 bool AnyOther(const Mismatch& mismatch, auto differs) {
-  const journal::JournalEvent& first = *mismatch.parties.front().event;
+  const JournalEvent& first = *mismatch.parties.front().event;
   return std::any_of(mismatch.parties.begin() + 1, mismatch.parties.end(),
                      [&](const Mismatch::Party& party) { return differs(first, *party.event); });
 }
@@ -27,7 +24,7 @@ bool SomebodyLeft(const Situation& situation, const Mismatch& mismatch) {
     return std::ranges::any_of(party.members, [&](std::size_t member) {
       return EventAt(situation.views[member], mismatch.group, mismatch.sequence,
                      mismatch.case_index)
-                 ->kind == journal::EventKind::kEnd;
+                 ->kind == EventKind::kEnd;
     });
   });
 }
@@ -45,7 +42,7 @@ CalledEvents CallsFrom(const Situation& situation, const Mismatch& mismatch,
   const auto& events = situation.views[furthest].evidence->journal.events;
   CalledEvents calls;
   for (std::size_t i = track.begin; i < events.size(); ++i) {
-    const journal::JournalEvent& event = events[i];
+    const JournalEvent& event = events[i];
     const bool next = IsOn(track, event) && event.sequence == mismatch.sequence + calls.size();
     if (next && event.sequence < track.started) calls.push_back(&event);
   }
@@ -71,7 +68,7 @@ bool OutOfStep(const Situation& situation, const Mismatch& mismatch, bool meets)
 
 bool All(const Situation& situation, const std::vector<int>& ranks, auto holds) {
   return std::ranges::all_of(situation.views, [&](const RankView& view) {
-    return !std::binary_search(ranks.begin(), ranks.end(), view.rank()) || holds(view);
+    return !std::ranges::binary_search(ranks, view.rank()) || holds(view);
   });
 }
 
@@ -99,10 +96,9 @@ bool MayFollow(const Situation& situation, const Mismatch& mismatch, const Findi
   const bool vague = cause == Cause::kUnknown || (situation.nonblocking_calls && !end.proved);
   if (vague || AnyOther(mismatch, DifferInPurpose)) return true;
   if (cause == Cause::kRankBusy) return false;  // in no call
-  const bool data_left =
-      AnyOther(mismatch, [&](const journal::JournalEvent& a, const journal::JournalEvent& b) {
-        return MayLeaveData(situation.semantics, OperationOf(a), OperationOf(b));
-      });
+  const bool data_left = AnyOther(mismatch, [&](const JournalEvent& a, const JournalEvent& b) {
+    return MayLeaveData(situation.semantics, OperationOf(a), OperationOf(b));
+  });
   if (cause == Cause::kTransportStall) return data_left;
   if (EndedRanks(situation, end)) return data_left && All(situation, end.culprits, EndedInACall);
   const bool meets = cause.info().blame == Blame::kCalls;

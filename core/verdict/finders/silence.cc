@@ -1,14 +1,13 @@
 // Nobody is gone, nobody failed, and nothing happens: all evidence is silence, so every finding of
 // this file is a suspicion and needs the deadline.
-#include "core/verdict/finders/silence.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <functional>
 #include <iterator>
 
-#include "core/verdict/link_findings.h"
+#include "core/verdict/finders/find.h"
+#include "core/verdict/link_traffic.h"
 #include "core/verdict/rank_view.h"
 #include "core/verdict/wording.h"
 
@@ -30,7 +29,7 @@ std::string SystemClause(const RankView& view) {
 
 // The earliest operation of a group that ranks wait in, and how every member stands to it.
 struct Standstill {
-  const journal::JournalEvent* operation = nullptr;  // nullptr: no rank waits in it
+  const JournalEvent* operation = nullptr;  // nullptr: no rank waits in it
   int group = kUnknownGroup;
   Views waiting;  // their streams have reached it, and they have not left it
   Views missing;  // alive, and not so far
@@ -131,8 +130,8 @@ Headline MissingHeadline(const Standstill& standstill) {
     return WithSilence(fmt::format("{} {}", Who({&first}), NotInItBriefly(first, standstill)),
                        first, waiting);
   }
-  return Headline(fmt::format("{} are not in {}", Who(standstill.missing),
-                              NameOfInvocation(*standstill.operation)))
+  return Headline("{} are not in {}", Who(standstill.missing),
+                  NameOfInvocation(*standstill.operation))
       .Add(waiting);
 }
 
@@ -141,10 +140,10 @@ std::string MissingMessage(const Standstill& standstill) {
   const std::string call = DescribeInvocation(*standstill.operation);
   const std::vector<int> waiting = RanksOf(standstill.waiting);
   const std::string what =
-      waiting.empty() ? fmt::format("no rank has begun {}", call)
-                      : fmt::format("{} {} for {} in {}", FormatRanks(waiting),
-                                    Verb(waiting, "waits", "wait"),
-                                    FormatRanks(RanksOf(standstill.missing)), call);
+      waiting.empty()
+          ? fmt::format("no rank has begun {}", call)
+          : fmt::format("{} {} for {} in {}", FormatRanks(waiting), Verb(waiting, "waits", "wait"),
+                        FormatRanks(RanksOf(standstill.missing)), call);
   return fmt::format("{} since {}; rank {} {}{}", what, Seconds(standstill.seconds), first.rank(),
                      WhatInstead(first, standstill.group), SystemClause(first));
 }
@@ -155,19 +154,17 @@ Finding MissingRanks(const Standstill& standstill) {
   const RankView& first = *standstill.missing.front();
   const bool busy =
       !first.evidence->idle && (first.open == nullptr || first.waits_in(standstill.group));
-  Finding finding;
-  finding.cause = busy ? Cause::kRankBusy : Cause::kUnknown;
-  finding.culprits = RanksOf(standstill.missing);
-  finding.operation = OperationIn(standstill.operation);
-  finding.headline = MissingHeadline(standstill);
-  finding.message = MissingMessage(standstill);
-  finding.remedy =
-      busy ? BusyRemedy(first)
-           : fmt::format(
-                 "Compare what rank {} and the others call: the journals do not show why "
-                 "it is not in this collective.",
-                 first.rank());
-  return finding;
+  return {
+      .cause = busy ? Cause::kRankBusy : Cause::kUnknown,
+      .culprits = RanksOf(standstill.missing),
+      .message = MissingMessage(standstill),
+      .remedy = busy ? BusyRemedy(first)
+                     : fmt::format(
+                           "Compare what rank {} and the others call: the journals do not show why "
+                           "it is not in this collective.",
+                           first.rank()),
+      .operation = OperationIn(standstill.operation),
+      .headline = MissingHeadline(standstill)};
 }
 
 Headline AsleepHeadline(const Standstill& standstill, const Views& asleep) {
@@ -182,9 +179,9 @@ Headline AsleepHeadline(const Standstill& standstill, const Views& asleep) {
 }
 
 Headline StallHeadline(const Standstill& standstill) {
-  return Headline(fmt::format("{} {} in {} for {}", Who(standstill.waiting),
-                              Verb(RanksOf(standstill.waiting), "hangs", "hang"),
-                              NameOfInvocation(*standstill.operation), Seconds(standstill.seconds)))
+  return Headline("{} {} in {} for {}", Who(standstill.waiting),
+                  Verb(RanksOf(standstill.waiting), "hangs", "hang"),
+                  NameOfInvocation(*standstill.operation), Seconds(standstill.seconds))
       .Add(standstill.group == 0 ? "; all ranks entered it" : "; all its ranks entered it");
 }
 
@@ -234,8 +231,8 @@ Views SilentElsewhere(const Situation& situation, const std::vector<Standstill>&
   Views silent;
   for (const RankView& view : situation.views) {
     if (!OwesProgress(view) || view.waits_in_group() || !situation.overdue(view)) continue;
-    const bool named = std::any_of(standstills.begin(), standstills.end(), [&](const auto& one) {
-      return std::binary_search(one.missing.begin(), one.missing.end(), &view);
+    const bool named = std::ranges::any_of(standstills, [&](const auto& one) {
+      return std::ranges::binary_search(one.missing, &view);
     });
     if (!named) silent.push_back(&view);
   }
@@ -259,12 +256,12 @@ std::vector<Standstill> StandstillsOf(const Situation& situation) {
     if (standstill.operation == nullptr) continue;
     if (standstill.seconds < situation.deadline_seconds) continue;
     // Members are in the order in which the group names them.
-    std::sort(standstill.missing.begin(), standstill.missing.end());
+    std::ranges::sort(standstill.missing);
     // Who waits elsewhere is to blame only when nobody else is.
     const auto elsewhere = [g](const RankView* view) {
       return WaitsElsewhere(view, static_cast<int>(g));
     };
-    if (!std::all_of(standstill.missing.begin(), standstill.missing.end(), elsewhere)) {
+    if (!std::ranges::all_of(standstill.missing, elsewhere)) {
       std::erase_if(standstill.missing, elsewhere);
     }
     standstills.push_back(std::move(standstill));
@@ -295,10 +292,9 @@ Finding OtherCommunicator(const Views& waiting) {
       FormatRanks(finding.culprits), Verb(finding.culprits, "waits", "wait"),
       DescribeInvocation(*waiting.front()->open),
       Seconds(waiting.front()->evidence->seconds_silent));
-  finding.headline = Headline(fmt::format("{} {} in {} for {}", Who(waiting),
-                                          Verb(finding.culprits, "waits", "wait"),
-                                          NameOfInvocation(*waiting.front()->open),
-                                          Seconds(waiting.front()->evidence->seconds_silent)));
+  finding.headline = Headline(
+      "{} {} in {} for {}", Who(waiting), Verb(finding.culprits, "waits", "wait"),
+      NameOfInvocation(*waiting.front()->open), Seconds(waiting.front()->evidence->seconds_silent));
   finding.headline.Add("; who else belongs to it is not known");
   finding.remedy = "Compare the stored stacks and the histories of these ranks.";
   return finding;
@@ -308,15 +304,15 @@ Finding InitFailure(const Situation& situation, const Views& connecting) {
   // Those that did not even begin to connect are what the others wait for.
   Views behind;
   for (const RankView* view : connecting) {
-    if (view->phase == journal::Phase::kStart) behind.push_back(view);
+    if (view->phase == Phase::kStart) behind.push_back(view);
   }
   Finding finding;
   finding.cause = Cause::kInitFailure;
   finding.culprits = RanksOf(behind.empty() ? connecting : behind);
   const RankView& first = behind.empty() ? *connecting.front() : *behind.front();
-  finding.headline = Headline(fmt::format(
-      "{} could not connect in time: {} for {}", Who(behind.empty() ? connecting : behind),
-      Doing(first.phase), Seconds(first.evidence->seconds_silent)));
+  finding.headline =
+      Headline("{} could not connect in time: {} for {}", Who(behind.empty() ? connecting : behind),
+               Doing(first.phase), Seconds(first.evidence->seconds_silent));
   finding.message =
       fmt::format("{} of {} ranks could not connect in time: {} {} since {}{}", connecting.size(),
                   situation.views.size(), FormatRanks(finding.culprits), Doing(first.phase),
@@ -334,8 +330,8 @@ Finding Busy(const Views& silent) {
   finding.cause = Cause::kRankBusy;
   finding.culprits = RanksOf(silent);
   finding.headline =
-      Headline(fmt::format("{} {} silent for {}", Who(silent), Verb(finding.culprits, "is", "are"),
-                           Seconds(first.evidence->seconds_silent)));
+      Headline("{} {} silent for {}", Who(silent), Verb(finding.culprits, "is", "are"),
+               Seconds(first.evidence->seconds_silent));
   const std::string other = silent.size() == 1 ? "" : fmt::format("rank {} ", first.rank());
   finding.headline.Add(", " + other + InOrWhile(first, NameOfInvocation));
   finding.headline.Add(SystemClauseBriefly(first));
@@ -362,8 +358,7 @@ std::vector<Finding> FindSilence(const Situation& situation) {
   }
   Views elsewhere, connecting, busy;
   for (const RankView* view : SilentElsewhere(situation, standstills)) {
-    const bool early =
-        view->phase == journal::Phase::kStart || view->phase == journal::Phase::kConnect;
+    const bool early = view->phase == Phase::kStart || view->phase == Phase::kConnect;
     (view->open != nullptr ? elsewhere : early ? connecting : busy).push_back(view);
   }
   if (!elsewhere.empty()) findings.push_back(OtherCommunicator(elsewhere));

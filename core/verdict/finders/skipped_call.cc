@@ -1,13 +1,12 @@
 // Ranks that ended their program in order although others call a collective that they never
 // called: which of the two is wrong is what most of the communicator's ranks did not do.
-#include "core/verdict/finders/skipped_call.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
+#include "core/verdict/finders/find.h"
 #include "core/verdict/rank_view.h"
 #include "core/verdict/wording.h"
 
@@ -15,7 +14,7 @@ namespace lockstep::verdict::finders {
 namespace {
 
 // What a rank waits in, or waited in when it failed.
-const journal::JournalEvent* CallOf(const RankView& view) {
+const JournalEvent* CallOf(const RankView& view) {
   if (Failed(view)) return FirstErrorOf(view);
   return OwesProgress(view) ? view.open : nullptr;
 }
@@ -31,8 +30,8 @@ bool LeftBefore(const RankView& view, int group, std::uint64_t sequence) {
 // call of anybody else.
 struct MembersCalls {
   std::vector<std::size_t> surplus;
-  const journal::JournalEvent* furthest_surplus = nullptr;
-  const journal::JournalEvent* furthest = nullptr;
+  const JournalEvent* furthest_surplus = nullptr;
+  const JournalEvent* furthest = nullptr;
 };
 
 MembersCalls CallsOn(const Situation& situation, std::size_t g,
@@ -45,15 +44,15 @@ MembersCalls CallsOn(const Situation& situation, std::size_t g,
     const Track* track = view.On(static_cast<int>(g));
     if (track != nullptr || view.complete()) left_at.push_back(track == nullptr ? 0 : track->next);
   }
-  std::sort(left_at.begin(), left_at.end());
+  std::ranges::sort(left_at);
   MembersCalls calls;
   for (const std::size_t i : callers) {
-    const journal::JournalEvent* const call = CallOf(situation.views[i]);
+    const JournalEvent* const call = CallOf(situation.views[i]);
     const auto left = std::upper_bound(left_at.begin(), left_at.end(), call->sequence);
     const bool surplus = group.aligned && 2 * (left - left_at.begin()) >
                                               static_cast<std::ptrdiff_t>(group.members.size());
     if (surplus) calls.surplus.push_back(i);
-    const journal::JournalEvent*& furthest = surplus ? calls.furthest_surplus : calls.furthest;
+    const JournalEvent*& furthest = surplus ? calls.furthest_surplus : calls.furthest;
     if (furthest == nullptr || call->sequence > furthest->sequence) furthest = call;
   }
   return calls;
@@ -63,7 +62,7 @@ std::vector<MembersCalls> CallsOf(const Situation& situation) {
   std::vector<std::vector<std::size_t>> callers(situation.groups.size());
   for (std::size_t i = 0; i < situation.views.size(); ++i) {
     const RankView& view = situation.views[i];
-    const journal::JournalEvent* const call = CallOf(view);
+    const JournalEvent* const call = CallOf(view);
     const Track* const track = call == nullptr ? nullptr : view.TrackOf(*call);
     if (track == nullptr || track->group == kUnknownGroup) continue;
     callers[static_cast<std::size_t>(track->group)].push_back(i);
@@ -79,9 +78,9 @@ Headline HeadlineOf(const Situation& situation, const MembersCalls& calls,
                     const std::vector<int>& left) {
   Views callers;
   for (const std::size_t i : calls.surplus) callers.push_back(&situation.views[i]);
-  return Headline(fmt::format("{} {} {}", Who(callers), callers.size() == 1 ? "calls" : "call",
-                              NameOfInvocation(*calls.furthest_surplus)))
-      .Add(fmt::format(", which {} never called", FormatRanks(left)))
+  return Headline("{} {} {}", Who(callers), callers.size() == 1 ? "calls" : "call",
+                  NameOfInvocation(*calls.furthest_surplus))
+      .Add(", which {} never called", FormatRanks(left))
       .Add("; they ended in order");
 }
 

@@ -1,11 +1,10 @@
 // Slow ranks: who makes the others wait although everything goes on.
-#include "core/verdict/finders/slow_rank.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <cstddef>
 
+#include "core/verdict/finders/find.h"
 #include "core/verdict/rank_view.h"
 #include "core/verdict/wording.h"
 
@@ -26,12 +25,11 @@ struct Pace {
 Pace PaceOf(const RankEvidence& evidence) {
   Pace pace;
   Ticks left = 0, own = 0, own_sum = 0, period_sum = 0;
-  for (const journal::JournalEvent& event : evidence.journal.events) {
+  for (const JournalEvent& event : evidence.journal.events) {
     if (event.communicator != kWorld) continue;
-    if (event.kind == journal::EventKind::kCase || event.kind == journal::EventKind::kIdle)
-      left = 0;
-    if (event.kind == journal::EventKind::kEnqueue && left != 0) own = event.ticks - left;
-    if (event.kind != journal::EventKind::kEnd) continue;
+    if (event.kind == EventKind::kCase || event.kind == EventKind::kIdle) left = 0;
+    if (event.kind == EventKind::kEnqueue && left != 0) own = event.ticks - left;
+    if (event.kind != EventKind::kEnd) continue;
     if (left != 0 && own < event.ticks - left) {
       ++pace.intervals;
       own_sum += own;
@@ -84,11 +82,11 @@ std::vector<Finding> FindSlowRanks(const std::vector<RankEvidence>& evidence) {
   for (const RankEvidence& rank : evidence) {
     if (std::ranges::count(finding.culprits, rank.rank) > 0) slow.push_back(&rank);
   }
-  finding.headline = Headline(fmt::format("{} {} the others wait: between two collectives",
-                                          Who(slow), Verb(finding.culprits, "makes", "make")));
-  finding.headline.Add(fmt::format(" {} works {:.1f} times as long as usual",
-                                   slow.size() == 1 ? "it" : fmt::format("rank {}", worst_rank),
-                                   worst->own_ticks / std::max(median, 1.0)));
+  finding.headline = Headline("{} {} the others wait: between two collectives", Who(slow),
+                              Verb(finding.culprits, "makes", "make"));
+  finding.headline.Add(" {} works {:.1f} times as long as usual",
+                       slow.size() == 1 ? "it" : fmt::format("rank {}", worst_rank),
+                       worst->own_ticks / std::max(median, 1.0));
   finding.remedy = fmt::format(
       "See what rank {} does between collectives that the others do not: loading, decoding, "
       "logging or a slower processor.",

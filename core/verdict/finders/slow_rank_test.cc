@@ -1,6 +1,5 @@
 // Slow ranks: found while everything goes on, and never called hung.
-#include "core/verdict/finders/slow_rank.h"
-
+#include "core/verdict/finders/find.h"
 #include "core/verdict/testing/history.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -16,12 +16,11 @@ namespace {
 // What a rank's journal says of its part in the matter.
 struct Part {
   const RankView* view = nullptr;
-  const journal::JournalEvent* at =
-      nullptr;                    // the collective in question: it is, failed or was in it
-  journal::Annotation says = {};  // of `at`
+  const JournalEvent* at = nullptr;  // the collective in question: it is, failed or was in it
+  Annotation says = {};              // of `at`
   // Iteration and index of the newest bucket before `at`; iteration -1: it launched none, or
   // nobody can know (`knows` is false).
-  journal::Annotation bucket = {};
+  Annotation bucket = {};
   bool knows = false;
   bool told_phases = false;  // that bucket was launched in a backward pass
   int backward_since = 0;    // backward passes that it began after that bucket
@@ -29,8 +28,7 @@ struct Part {
 };
 using Parts = std::vector<Part>;
 
-const journal::JournalEvent* InQuestion(const RankView& view,
-                                        const std::vector<Mismatch>& mismatches) {
+const JournalEvent* InQuestion(const RankView& view, const std::vector<Mismatch>& mismatches) {
   if (!mismatches.empty()) {
     const Mismatch& mismatch = mismatches.front();
     return EventAt(view, mismatch.group, mismatch.sequence, mismatch.case_index);
@@ -42,21 +40,20 @@ const journal::JournalEvent* InQuestion(const RankView& view,
 void FollowBuckets(Part& part) {
   const auto& events = part.view->evidence->journal.events;
   part.knows = part.view->complete();
-  const journal::JournalEvent* end = part.at != nullptr ? part.at : events.data() + events.size();
+  const JournalEvent* end = part.at != nullptr ? part.at : events.data() + events.size();
   for (; end != events.data(); --end) {
-    const journal::JournalEvent* const event = end - 1;
-    if (event->kind == journal::EventKind::kPhase && event->phase == journal::Phase::kBackward) {
+    const JournalEvent* const event = end - 1;
+    if (event->kind == EventKind::kPhase && event->phase == Phase::kBackward) {
       ++part.backward_since;
     }
-    if (event->kind != journal::EventKind::kEnqueue && event->kind != journal::EventKind::kStart)
-      continue;
-    const journal::Annotation annotation = journal::UnpackAnnotation(event->value);
-    if (annotation.purpose != journal::Purpose::kBucket) continue;
+    if (event->kind != EventKind::kEnqueue && event->kind != EventKind::kStart) continue;
+    const Annotation annotation = journal::UnpackAnnotation(event->value);
+    if (annotation.purpose != Purpose::kBucket) continue;
     // The operation itself may be journaled more than once.
     if (part.at != nullptr && event->sequence == part.at->sequence) continue;
     part.bucket = annotation;
     part.knows = true;
-    part.told_phases = event->phase == journal::Phase::kBackward;
+    part.told_phases = event->phase == Phase::kBackward;
     return;
   }
 }
@@ -68,7 +65,7 @@ Parts PartsOf(const Situation& situation, const std::vector<Mismatch>& mismatche
   for (const RankView& view : situation.views) {
     Part part{.view = &view, .at = InQuestion(view, mismatches)};
     if (part.at != nullptr) part.says = journal::UnpackAnnotation(part.at->value);
-    training = training || part.says.purpose != journal::Purpose::kNone;
+    training = training || part.says.purpose != Purpose::kNone;
     part.over = FinishedInOrder(view) || (view.running() && view.evidence->idle);
     parts.push_back(part);
   }
@@ -81,17 +78,16 @@ Parts PartsOf(const Situation& situation, const std::vector<Mismatch>& mismatche
 bool IsOfIteration(const Part& part) {
   if (part.at == nullptr || part.says.iteration < 0) return false;
   switch (part.says.purpose) {
-    case journal::Purpose::kBucket:
-    case journal::Purpose::kUnusedBitmap:
-    case journal::Purpose::kBufferBroadcast:
-    case journal::Purpose::kRebuildOrder:
-    case journal::Purpose::kRebuildSizes:
-    case journal::Purpose::kPowerSgdFactorP:
-    case journal::Purpose::kPowerSgdFactorQ:
-    case journal::Purpose::kBatchNormForward:
-    case journal::Purpose::kBatchNormBackward:
-      return part.at->phase != journal::Phase::kJoinExit &&
-             part.at->phase != journal::Phase::kEvaluate;
+    case Purpose::kBucket:
+    case Purpose::kUnusedBitmap:
+    case Purpose::kBufferBroadcast:
+    case Purpose::kRebuildOrder:
+    case Purpose::kRebuildSizes:
+    case Purpose::kPowerSgdFactorP:
+    case Purpose::kPowerSgdFactorQ:
+    case Purpose::kBatchNormForward:
+    case Purpose::kBatchNormBackward:
+      return part.at->phase != Phase::kJoinExit && part.at->phase != Phase::kEvaluate;
     default:
       return false;
   }
@@ -99,9 +95,9 @@ bool IsOfIteration(const Part& part) {
 
 // A buffer broadcast that belongs to no training iteration still to come.
 bool IsEvaluating(const Part& part) {
-  if (part.at == nullptr || part.says.purpose != journal::Purpose::kBufferBroadcast) return false;
-  if (part.at->phase == journal::Phase::kEvaluate) return true;
-  return part.at->phase != journal::Phase::kJoinExit && part.bucket.iteration >= 0 &&
+  if (part.at == nullptr || part.says.purpose != Purpose::kBufferBroadcast) return false;
+  if (part.at->phase == Phase::kEvaluate) return true;
+  return part.at->phase != Phase::kJoinExit && part.bucket.iteration >= 0 &&
          part.says.iteration <= part.bucket.iteration;
 }
 
@@ -114,7 +110,7 @@ std::vector<int> RanksOf(const std::vector<const Part*>& parts) {
 // "is in all_reduce 5 (…)", "went through …", "has finished", "is loading data".
 std::string Doing(const Part& part) {
   if (part.at != nullptr) {
-    const bool done = part.at->kind == journal::EventKind::kEnd;
+    const bool done = part.at->kind == EventKind::kEnd;
     return (done ? "went through " : "is in ") + DescribeInvocation(*part.at);
   }
   return part.over ? "has finished" : "is " + WhereOf(*part.view);
@@ -123,17 +119,17 @@ std::string Doing(const Part& part) {
 // Where calls come back before they are done, a rank goes on with its program behind the one that
 // it is in: what that program does now, or "".
 std::string HowItLooks(const Part& part) {
-  if (part.at == nullptr || part.at->kind == journal::EventKind::kEnd) return "";
+  if (part.at == nullptr || part.at->kind == EventKind::kEnd) return "";
   const auto& events = part.view->evidence->journal.events;
-  const journal::JournalEvent* phase = nullptr;
-  for (const journal::JournalEvent& event : events) {
+  const JournalEvent* phase = nullptr;
+  for (const JournalEvent& event : events) {
     const bool same =
         event.communicator == part.at->communicator && event.sequence == part.at->sequence;
-    if (event.kind == journal::EventKind::kEnqueue && same) phase = &event;
-    if (event.kind == journal::EventKind::kPhase && phase != nullptr) phase = &event;
+    if (event.kind == EventKind::kEnqueue && same) phase = &event;
+    if (event.kind == EventKind::kPhase && phase != nullptr) phase = &event;
   }
-  if (phase == nullptr || phase->kind != journal::EventKind::kPhase) return "";
-  const bool over = phase->phase == journal::Phase::kFinalize;
+  if (phase == nullptr || phase->kind != EventKind::kPhase) return "";
+  const bool over = phase->phase == Phase::kFinalize;
   return fmt::format(
       "; its backward() returned before that was done, so rank {} looks {} ({}) and "
       "hangs where it first waits for its device",
@@ -149,25 +145,23 @@ std::string Who(const std::vector<const Part*>& parts) {
 // Doing, for a headline.
 std::string DoingBriefly(const Part& part) {
   if (part.at == nullptr) return part.over ? "has finished" : "is elsewhere";
-  const bool done = part.at->kind == journal::EventKind::kEnd;
+  const bool done = part.at->kind == EventKind::kEnd;
   return (done ? "went through " : "is in ") + NameOfInvocation(*part.at);
 }
 
 Finding Explain(Cause cause, const std::vector<const Part*>& culprits, const Finding& general,
                 Headline headline, std::string message, std::string remedy) {
-  Finding finding;
-  finding.cause = cause;
-  finding.culprits = RanksOf(culprits);
-  finding.proved = general.proved;
-  finding.headline = std::move(headline);
-  finding.message = std::move(message);
-  finding.remedy = std::move(remedy);
-  finding.operation = general.operation;
-  return finding;
+  return {.cause = cause,
+          .culprits = RanksOf(culprits),
+          .proved = general.proved,
+          .message = std::move(message),
+          .remedy = std::move(remedy),
+          .operation = general.operation,
+          .headline = std::move(headline)};
 }
 
 // It is over, and did not come to the call. A root is done with a broadcast before others are.
-bool EndedWithout(const Part& part, const journal::JournalEvent& call) {
+bool EndedWithout(const Part& part, const JournalEvent& call) {
   if (part.at != nullptr || !part.over) return false;
   const Track* const track = part.view->TrackOf(call);
   return track == nullptr || track->next <= call.sequence;
@@ -183,8 +177,7 @@ std::optional<Finding> OneSidedEvaluation(const Parts& parts, bool mismatch,
   for (const Part& part : parts) {
     if (IsEvaluating(part)) continue;
     if (EndedWithout(part, *evaluating.front()->at) ||
-        (mismatch && part.at != nullptr &&
-         part.says.purpose != journal::Purpose::kBufferBroadcast)) {
+        (mismatch && part.at != nullptr && part.says.purpose != Purpose::kBufferBroadcast)) {
       others.push_back(&part);
     }
   }
@@ -192,10 +185,10 @@ std::optional<Finding> OneSidedEvaluation(const Parts& parts, bool mismatch,
   const std::vector<int> ranks = RanksOf(evaluating);
   return Explain(
       Cause::kOneSidedEvaluation, evaluating, general,
-      Headline(fmt::format("{} {} through DistributedDataParallel", Who(evaluating),
-                           Verb(ranks, "evaluates", "evaluate")))
+      Headline("{} {} through DistributedDataParallel", Who(evaluating),
+               Verb(ranks, "evaluates", "evaluate"))
           .Add(" in " + NameOfInvocation(*evaluating.front()->at))
-          .Add(fmt::format("; rank {} does not", others.front()->view->rank())),
+          .Add("; rank {} does not", others.front()->view->rank()),
       fmt::format("{} {} through DistributedDataParallel, which broadcasts the buffers before each "
                   "forward pass ({}), but rank {} does not: it {}",
                   FormatRanks(ranks), Verb(ranks, "evaluates", "evaluate"),
@@ -205,11 +198,10 @@ std::optional<Finding> OneSidedEvaluation(const Parts& parts, bool mismatch,
 }
 
 // It ended the backward pass of that bucket's iteration without launching the bucket.
-bool Withheld(const Part& part, const journal::Annotation& bucket, bool mismatch) {
-  if (part.at != nullptr && (!mismatch || part.says.purpose == journal::Purpose::kBucket))
-    return false;
-  const journal::Phase phase = part.at != nullptr ? part.at->phase : part.view->phase;
-  if (!part.knows || phase == journal::Phase::kBackward) return false;
+bool Withheld(const Part& part, const Annotation& bucket, bool mismatch) {
+  if (part.at != nullptr && (!mismatch || part.says.purpose == Purpose::kBucket)) return false;
+  const Phase phase = part.at != nullptr ? part.at->phase : part.view->phase;
+  if (!part.knows || phase == Phase::kBackward) return false;
   if (part.bucket.iteration == bucket.iteration) {
     return part.told_phases && part.bucket.detail < bucket.detail;
   }
@@ -220,8 +212,8 @@ bool Withheld(const Part& part, const journal::Annotation& bucket, bool mismatch
 
 std::optional<Finding> OneSidedUnusedParameters(const Parts& parts, bool mismatch,
                                                 const Finding& general) {
-  const auto waiting = std::find_if(parts.begin(), parts.end(), [](const Part& part) {
-    return part.at != nullptr && part.says.purpose == journal::Purpose::kBucket;
+  const auto waiting = std::ranges::find_if(parts, [](const Part& part) {
+    return part.at != nullptr && part.says.purpose == Purpose::kBucket;
   });
   if (waiting == parts.end()) return std::nullopt;
   std::vector<const Part*> withheld;
@@ -232,8 +224,8 @@ std::optional<Finding> OneSidedUnusedParameters(const Parts& parts, bool mismatc
   const std::vector<int> ranks = RanksOf(withheld);
   return Explain(
       Cause::kOneSidedUnusedParameters, withheld, general,
-      Headline(fmt::format("{} ended the backward pass of iteration {} without bucket {}",
-                           Who(withheld), waiting->says.iteration, waiting->says.detail))
+      Headline("{} ended the backward pass of iteration {} without bucket {}", Who(withheld),
+               waiting->says.iteration, waiting->says.detail)
           .Add(WaitingClause({waiting->view->rank()}, ranks)),
       fmt::format("{} ended the backward pass of iteration {} without bucket {}: a parameter in it "
                   "got no gradient there; rank {} {}, rank {} {}",
@@ -246,8 +238,8 @@ std::optional<Finding> OneSidedUnusedParameters(const Parts& parts, bool mismatc
 bool IsThrough(const Part& part, bool mismatch) {
   if (part.at == nullptr) return part.over;
   if (!mismatch) return false;
-  const bool barrier = part.says.purpose == journal::Purpose::kBarrier && part.says.iteration < 0;
-  return barrier || part.at->phase == journal::Phase::kJoinExit;
+  const bool barrier = part.says.purpose == Purpose::kBarrier && part.says.iteration < 0;
+  return barrier || part.at->phase == Phase::kJoinExit;
 }
 
 std::optional<Finding> UnevenInputs(const Parts& parts, bool mismatch, const Finding& general) {
@@ -267,12 +259,11 @@ std::optional<Finding> UnevenInputs(const Parts& parts, bool mismatch, const Fin
   if (through.empty()) return std::nullopt;
   const std::vector<int> ranks = RanksOf(through);
   const Part& first = *through.front();
-  const bool joins = first.at != nullptr && first.at->phase == journal::Phase::kJoinExit;
+  const bool joins = first.at != nullptr && first.at->phase == Phase::kJoinExit;
   return Explain(
       Cause::kUnevenInputs, through, general,
-      Headline(
-          fmt::format("{} had inputs for {} iterations", Who(through), first.bucket.iteration + 1))
-          .Add(fmt::format("; rank {} {}", training->view->rank(), DoingBriefly(*training))),
+      Headline("{} had inputs for {} iterations", Who(through), first.bucket.iteration + 1)
+          .Add("; rank {} {}", training->view->rank(), DoingBriefly(*training)),
       fmt::format("{} had inputs for {} iterations and {}, but rank {} has more and {}: nobody "
                   "will answer it{}",
                   FormatRanks(ranks), first.bucket.iteration + 1, Doing(first),

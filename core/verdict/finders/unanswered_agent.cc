@@ -1,7 +1,6 @@
-#include "core/verdict/finders/unanswered_agent.h"
-
 #include <fmt/core.h>
 
+#include "core/verdict/finders/find.h"
 #include "core/verdict/wording.h"
 
 namespace lockstep::verdict::finders {
@@ -20,9 +19,9 @@ std::vector<Finding> FindLost(const Situation& situation) {
   finding.message = fmt::format("the {} of {} {} not answer: what became of {} is not known",
                                 one ? "agent" : "agents", FormatRanks(finding.culprits),
                                 one ? "does" : "do", one ? "it" : "them");
-  finding.headline = Headline(
-      fmt::format("the {} of {} {} not answer; what became of {} is not known",
-                  one ? "agent" : "agents", Who(lost), one ? "does" : "do", one ? "it" : "them"));
+  finding.headline =
+      Headline("the {} of {} {} not answer; what became of {} is not known",
+               one ? "agent" : "agents", Who(lost), one ? "does" : "do", one ? "it" : "them");
   finding.remedy = fmt::format("See whether rank {}'s host is up, reachable and not out of memory.",
                                finding.culprits.front());
   return {finding};

@@ -1,7 +1,6 @@
-#include "core/verdict/finders/wrong_data.h"
-
 #include <fmt/core.h>
 
+#include "core/verdict/finders/find.h"
 #include "core/verdict/wording.h"
 
 namespace lockstep::verdict::finders {
@@ -23,9 +22,8 @@ std::vector<Finding> FindWrongData(const Situation& situation) {
       fmt::format("{} received wrong data; rank {}: {}", FormatRanks(finding.culprits),
                   first->rank(), OneLine(first->evidence->wrong_data));
   finding.headline = Headline(Who(wrong) + " received wrong data");
-  finding.headline.Add(fmt::format("{}: {}",
-                                   wrong.size() > 1 ? fmt::format("; rank {}", first->rank()) : "",
-                                   FirstWords(first->evidence->wrong_data, 12)));
+  finding.headline.Add("{}: {}", wrong.size() > 1 ? fmt::format("; rank {}", first->rank()) : "",
+                       FirstWords(first->evidence->wrong_data, 12));
   finding.remedy = finding.cause.info().remedy;
   return {finding};
 }

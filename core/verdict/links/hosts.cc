@@ -8,11 +8,10 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <string>
 #include <string_view>
 #include <utility>
 
-#include "core/verdict/link_findings.h"
+#include "core/verdict/link_traffic.h"
 #include "core/verdict/links/slow_link.h"
 #include "core/verdict/links/transit.h"
 
@@ -43,7 +42,7 @@ class HostNames {
     if (pairs_.size() == 1) {
       const auto& [from, to] = *directions_.begin();
       finding.culprits = {ends_.begin(), ends_.end()};
-      finding.headline.Add(fmt::format("; between hosts {} and {}", from, to));
+      finding.headline.Add("; between hosts {} and {}", from, to);
       finding.message += fmt::format(
           "; this is the network between hosts {} and {} ({})", from, to,
           directions_.size() > 1 ? "both directions" : fmt::format("{} -> {}", from, to));
@@ -58,7 +57,7 @@ class HostNames {
         if (NameOf(end) == host) finding.culprits.push_back(end);
       }
       finding.message += fmt::format("; all of these links are of host {}", host);
-      finding.headline.Add(fmt::format("; all of these links are of host {}", host));
+      finding.headline.Add("; all of these links are of host {}", host);
       return;
     }
     finding.message += fmt::format("; these links are between {} pairs of hosts", pairs_.size());

@@ -11,7 +11,6 @@
 #include <map>
 
 #include "core/stats/stats.h"
-#include "core/verdict/link_findings.h"
 #include "core/verdict/links/transit.h"
 
 namespace lockstep::verdict::links {
@@ -257,10 +256,10 @@ std::string Describe(const Watched& one, double usual_s) {
 
 Headline HeadlineOf(const Watched& one, double usual_s) {
   Headline headline(fmt::format("link {} -> {} is slow", one.link.from, one.link.to));
-  headline.Add(fmt::format(": bytes take {:.1f} ms or more, {:.2f} ms on most links",
-                           one.least_s * 1e3, usual_s * 1e3));
+  headline.Add(": bytes take {:.1f} ms or more, {:.2f} ms on most links", one.least_s * 1e3,
+               usual_s * 1e3);
   if (one.link.retransmits > 0) {
-    headline.Add(fmt::format("; {} segments were lost", one.link.retransmits));
+    headline.Add("; {} segments were lost", one.link.retransmits);
   }
   return headline;
 }

@@ -20,8 +20,8 @@ auto StepOf(const std::vector<ByteStep>& steps, std::uint64_t bytes) {
 // So long the receiver's window was closed, from the step `since` to the first one after `until_s`.
 double LimitedSeconds(const TcpSocket& writer, const ByteStep& since, double until_s) {
   const auto& steps = writer.written_steps;
-  const auto after = std::find_if(steps.begin(), steps.end(),
-                                  [&](const ByteStep& step) { return step.by_s >= until_s; });
+  const auto after =
+      std::ranges::find_if(steps, [&](const ByteStep& step) { return step.by_s >= until_s; });
   const double total_s = after == steps.end() ? writer.limited_s : after->limited_s;
   return std::max(0.0, total_s - since.limited_s);
 }
@@ -89,7 +89,7 @@ WaitRecord::WaitRecord(const RankEvidence& rank) {
     }
     last_s_ = std::max(last_s_, socket.waited_s);
   }
-  std::sort(totals_.begin(), totals_.end());
+  std::ranges::sort(totals_);
 }
 
 std::optional<double> WaitRecord::Between(double from_s, double to_s) const {
