@@ -70,7 +70,7 @@ std::vector<std::string> WordsOf(const StressArguments& options,
         "--scenario=" + stress_case.scenario.origin, "--backend=" + stress.backend,
         fmt::format("--seed={}", stress_case.seed), fmt::format("-T{}", stress.deadline_seconds),
         fmt::format("--limit={}", stress.limit_seconds), std::string("--no-progress"),
-        "--output=" + folder.File("run.h5"), "--json=" + folder.File("run.json")}) {
+        "--output=" + folder.File("run.h5"), "--verdicts=" + folder.File("run.json")}) {
     words.push_back(word);
   }
   return words;

@@ -106,17 +106,16 @@ Status CheckMemory(const plan::Plan& plan, const coordinator::Coordinator& coord
   return OkStatus();
 }
 
-// How many events of a rank are kept. A ring that leaves the first cache takes lines from what is
-// measured: 2 to 7 % of a message of 8 to 512 bytes. So of collectives it holds a few iterations.
+// Events of a rank that are kept. A ring that leaves the first cache takes lines from what is
+// measured, so of collectives it holds a few iterations (results/reference/measuring.md).
 std::size_t JournalCapacity(const plan::Plan& plan) {
   constexpr std::size_t kIterations = 8;
-  constexpr std::size_t kEventsPerOperation = 3;
-  std::size_t operations = 1;  // a barrier
+  std::size_t events = 0;  // of an iteration: three of each operation, and of a barrier
   for (const plan::PlannedCase& planned : plan.cases) {
     if (!planned.step.name.empty()) return agent::AgentOptions().journal_capacity;
-    operations = std::max(operations, 1 + planned.operations.size());
+    events = std::max(events, 3 * (1 + planned.operations.size()));
   }
-  return std::bit_ceil(kIterations * kEventsPerOperation * operations);
+  return std::bit_ceil(kIterations * events);
 }
 
 // "190 cases on 2 ranks, at most 50 s".
