@@ -15,8 +15,10 @@ SHIM = os.path.abspath("bench/peers/libfaulty_allreduce.so")
 
 
 def run(kind, *arguments, bench=BENCH, call=50, rank=1, deadline="3"):
+    """With a count of iterations: a time budget may be over before that call."""
     environment = {"LD_PRELOAD": SHIM, "FAULTY_KIND": kind, "FAULTY_CALL": str(call),
                    "FAULTY_RANK": str(rank)}
+    arguments = arguments or ("-n", "100")
     return Launch(bench, ["-b", "1K", "-e", "64K", "-T", deadline, *arguments],
                   environment=environment).finish()
 
@@ -38,7 +40,7 @@ class FaultTest(unittest.TestCase):
         self.check_wrong(run("add"), 2)
 
     def test_one_flipped_bit_is_found_and_located(self):
-        for arguments in ([], ["-c", "full"], ["-n", "100"]):
+        for arguments in (["--time-budget=20s"], ["-c", "full", "-n", "100"], ["-n", "100"]):
             self.assertEqual(self.check_wrong(run("flip", *arguments), 1), 1)
 
     def test_what_sharded_training_uses_is_checked_too(self):
@@ -84,7 +86,7 @@ class FaultTest(unittest.TestCase):
     def test_a_stop_is_told_at_once_and_survived(self):
         # Long enough to be stopped and continued; far from the deadline.
         launch = Launch(BENCH, ["-b", "8", "-e", "1K", "-T", "100", "--precision", "0.0001",
-                                "--time-budget", "8"])
+                                "--time-budget", "20"])
         pid = launch.await_workers(computed_seconds=0.5)[1]
         os.kill(pid, signal.SIGSTOP)
         try:

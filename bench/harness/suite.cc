@@ -109,13 +109,12 @@ Status CheckMemory(const plan::Plan& plan, const coordinator::Coordinator& coord
 // Events of a rank that are kept. A ring that leaves the first cache takes lines from what is
 // measured, so of collectives it holds a few iterations (results/reference/measuring.md).
 std::size_t JournalCapacity(const plan::Plan& plan) {
-  constexpr std::size_t kIterations = 8;
   std::size_t events = 0;  // of an iteration: three of each operation, and of a barrier
   for (const plan::PlannedCase& planned : plan.cases) {
     if (!planned.step.name.empty()) return agent::AgentOptions().journal_capacity;
     events = std::max(events, 3 * (1 + planned.operations.size()));
   }
-  return std::bit_ceil(kIterations * events);
+  return std::bit_ceil(8 * events);  // eight iterations
 }
 
 // "190 cases on 2 ranks, at most 50 s".

@@ -187,7 +187,7 @@ class PageTest(unittest.TestCase):
 
     def test_purposes_have_the_words_of_the_journal(self):
         with open("core/journal/purpose.cc", encoding="utf-8") as file:
-            table = re.search(r"kNames = \{(.*?)\};", file.read(), re.S).group(1)
+            table = re.search(r"kPurposes\[\] = \{(.*?)\};", file.read(), re.S).group(1)
         self.assertEqual(tuple(re.findall(r'"([^"]*)"', table)), journal.PURPOSES)
         self.assertEqual(journal.purpose_of(13 << 32 | 3 << 8 | 6), "bucket 3")
         self.assertEqual(journal.purpose_of(0), "")
