@@ -8,7 +8,7 @@ namespace lockstep::bench::measure {
 namespace {
 
 // 10 iterations of 100 ms, one after the other, whose rounds give this half width.
-results::store::CaseRecord Case(double half_width) {
+results::store::CaseRecord MeasuredTo(double half_width) {
   results::store::CaseRecord record;
   record.summary.iterations = record.summary.rounds = 10;
   record.summary.median_ns = 1e8;
@@ -32,37 +32,42 @@ std::string ClauseOf(std::vector<results::store::CaseRecord> cases) {
   return PrecisionClause(run, 0.05);
 }
 
-TEST(Precision, OfAllCases) { EXPECT_EQ(ClauseOf({Case(0.05), Case(0.01)}), "; all to ±5 %"); }
+TEST(Precision, OfAllCases) {
+  EXPECT_EQ(ClauseOf({MeasuredTo(0.05), MeasuredTo(0.01)}), "; all to ±5 %");
+}
 
 // Twice as wide needs four times as many rounds: (1 + 4) / 2 of the second that was measured.
 TEST(Precision, WhatTheOthersTake) {
-  EXPECT_EQ(ClauseOf({Case(0.04), Case(0.1)}),
+  EXPECT_EQ(ClauseOf({MeasuredTo(0.04), MeasuredTo(0.1)}),
             "; 1 of 2 to ±5 %; all 2 take about 3 s: --time-budget=3s");
-  EXPECT_EQ(ClauseOf({Case(0.4)}), "; 0 of 1 to ±5 %; it takes about 70 s: --time-budget=70s");
+  EXPECT_EQ(ClauseOf({MeasuredTo(0.4)}),
+            "; 0 of 1 to ±5 %; it takes about 70 s: --time-budget=70s");
 }
 
-TEST(Precision, OfHoursNothingIsPromised) { EXPECT_EQ(ClauseOf({Case(3.1)}), "; 0 of 1 to ±5 %"); }
+TEST(Precision, OfHoursNothingIsPromised) {
+  EXPECT_EQ(ClauseOf({MeasuredTo(3.1)}), "; 0 of 1 to ±5 %");
+}
 
 // The table says `precise` of the same cases: both ask why a case stopped, not how wide it is.
 TEST(Precision, CountsWhatTheTableCallsPrecise) {
-  results::store::CaseRecord narrow = Case(0.04);
+  results::store::CaseRecord narrow = MeasuredTo(0.04);
   narrow.summary.stopped_by = "time_budget";
-  EXPECT_THAT(ClauseOf({narrow, Case(0.04)}), testing::StartsWith("; 1 of 2 to ±5 %"));
+  EXPECT_THAT(ClauseOf({narrow, MeasuredTo(0.04)}), testing::StartsWith("; 1 of 2 to ±5 %"));
 }
 
 // 2 s in two repetitions: each has a second, and needs four.
 TEST(Precision, ABudgetIsThatOfOneRepetition) {
-  results::store::CaseRecord again = Case(0.0999);
+  results::store::CaseRecord again = MeasuredTo(0.0999);
   again.repetition = 1;
   for (auto* times : {&again.samples.entry_ns, &again.samples.exit_ns}) {
     for (std::int64_t& ns : *times) ns += 1'000'000'000;
   }
-  EXPECT_EQ(ClauseOf({Case(0.0999), again}),
+  EXPECT_EQ(ClauseOf({MeasuredTo(0.0999), again}),
             "; 0 of 2 to ±5 %; all 2 take about 4 s: --time-budget=4s");
 }
 
 TEST(Precision, OfNoRoundNothing) {
-  results::store::CaseRecord lost = Case(0.1);
+  results::store::CaseRecord lost = MeasuredTo(0.1);
   lost.summary.rounds = 0;
   EXPECT_EQ(ClauseOf({lost}), "");
 }

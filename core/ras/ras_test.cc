@@ -131,7 +131,7 @@ JobStatus Text(const std::string& warnings, const std::string& errors = "",
       version, errors, warnings));
 }
 
-std::vector<std::string> Said(const Testimony& testimony) {
+std::vector<std::string> SaidBy(const Testimony& testimony) {
   std::vector<std::string> said;
   for (const verdict::Finding& finding : testimony.findings) {
     EXPECT_FALSE(finding.proved);
@@ -145,7 +145,7 @@ TEST(RasTest, WhoIsBehindInBothLooksIsSuspected) {
       Json(RankJson(0, 412, 3) + "," + RankJson(1, 411, 3) + "," + RankJson(2, 412, 3));
   const Testimony testimony = Hear(look, look);
   EXPECT_EQ(testimony.verdict, Verdict::kUnknown);
-  EXPECT_THAT(Said(testimony),
+  EXPECT_THAT(SaidBy(testimony),
               ElementsAre("rank_busy: rank 1 (pid 101 on 10.0.0.1) launched 411 AllReduce, 2 ranks "
                           "412; no launch between the looks"));
   EXPECT_THAT(testimony.findings.front().culprits, ElementsAre(1));
@@ -178,7 +178,7 @@ TEST(RasTest, NoChangeIsNoPass) {
 
 TEST(RasTest, RanksThatTookDifferentWays) {
   const JobStatus look = Json(RankJson(0, 10, 4) + "," + RankJson(1, 9, 5));
-  EXPECT_THAT(Said(Hear(look, look)),
+  EXPECT_THAT(SaidBy(Hear(look, look)),
               ElementsAre("collective_mismatch: rank 1 (pid 101 on 10.0.0.1) launched 9 AllReduce, "
                           "rank 0 10; no launch between the looks",
                           "collective_mismatch: rank 0 (pid 100 on 10.0.0.0) launched 4 Broadcast, "
@@ -188,17 +188,17 @@ TEST(RasTest, RanksThatTookDifferentWays) {
 TEST(RasTest, WhoIsMissedInBothLooksOrReportsAnError) {
   const std::string ranks = RankJson(0, 10, 0, 0, 6);
   const std::string missing = MissingJson(1, true);
-  EXPECT_THAT(Said(Hear(Json(ranks, missing), Json(ranks, missing))),
+  EXPECT_THAT(SaidBy(Hear(Json(ranks, missing), Json(ranks, missing))),
               ElementsAre("rank_failed: rank 0 (pid 100 on 10.0.0.0) reports: Remote process error",
                           "rank_lost: rank 1 (pid 77 on 10.0.0.9) does not answer NCCL's RAS: "
                           "stopped, gone or cut off"));
   const std::string well = RankJson(0, 10, 0);
-  EXPECT_THAT(Said(Hear(Json(well), Json(well, missing))), IsEmpty()) << "it may be about to end";
+  EXPECT_THAT(SaidBy(Hear(Json(well), Json(well, missing))), IsEmpty()) << "it may be about to end";
 }
 
 TEST(RasTest, WhoStillInitializes) {
   const JobStatus look = Json(RankJson(0, 0, 0, 7) + "," + RankJson(1, 0, 0));
-  EXPECT_THAT(Said(Hear(look, look)),
+  EXPECT_THAT(SaidBy(Hear(look, look)),
               ElementsAre("init_failure: rank 0 (pid 100 on 10.0.0.0) still initializes the "
                           "communicator"));
 }
@@ -208,7 +208,7 @@ TEST(RasTest, WhoAnsweredIsNotMissed) {
   const JobStatus look =
       Json(ranks, MissingJson(1, false) + ",\n" + MissingJson(2, true, "unknown", -1));
   EXPECT_THAT(
-      Said(Hear(look, look)),
+      SaidBy(Hear(look, look)),
       ElementsAre("rank_lost: rank 2 does not answer NCCL's RAS: stopped, gone or cut off"));
 }
 
@@ -217,7 +217,7 @@ TEST(RasTest, AnAnswerThatLacksACommaIsRead) {
   const JobStatus look =
       Read(JsonAnswer(CommunicatorJson(RankJson(0, 10, 0), missing + ",\n" + missing), "2.28.9"));
   EXPECT_EQ(look.version, "2.28.9");
-  EXPECT_THAT(Said(Hear(look, look)),
+  EXPECT_THAT(SaidBy(Hear(look, look)),
               Contains("rank_lost: rank 1 (pid 77 on 10.0.0.9) does not answer NCCL's RAS: "
                        "stopped, gone or cut off"));
 }
@@ -228,7 +228,7 @@ TEST(RasTest, CommunicatorsOfOneHashAreToldApart) {
         CommunicatorJson(RankJson(0, first, 0), "", "0x1:0x2") + ",\n" +
         CommunicatorJson(RankJson(0, second, 0) + "," + RankJson(1, 7, 0), "", "0x3:0x4")));
   };
-  EXPECT_THAT(Said(Hear(answer(1, 8), answer(2, 8))),
+  EXPECT_THAT(SaidBy(Hear(answer(1, 8), answer(2, 8))),
               ElementsAre("rank_busy: rank 1 (pid 101 on 10.0.0.1) launched 7 AllReduce, rank 0 8; "
                           "no launch between the looks"));
 }
@@ -252,7 +252,7 @@ TEST(RasTest, TextNamesThoseThatDiffer) {
     const JobStatus look = Text(fmt::format(fmt::runtime(kBehind), operation), "", version);
     EXPECT_EQ(look.version, version);
     const Testimony testimony = Hear(look, look);
-    EXPECT_THAT(Said(testimony),
+    EXPECT_THAT(SaidBy(testimony),
                 ElementsAre(fmt::format("rank_busy: 3 ranks launched 6649 {}, 5 ranks 6650; no "
                                         "launch between the looks",
                                         operation)));
@@ -275,7 +275,7 @@ TEST(RasTest, TextOfSeveralOperations) {
       "  Rank 0 has launched up to operation 8 -- GPU 0 managed by process 11 on node 10.0.0.1\n"
       "  Rank 1 has not launched any operations -- GPU 1 managed by process 12 on node "
       "10.0.0.1\n\n");
-  EXPECT_THAT(Said(Hear(look, look)),
+  EXPECT_THAT(SaidBy(Hear(look, look)),
               ElementsAre("rank_busy: rank 1 (pid 12 on 10.0.0.1) launched 0 AllReduce, rank 0 8; "
                           "no launch between the looks",
                           "rank_busy: 2 ranks launched 0 Broadcast, rank 2 9; no launch between "
@@ -287,7 +287,7 @@ TEST(RasTest, TextOfSeveralOperations) {
       "  Rank 1 has launched up to operation 0 -- GPU 1 managed by process 12 on node "
       "10.0.0.1\n\n",
       "", "2.24.3");
-  EXPECT_THAT(Said(Hear(old, old)),
+  EXPECT_THAT(SaidBy(Hear(old, old)),
               ElementsAre("rank_busy: rank 1 (pid 12 on 10.0.0.1) launched 0 collective, rank 0 8; "
                           "no launch between the looks"));
 }
@@ -302,7 +302,7 @@ TEST(RasTest, TextOfErrors) {
                               "  2 ranks reported Remote process error\n"
                               "  Rank 0 -- GPU 0 managed by process 10 on node 10.0.0.2\n"
                               "  Rank 1 -- [process information not found]\n\n");
-  EXPECT_THAT(Said(Hear(look, look)),
+  EXPECT_THAT(SaidBy(Hear(look, look)),
               ElementsAre("rank_failed: rank 2 (pid 12 on 10.0.0.2) reports: System error",
                           "rank_failed: rank 0 (pid 10 on 10.0.0.2) reports: Remote process error",
                           "rank_failed: rank 1 reports: Remote process error"));
@@ -313,7 +313,7 @@ TEST(RasTest, TextOfMissingRanks) {
       "INCOMPLETE\n  Missing communicator data from 2 job processes\n\n"
       "#0-0 (cf264af53edbe986) INCOMPLETE\n  Missing communicator data from 2 ranks\n";
   const JobStatus old = Text("", begins + "  The missing ranks: 5,21\n\n", "2.25.1");
-  EXPECT_THAT(Said(Hear(old, old)),
+  EXPECT_THAT(SaidBy(Hear(old, old)),
               ElementsAre("rank_lost: rank 5 does not answer NCCL's RAS: stopped, gone or cut off",
                           "rank_lost: rank 21 does not answer NCCL's RAS: stopped, gone or cut "
                           "off"));
@@ -322,7 +322,7 @@ TEST(RasTest, TextOfMissingRanks) {
                                   "  Rank 5 -- GPU 5 managed by process 77 on node 10.0.0.9\n"
                                   "  Rank 21 -- [process information not found]\n\n",
                               "2.26.2");
-  EXPECT_THAT(Said(Hear(look, look)),
+  EXPECT_THAT(SaidBy(Hear(look, look)),
               ElementsAre("rank_lost: rank 5 (pid 77 on 10.0.0.9) does not answer NCCL's RAS: "
                           "stopped, gone or cut off",
                           "rank_lost: rank 21 does not answer NCCL's RAS: stopped, gone or cut "

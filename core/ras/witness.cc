@@ -50,7 +50,7 @@ Finding Suspect(Cause cause, const std::vector<Rank>& ranks, const Communicator&
   return finding;
 }
 
-void AddErrors(const Communicator& now, std::vector<Finding>& findings) {
+void SuspectErrors(const Communicator& now, std::vector<Finding>& findings) {
   for (const RankError& error : now.errors) {
     findings.push_back(Suspect(Cause::kRankFailed, {error.rank}, now,
                                fmt::format("{} reports: {}", Named(error.rank), error.what)));
@@ -142,7 +142,7 @@ bool Moved(const JobStatus& first, const JobStatus& second) {
 Testimony Hear(const JobStatus& first, const JobStatus& second) {
   Testimony testimony;
   for (const Communicator& now : second.communicators) {
-    AddErrors(now, testimony.findings);
+    SuspectErrors(now, testimony.findings);
     const Communicator* before = Find(first, now);
     if (before == nullptr) continue;
     AddMissing(*before, now, testimony.findings);

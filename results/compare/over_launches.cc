@@ -13,7 +13,7 @@
 namespace lockstep::results::compare {
 namespace {
 
-CaseOverLaunches Summarize(const CaseGroup& group) {
+CaseOverLaunches OverLaunches(const CaseGroup& group) {
   CaseOverLaunches one{group.program, group.name, group.backend, group.ranks};
   one.launches = group.base.figures.size();
   std::vector<double> medians;
@@ -60,8 +60,8 @@ std::string ProgramsOf(std::span<const Launch> launches) {
 }
 
 // "FAIL: 2 of 8 launches of bench_allreduce failed; the first: rank 1 is stopped"
-std::string Headline(std::span<const Launch> launches, const LaunchSummary& summary,
-                     std::size_t expected) {
+std::string HeadlineOf(std::span<const Launch> launches, const LaunchSummary& summary,
+                       std::size_t expected) {
   const std::string which = fmt::format("{} launches of {}", expected, ProgramsOf(launches));
   if (summary.exit_code == ExitCode::kPass) {
     const CaseOverLaunches* widest = Widest(summary.cases);
@@ -87,13 +87,13 @@ std::string Headline(std::span<const Launch> launches, const LaunchSummary& summ
 LaunchSummary SummarizeLaunches(std::span<const Launch> launches, std::size_t expected) {
   LaunchSummary summary;
   const CaseGroups groups(launches, {}, "*", {});
-  for (const CaseGroup& group : groups.groups()) summary.cases.push_back(Summarize(group));
+  for (const CaseGroup& group : groups.groups()) summary.cases.push_back(OverLaunches(group));
   if (Count(launches, verdict::Verdict::kFail) > 0) {
     summary.exit_code = ExitCode::kFailed;
   } else if (Count(launches, verdict::Verdict::kPass) == expected) {
     summary.exit_code = ExitCode::kPass;
   }
-  summary.headline = Headline(launches, summary, expected);
+  summary.headline = HeadlineOf(launches, summary, expected);
   return summary;
 }
 

@@ -1,7 +1,8 @@
 """C++ targets that compile all their sources as one translation unit.
 
 Most of a compilation is the headers and templates that the sources of a room share. One unit takes
-a third to a fifth of the processor time. So names in anonymous namespaces are unique in a target.
+a third to a fifth of the processor time. So names in anonymous namespaces are unique in a target,
+which scripts/tidy/units.py checks: the compiler takes another argument list for an overload.
 `--config=separate` compiles each source by itself, which proves that it includes what it needs.
 
 What most of them include of others is precompiled (pch.bzl), except where a target has flags of

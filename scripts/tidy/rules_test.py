@@ -7,6 +7,7 @@ import unittest
 import check_layering
 import complexity
 import rules
+import units
 
 GUARDED = "#pragma once\n%s"
 
@@ -32,6 +33,27 @@ class RulesTest(unittest.TestCase):
         self.assert_finds("core/base/x.cc", "a\n\tb\n", ":2: a tab")
         self.assert_finds("core/base/x.cc", "a \n", "space at the end")
         self.assert_finds("core/base/x.cc", "a", "no newline")
+
+    def test_helpers_of_a_unit(self):
+        def source(body):
+            return "namespace {\n%s}  // namespace\n" % body
+
+        texts = {"a/x.cc": source("int F() { return 1; }\n\nint G() {\n  return 2;\n}\n"),
+                 "a/y.cc": source("int F(int n) {\n  return n;\n}\n"),
+                 "b/z.cc": source("int G() { return 3; }\n\nTEST(A, B) {\n  G();\n}\n"),
+                 "b/c.cc": source("class C {\n  int G() { return 4; }\n};\n"),
+                 "b/d.cc": "int G() { return 5; }\n"}
+        build = 'cc_library(name = "%s", srcs = [%s])\n'
+        self.assertEqual(
+            units.check(texts, {"a/BUILD": build % ("two", '"x.cc", "y.cc", "y.h"')}),
+            ["a/y.cc:2: F() is in a/x.cc, too, which is compiled in one unit"])
+        self.assertEqual(
+            units.check(texts, {"a/BUILD": build % ("far", '":x.cc", "//b:z.cc"')}),
+            ["b/z.cc:2: G() is in a/x.cc, too, which is compiled in one unit"])
+        apart = build % ("x", '"x.cc"') + build % ("y", '"y.cc"')
+        self.assertEqual(units.check(texts, {"a/BUILD": apart}), [])
+        self.assertEqual(
+            units.check(texts, {"b/BUILD": build % ("b", '"z.cc", "c.cc", "d.cc"')}), [])
 
     def test_name(self):
         self.assert_finds("core/utils/x.cc", "", "'utils'")

@@ -10,6 +10,7 @@ import sys
 
 import rooms
 import rules
+import units
 
 _SUFFIXES = (".bzl", ".cc", ".cu", ".h", ".py", ".sh")
 _SHELLS = (b"#!/bin/bash", b"#!/bin/sh", b"#!/usr/bin/env bash")
@@ -75,6 +76,8 @@ def main():
             file.write(page)
     findings += rules.check_folders(paths) + rooms.check(of_cc, page)
     findings += rules.check_openings(of_cc)
+    findings += units.check(of_cc, {path: text for path, text in texts.items()
+                                    if os.path.basename(path) == "BUILD"})
     findings += shellcheck(root, [path for path in paths if is_shell(os.path.join(root, path))])
     print("\n".join(findings))
     print("%d files, %d findings" % (len(paths), len(findings)))

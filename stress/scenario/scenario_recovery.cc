@@ -1,13 +1,12 @@
 // The [recovery] table, and what goes with it only: a fault at "rebuild", an expected recovery, a
 // workload that can begin anew.
-#include "stress/scenario/scenario_tables.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
 
 #include "core/base/units.h"
+#include "stress/scenario/scenario_tables.h"
 
 namespace lockstep::stress::scenario {
 namespace {
@@ -17,7 +16,7 @@ constexpr std::string_view kResumable[] = {"ddp_training", "all_reduce_loop", "b
 constexpr std::string_view kFaultsOfRecovery[] = {"hung_abort", "wrong_membership"};
 
 template <typename Names>
-bool Contains(const Names& names, std::string_view name) {
+bool IsAmong(const Names& names, std::string_view name) {
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
@@ -29,7 +28,7 @@ std::string WorkloadKind(TomlFields& root) {
 // What only makes sense beside a [recovery] table.
 void RejectLeftovers(TomlFields& root, const Scenario& scenario) {
   for (const FaultSpec& fault : scenario.faults) {
-    const bool alone = Contains(kFaultsOfRecovery, fault.kind) || fault.at == "rebuild";
+    const bool alone = IsAmong(kFaultsOfRecovery, fault.kind) || fault.at == "rebuild";
     if (!alone) continue;
     root.mistakes().Add(fault.line, "fault", "{} at {} needs a recovery; add a [recovery] table",
                         fault.kind, fault.at);
@@ -64,7 +63,7 @@ void ReadRecovery(TomlFields& root, Scenario& scenario) {
   ReadDeadline(fields, "abort_deadline", plan.abort_deadline_seconds);
   ReadDeadline(fields, "connect_deadline", plan.connect_deadline_seconds);
   const std::string kind = WorkloadKind(root);
-  if (!kind.empty() && !Contains(kResumable, kind)) {
+  if (!kind.empty() && !IsAmong(kResumable, kind)) {
     fields.Wrong("mode", "{} cannot go on from an iteration; choose one of {}", kind,
                  fmt::join(kResumable, ", "));
   }

@@ -23,7 +23,7 @@ bool IsSmall(const ddp::TrainingProgram& program) {
   return std::find(names.begin(), names.end(), program.model) != names.end();
 }
 
-void ReadSampler(TomlFields& fields, ddp::TrainingProgram& program) {
+void ReadTrainingSampler(TomlFields& fields, ddp::TrainingProgram& program) {
   const toml::table* table = fields.FindTable("sampler");
   if (table == nullptr) return;
   TomlFields inner(*table, fields.PathOf("sampler"), fields.mistakes());
@@ -49,7 +49,7 @@ void ReadInputs(TomlFields& fields, int ranks, ddp::TrainingProgram& program) {
   if (inputs != nullptr && inputs->is_array() && fields.Has("extra_inputs_per_rank")) {
     fields.Wrong("extra_inputs_per_rank", "inputs already has a number for each rank; remove it");
   }
-  ReadSampler(fields, program);
+  ReadTrainingSampler(fields, program);
 }
 
 std::int64_t MostInputs(const ddp::TrainingProgram& program, int ranks) {
@@ -206,7 +206,7 @@ ddp::LoadTime ReadDistribution(TomlFields& fields, const toml::table& table) {
   return load;
 }
 
-void ReadTimes(TomlFields& fields, int ranks, ddp::TrainingProgram& program) {
+void ReadTrainingTimes(TomlFields& fields, int ranks, ddp::TrainingProgram& program) {
   constexpr auto kMost = static_cast<std::int64_t>(kMaxUs);
   std::vector<std::int64_t> us;
   if (fields.ReadPerRank("compute_us", ranks, us, {0, kMost})) {
@@ -243,7 +243,7 @@ ddp::TrainingProgram ReadTraining(TomlFields& fields, int ranks, const ScenarioO
     static_cast<void>(fields.Find("eval"));
   }
   ReadBarrier(fields, program);
-  ReadTimes(fields, ranks, program);
+  ReadTrainingTimes(fields, ranks, program);
   fields.ReadEnum("after_finish", kAfterFinishNames, program.after_finish);
   if (!fields.mistakes().none()) return program;
   const Status valid = ddp::ValidateProgram(program, ranks);

@@ -59,7 +59,7 @@ void CarryEndpoint() {
   if (error == kMpiSuccess && rank != 0 && bytes[0] != 0) WriteEndpoint(path, bytes);
 }
 
-void Begin(events::Call call, std::uint64_t site) {
+void BeginProgram(events::Call call, std::uint64_t site) {
   if (!LearnAbi() || !OpenSegment()) return;
   events::Event event;
   event.phase = events::Phase::kEnter;
@@ -91,17 +91,18 @@ void Began(events::Call call, int error) {
 
 }  // namespace
 
-#define LOCKSTEP_INIT(NAME, PARAMS, ARGUMENTS)                                                  \
-  extern "C" LOCKSTEP_WATCH_VISIBLE int MPI_##NAME PARAMS {                                     \
-    const auto real = Real<int PARAMS>("PMPI_" #NAME);                                          \
-    if (!real) return kMpiErrOther;                                                             \
-    Begin(events::Call::k##NAME, reinterpret_cast<std::uint64_t>(__builtin_return_address(0))); \
-    ++internal::depth;                                                                          \
-    const int result = real ARGUMENTS;                                                          \
-    --internal::depth;                                                                          \
-    Began(events::Call::k##NAME, result);                                                       \
-    return result;                                                                              \
-  }                                                                                             \
+#define LOCKSTEP_INIT(NAME, PARAMS, ARGUMENTS)                                  \
+  extern "C" LOCKSTEP_WATCH_VISIBLE int MPI_##NAME PARAMS {                     \
+    const auto real = Real<int PARAMS>("PMPI_" #NAME);                          \
+    if (!real) return kMpiErrOther;                                             \
+    BeginProgram(events::Call::k##NAME,                                         \
+                 reinterpret_cast<std::uint64_t>(__builtin_return_address(0))); \
+    ++internal::depth;                                                          \
+    const int result = real ARGUMENTS;                                          \
+    --internal::depth;                                                          \
+    Began(events::Call::k##NAME, result);                                       \
+    return result;                                                              \
+  }                                                                             \
   extern "C" LOCKSTEP_WATCH_VISIBLE int PMPI_##NAME PARAMS __attribute__((alias("MPI_" #NAME)));
 
 LOCKSTEP_INIT(Init, (int* count, char*** words), (count, words))

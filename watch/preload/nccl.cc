@@ -74,8 +74,8 @@ class Open {
   Call call_;
 };
 
-Event Collective(Call call, void* caller, std::size_t count, int type, int root, std::int32_t op,
-                 void* comm) {
+Event EntersCollective(Call call, void* caller, std::size_t count, int type, int root,
+                       std::int32_t op, void* comm) {
   Event event = Enters(call, caller);
   NumberCall(comm, false, &event);
   event.peer = root;
@@ -150,12 +150,12 @@ int Child(const Event& event, void* comm, std::uint64_t name, void** made, Forwa
   if (!real) real = RealNccl<std::remove_pointer_t<decltype(real)>>("nccl" #NAME, caller); \
   if (!real) return kNcclInternalError
 
-#define LOCKSTEP_NCCL_COLLECTIVE(NAME, PARAMS, ARGUMENTS, CALL, ROOT, OP)            \
-  LOCKSTEP_NCCL_VISIBLE int nccl##NAME PARAMS {                                      \
-    LOCKSTEP_NCCL_BEGIN(NAME);                                                       \
-    if (!Watching()) return real ARGUMENTS;                                          \
-    const Open open(Collective(Call::k##CALL, caller, count, type, ROOT, OP, comm)); \
-    return open.Left(real ARGUMENTS);                                                \
+#define LOCKSTEP_NCCL_COLLECTIVE(NAME, PARAMS, ARGUMENTS, CALL, ROOT, OP)                  \
+  LOCKSTEP_NCCL_VISIBLE int nccl##NAME PARAMS {                                            \
+    LOCKSTEP_NCCL_BEGIN(NAME);                                                             \
+    if (!Watching()) return real ARGUMENTS;                                                \
+    const Open open(EntersCollective(Call::k##CALL, caller, count, type, ROOT, OP, comm)); \
+    return open.Left(real ARGUMENTS);                                                      \
   }
 LOCKSTEP_NCCL_COLLECTIVES(LOCKSTEP_NCCL_COLLECTIVE)
 

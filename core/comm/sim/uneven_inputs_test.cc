@@ -135,7 +135,7 @@ class Trainer {
 };
 
 // "finished 5", "hung barrier", "failed Connection closed by peer (rank 0)", …
-std::string EndsOf(int number, SimRules rules, int ranks, std::uint64_t seed = 1) {
+std::string EndsOfCase(int number, SimRules rules, int ranks, std::uint64_t seed = 1) {
   std::vector<float> gradients(static_cast<std::size_t>(ranks));
   SimWorld world({.ranks = ranks, .rules = rules, .seed = seed});
   const SimReport report = world.Run([&](RankContext& context) {
@@ -157,40 +157,40 @@ std::string EndsOf(int number, SimRules rules, int ranks, std::uint64_t seed = 1
 
 TEST(UnevenInputsTest, AsOnGloo) {
   const char* const closed = "finished 5 | failed Connection closed by peer (rank 0)";
-  EXPECT_EQ(EndsOf(1, SimRules::kGloo, 2), "finished 5 | finished 3");
-  EXPECT_EQ(EndsOf(2, SimRules::kGloo, 2), closed);
-  EXPECT_EQ(EndsOf(3, SimRules::kGloo, 2), closed);
-  EXPECT_EQ(EndsOf(4, SimRules::kGloo, 2), "hung all_reduce f32 x 1 sum | hung barrier");
-  EXPECT_EQ(EndsOf(5, SimRules::kGloo, 2), "hung barrier | hung all_reduce f32 x 2 sum");
-  EXPECT_EQ(EndsOf(6, SimRules::kGloo, 2), "finished 5 | finished 3");
+  EXPECT_EQ(EndsOfCase(1, SimRules::kGloo, 2), "finished 5 | finished 3");
+  EXPECT_EQ(EndsOfCase(2, SimRules::kGloo, 2), closed);
+  EXPECT_EQ(EndsOfCase(3, SimRules::kGloo, 2), closed);
+  EXPECT_EQ(EndsOfCase(4, SimRules::kGloo, 2), "hung all_reduce f32 x 1 sum | hung barrier");
+  EXPECT_EQ(EndsOfCase(5, SimRules::kGloo, 2), "hung barrier | hung all_reduce f32 x 2 sum");
+  EXPECT_EQ(EndsOfCase(6, SimRules::kGloo, 2), "finished 5 | finished 3");
 }
 
 TEST(UnevenInputsTest, AsOnMpi) {
-  EXPECT_EQ(EndsOf(1, SimRules::kMpi, 2), "finished 5 | finished 3");
-  EXPECT_EQ(EndsOf(2, SimRules::kMpi, 2), "finished 5 | hung all_reduce f32 x 2 sum");
-  EXPECT_EQ(EndsOf(3, SimRules::kMpi, 2), "finished 5 | hung all_reduce f32 x 2 sum");
-  EXPECT_EQ(EndsOf(4, SimRules::kMpi, 2), "hung all_reduce f32 x 1 sum | hung barrier");
-  EXPECT_EQ(EndsOf(5, SimRules::kMpi, 2), "hung barrier | hung all_reduce f32 x 2 sum");
-  EXPECT_EQ(EndsOf(6, SimRules::kMpi, 2), "finished 5 | finished 3");
+  EXPECT_EQ(EndsOfCase(1, SimRules::kMpi, 2), "finished 5 | finished 3");
+  EXPECT_EQ(EndsOfCase(2, SimRules::kMpi, 2), "finished 5 | hung all_reduce f32 x 2 sum");
+  EXPECT_EQ(EndsOfCase(3, SimRules::kMpi, 2), "finished 5 | hung all_reduce f32 x 2 sum");
+  EXPECT_EQ(EndsOfCase(4, SimRules::kMpi, 2), "hung all_reduce f32 x 1 sum | hung barrier");
+  EXPECT_EQ(EndsOfCase(5, SimRules::kMpi, 2), "hung barrier | hung all_reduce f32 x 2 sum");
+  EXPECT_EQ(EndsOfCase(6, SimRules::kMpi, 2), "finished 5 | finished 3");
 }
 
 // Case 4: rank 0 takes the barrier's zero for "all have joined" and ends; case 5: rank 0 ends as if
 // all were well, rank 1's gradient is garbage, and its own barrier waits for ever.
 TEST(UnevenInputsTest, WhereABarrierIsAnAllReduce) {
-  EXPECT_EQ(EndsOf(1, SimRules::kNccl, 2), "finished 5 | finished 3");
-  EXPECT_EQ(EndsOf(2, SimRules::kNccl, 2), "finished 5 | hung all_reduce f32 x 2 sum");
-  EXPECT_EQ(EndsOf(3, SimRules::kNccl, 2), "finished 5 | hung all_reduce f32 x 2 sum");
-  EXPECT_EQ(EndsOf(4, SimRules::kNccl, 2), "finished 5 | hung all_reduce f32 x 1 sum");
-  EXPECT_EQ(EndsOf(5, SimRules::kNccl, 2), "finished 5 | hung barrier");
-  EXPECT_EQ(EndsOf(6, SimRules::kNccl, 2), "finished 5 | finished 3");
+  EXPECT_EQ(EndsOfCase(1, SimRules::kNccl, 2), "finished 5 | finished 3");
+  EXPECT_EQ(EndsOfCase(2, SimRules::kNccl, 2), "finished 5 | hung all_reduce f32 x 2 sum");
+  EXPECT_EQ(EndsOfCase(3, SimRules::kNccl, 2), "finished 5 | hung all_reduce f32 x 2 sum");
+  EXPECT_EQ(EndsOfCase(4, SimRules::kNccl, 2), "finished 5 | hung all_reduce f32 x 1 sum");
+  EXPECT_EQ(EndsOfCase(5, SimRules::kNccl, 2), "finished 5 | hung barrier");
+  EXPECT_EQ(EndsOfCase(6, SimRules::kNccl, 2), "finished 5 | finished 3");
 }
 
 TEST(UnevenInputsTest, TheOrderInWhichRanksRunDoesNotMatter) {
   for (int number = 1; number <= 6; ++number) {
     for (const SimRules rules : {SimRules::kNccl, SimRules::kMpi, SimRules::kGloo}) {
-      const std::string first = EndsOf(number, rules, 2, 1);
+      const std::string first = EndsOfCase(number, rules, 2, 1);
       for (std::uint64_t seed = 2; seed < 20; ++seed) {
-        EXPECT_EQ(EndsOf(number, rules, 2, seed), first) << "seed " << seed;
+        EXPECT_EQ(EndsOfCase(number, rules, 2, seed), first) << "seed " << seed;
       }
     }
   }
@@ -199,11 +199,11 @@ TEST(UnevenInputsTest, TheOrderInWhichRanksRunDoesNotMatter) {
 TEST(UnevenInputsTest, MoreRanks) {
   for (const SimRules rules : {SimRules::kNccl, SimRules::kMpi, SimRules::kGloo}) {
     for (const int number : {1, 6}) {
-      EXPECT_EQ(EndsOf(number, rules, 3).find("hung"), std::string::npos);
-      EXPECT_EQ(EndsOf(number, rules, 4).rfind("finished 5 | finished", 0), 0u);
+      EXPECT_EQ(EndsOfCase(number, rules, 3).find("hung"), std::string::npos);
+      EXPECT_EQ(EndsOfCase(number, rules, 4).rfind("finished 5 | finished", 0), 0u);
     }
-    EXPECT_NE(EndsOf(4, rules, 3).find("hung"), std::string::npos);
-    EXPECT_NE(EndsOf(5, rules, 4).find("hung"), std::string::npos);
+    EXPECT_NE(EndsOfCase(4, rules, 3).find("hung"), std::string::npos);
+    EXPECT_NE(EndsOfCase(5, rules, 4).find("hung"), std::string::npos);
   }
 }
 
