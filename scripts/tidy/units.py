@@ -1,5 +1,5 @@
 """Sources of a target are one translation unit (scripts/bazel/cc.bzl). So a helper of one source
-may win an overload against its neighbour's of that name, and neither compiler nor reader is told."""
+may win an overload against its neighbour's of that name. Neither compiler nor reader is told."""
 
 import ast
 import os
