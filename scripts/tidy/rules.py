@@ -161,15 +161,24 @@ def check_namespace(path, text):
             and found[1] != wanted and "struct " not in text.split("\n")[number]]
 
 
+def unnamed_lines(text):
+    """Numbers of the lines within unnamed namespaces."""
+    found, inside = set(), False
+    for number, line in enumerate(text.split("\n"), start=1):
+        inside = line == "namespace {" or (inside and line != "}  // namespace")
+        if inside:
+            found.add(number)
+    return found
+
+
 def check_types(texts):
     """{path: text} of the whole tree: a type is defined once in a namespace."""
     seen, findings = {}, []
     for path, text in sorted(texts.items()):
-        unnamed = False
+        unnamed = unnamed_lines(text)
         for number, line in enumerate(text.split("\n"), start=1):
-            unnamed = line == "namespace {" or (unnamed and line != "}  // namespace")
             found = re.match(r"(?:class|struct|union|enum(?: class)?) (\w+)(?!\w|::)[^;]*\{", line)
-            if not found or unnamed:
+            if not found or number in unnamed:
                 continue
             name = "%s::%s" % (namespace_of(path), found[1])
             first = seen.setdefault(name, path)

@@ -38,12 +38,11 @@ def sources_of(path, text):
 
 def helpers(text):
     """{name: first line} of functions that only this source names."""
-    found, unnamed = {}, False
+    found, unnamed = {}, rules.unnamed_lines(text)
     starts = {start for start, _ in rules.cc_functions(text)}
     for number, line in enumerate(text.split("\n"), start=1):
-        unnamed = line == "namespace {" or (unnamed and line != "}  // namespace")
         begins = number in starts or (line.endswith("}") and re.match(r"[A-Za-z].*\) .*\{", line))
-        if not begins or line[0] == " " or not (unnamed or line.startswith("static ")):
+        if not begins or line[0] == " " or not (number in unnamed or line.startswith("static ")):
             continue
         name = complexity.name_of_cc(line)
         if name and "::" not in name and not re.match(r"TEST|[A-Z]+_", name):  # macros

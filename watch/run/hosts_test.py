@@ -34,8 +34,9 @@ def hosts(number, *words, ranks=1, options=()):
 
 
 def until_named(command):
-    """What was said up to the name of the result file; then the launch is ended."""
-    with subprocess.Popen(["timeout", "-k", "5", "200", *command], stdout=subprocess.DEVNULL,
+    """What was said up to the name of the result file; then the launch is ended. A launcher that is
+    killed before it has ended its ranks, because others have its processors, leaves them behind."""
+    with subprocess.Popen(["timeout", "-k", "60", "200", *command], stdout=subprocess.DEVNULL,
                           stderr=subprocess.PIPE, text=True, cwd=FOLDER,
                           env=dict(os.environ, HOME=FOLDER)) as launch:
         said = ""
