@@ -7,7 +7,7 @@ import sys
 import tempfile
 import unittest
 
-from trials import watch_healthy
+from suite import watch_healthy
 
 COMMAND = os.path.abspath("scripts/watch_healthy")
 CASES = os.path.abspath("watch/preload/cases")

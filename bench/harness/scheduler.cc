@@ -191,11 +191,13 @@ void Scheduler::TellProgress() {
 
 Scheduler::Step Scheduler::AwaitAll(measure::MessageType type, double seconds) {
   const Deadline deadline = Deadline::AfterSeconds(seconds);
+  overdue_ = false;
   int arrived = 0;
   while (arrived < coordinator_.size()) {
     const coordinator::Event event =
         coordinator_.Next(deadline.Earlier(Deadline::AfterSeconds(kLookSeconds)));
     if (event.kind == coordinator::EventKind::kTimeout && !deadline.Passed()) {
+      if (overdue_ && StandsStill()) return Step::kInterrupted;
       SaveIfWarned();
       if (type == measure::kRoundDoneMessage) {
         TellProgress();
@@ -224,6 +226,12 @@ std::optional<Scheduler::Step> Scheduler::InterruptedIf(bool so) {
   return so ? std::optional(Step::kInterrupted) : std::nullopt;
 }
 
+// They meet through agents: silence counts while those are awake.
+bool Scheduler::StandsStill() {
+  return verdict::AllSilent(coordinator_.Glance(), plan_.deadline_seconds) &&
+         coordinator_.SecondsAwake() >= plan_.deadline_seconds;
+}
+
 std::optional<Scheduler::Step> Scheduler::Handle(const coordinator::Event& event) {
   switch (event.kind) {
     case coordinator::EventKind::kMessage:
@@ -243,9 +251,11 @@ std::optional<Scheduler::Step> Scheduler::Handle(const coordinator::Event& event
       warned_until_ = Deadline::AfterSeconds(kWarnedSeconds);
       SaveSamples(/*even_none=*/true);
       return std::nullopt;
+    case coordinator::EventKind::kOverdue:
+      overdue_ = true;
+      return InterruptedIf(StandsStill());
     case coordinator::EventKind::kExited:
     case coordinator::EventKind::kSignalled:
-    case coordinator::EventKind::kOverdue:
     case coordinator::EventKind::kLost:
     case coordinator::EventKind::kTimeout:
     case coordinator::EventKind::kPlugin:  // nobody asked for a plugin or a fault

@@ -64,6 +64,8 @@ class Scheduler {
   std::optional<Step> Handle(const coordinator::Event& event);
   bool KeepError(const coordinator::Event& event);  // whether the message is one
   static std::optional<Step> InterruptedIf(bool so);
+  // Asked when a rank is silent beyond the deadline: whether that is held against anyone.
+  bool StandsStill();
   void Interrupt();
   void OnTerminated();
   void LookAtMachine();
@@ -101,6 +103,7 @@ class Scheduler {
   std::int64_t began_ns_ = 0;     // the repetition
   bool alive_ = false;            // a lifetime runs
   bool measured_ = false;         // this lifetime has completed a round or lost a case
+  bool overdue_ = false;          // a rank was silent beyond the deadline since the last order
   int fruitless_ = 0;             // lifetimes one after the other that completed no round
   std::map<int, Status> errors_;  // what workers of this lifetime reported
 };

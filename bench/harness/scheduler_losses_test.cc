@@ -12,6 +12,7 @@ namespace {
 using coordinator::After;
 using coordinator::EventKind;
 using coordinator::Exited;
+using coordinator::Late;
 using coordinator::Of;
 using coordinator::Ranks;
 using coordinator::Refused;
@@ -327,6 +328,33 @@ TEST(BenchLosses, SilenceOfAll) {
       "fail: hung,hung; transport_stall of , suspected\n"
       "repetition 0: lost 0 not_run 0\n"
       "lifetime 0 of repetition 0 lost case 0: fail: hung,hung; transport_stall of , suspected\n");
+}
+
+TEST(BenchLosses, SilenceIsHeldAgainstNobodyWhileARankDoesSomething) {
+  EXPECT_EQ(Schedule({}, Steps(BothReady(), When("send * round"),
+                               Ranks({Measures(0, 0).Silent(6), Measures(0, 1).Silent(1)}),
+                               After(1), Overdue(0), After(1), Did({0, 1}), BothLeft())),
+            "send * round 0: 0x0+4 1x0+4\n"
+            "collect (2 times)\n"
+            "save iterations 4, iterations 4\n"
+            "send * finish\n"
+            "await exits\n"
+            "pass: finished,finished\n"
+            "repetition 0: iterations 4 iterations 4\n");
+}
+
+TEST(BenchLosses, SilenceCountsWhileAgentsAreAwake) {
+  EXPECT_EQ(Schedule({.own_mpi = true},
+                     Steps(BothReady(), When("send * round"),
+                           Ranks({Measures(0, 0).Silent(6), Measures(0, 1).Silent(6)}), After(2),
+                           Late(), Overdue(0), Overdue(1))),
+            "send * round 0: 0x0+4 1x0+4\n"
+            "collect (13 times)\n"
+            "end\n"
+            "fail: hung,hung; transport_stall of , suspected\n"
+            "repetition 0: lost 0 not_run 0\n"
+            "lifetime 0 of repetition 0 lost case 0: fail: hung,hung; transport_stall of , "
+            "suspected\n");
 }
 
 TEST(BenchLosses, AMismatchIsProvedAtOnce) {

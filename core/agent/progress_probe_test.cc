@@ -115,6 +115,22 @@ TEST(ProgressProbe, WhoSharesItsProcessorIsStarved) {
   EXPECT_LT(life.newest_page_fault(), between);
 }
 
+TEST(ProgressProbe, WhoConnectsAndWaitsForAProcessorIsNotSilentForIt) {
+  const Busy one([] {}), two([] {}), three([] {});
+  SilenceWatch watch(AgentOptions{}, TickScale{.ns_per_tick = 1});
+  watch.Begin();
+  const WorkerState worker;
+  journal::JournalEvent connects, in_call;
+  connects.ticks = in_call.ticks = NowTicks();
+  connects.kind = journal::EventKind::kPhase;
+  connects.phase = journal::Phase::kConnect;
+  in_call.kind = journal::EventKind::kStart;
+  EXPECT_TRUE(Await([&] {
+    watch.LookForProgress(one.pid(), worker, connects);
+    return watch.Seconds(worker, connects) + 0.1 < watch.Seconds(worker, in_call);
+  }));
+}
+
 TEST(ProgressProbe, OfAProcessThatIsGoneThereAreNone) {
   pid_t pid = 0;
   {

@@ -20,17 +20,18 @@ constexpr int kLooksPerDeadline = 4;
 // Newest events among which a call that has begun is looked for, behind which others are queued.
 constexpr std::size_t kNearEvents = 256;
 
-// It may be in a call that ends when others come. One that is only queued has not begun: what
-// stands before it in its stream is work of the rank.
-bool MayWaitForPeers(const SilenceWatch::LastEvent& last) {
-  if (!last) return false;
-  switch (last->kind) {
-    case journal::EventKind::kStart:
-    case journal::EventKind::kSplit:
-      return true;
-    default:
-      return last->phase == journal::Phase::kConnect || last->phase == journal::Phase::kFinalize;
-  }
+// It is in a call that ends when others come. One that is only queued has not begun: what stands
+// before it in its stream is work of the rank.
+bool WaitsForPeers(const SilenceWatch::LastEvent& last) {
+  return last &&
+         (last->kind == journal::EventKind::kStart || last->kind == journal::EventKind::kSplit);
+}
+
+// It meets its peers, or leaves them: that is work of the library, and waiting for them. Memory is
+// no sign of work there, because who waits may poll.
+bool Meets(const SilenceWatch::LastEvent& last) {
+  return last && (last->phase == journal::Phase::kConnect ||
+                  last->phase == journal::Phase::kFinalize);
 }
 
 }  // namespace
@@ -97,7 +98,7 @@ bool SilenceWatch::IsNewlyOverdue(pid_t pid, const WorkerState& worker, const La
 }
 
 void SilenceWatch::LookForProgress(pid_t pid, const WorkerState& worker, const LastEvent& last) {
-  if (MayWaitForPeers(last)) return;
+  if (WaitsForPeers(last)) return;
   progress_.Look(pid, last ? std::max(last->ticks, worker.started) : worker.started);
 }
 
@@ -107,8 +108,8 @@ double SilenceWatch::Seconds(const WorkerState& worker, const LastEvent& last) c
   if (last && last->kind == journal::EventKind::kIdle && stopped) since = worker.stopped;
   const Ticks now = worker.death ? worker.died : NowTicks();
   const Ticks page_fault = progress_.newest_page_fault();
-  if (MayWaitForPeers(last)) return scale_.DurationNs(since, now) * 1e-9;
-  if (page_fault > since) return scale_.DurationNs(page_fault, now) * 1e-9;
+  if (WaitsForPeers(last)) return scale_.DurationNs(since, now) * 1e-9;
+  if (!Meets(last) && page_fault > since) return scale_.DurationNs(page_fault, now) * 1e-9;
   return std::max(scale_.DurationNs(since, now) * 1e-9 - progress_.RunDelaySeconds(since), 0.0);
 }
 

@@ -68,7 +68,8 @@ class SilenceWatch {
   bool IsNewlyOverdue(pid_t pid, const WorkerState& worker, const LastEvent& last);
 
   // Memory comes page by page, and a processor late, without an event: a rank that is to compute is
-  // not silent for want of these. In a collective it would wait for peers.
+  // not silent for want of these, nor one that connects for want of a processor. In a collective it
+  // would wait for peers.
   void LookForProgress(pid_t pid, const WorkerState& worker, const LastEvent& last);
   // From the worker's newest event (or its start, or its stop while it was idle) to now, without
   // the time in which it showed progress.

@@ -228,6 +228,13 @@ bool NobodyCanGoOn(const std::vector<RankEvidence>& evidence, const Judgement& j
   return true;
 }
 
+bool AllSilent(const std::vector<RankEvidence>& evidence, double deadline_seconds) {
+  return std::ranges::all_of(evidence, [&](const RankEvidence& rank) {
+    return rank.state != ProcessState::kRunning || rank.idle ||
+           rank.seconds_silent >= deadline_seconds;
+  });
+}
+
 bool SameMoment(const std::vector<RankEvidence>& first, const std::vector<RankEvidence>& second) {
   return std::equal(first.begin(), first.end(), second.begin(), second.end(),
                     [](const RankEvidence& a, const RankEvidence& b) {

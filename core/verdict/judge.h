@@ -26,6 +26,10 @@ Judgement Judge(const std::vector<RankEvidence>& evidence, double deadline_secon
 // yet do something. Silence proves nothing: judge with an infinite deadline.
 bool NobodyCanGoOn(const std::vector<RankEvidence>& evidence, const Judgement& judgement);
 
+// Whether every rank that runs and has no leave to idle is silent beyond the deadline. As long as
+// one is not, it may come: that others wait for it is held against nobody.
+bool AllSilent(const std::vector<RankEvidence>& evidence, double deadline_seconds);
+
 // No rank did anything between two looks at all of them: what both saw was true of all ranks at one
 // moment between the looks, although ranks are looked at one after the other.
 bool SameMoment(const std::vector<RankEvidence>& first, const std::vector<RankEvidence>& second);

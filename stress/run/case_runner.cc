@@ -88,9 +88,8 @@ bool CaseRunner::AllOver() {
   return state_.closing_at->Passed();
 }
 
-// A rank is silent beyond the deadline. As long as another one does something, it may come: only
-// when all are silent for so long is that held against anyone. Whoever waits for a fault, or for a
-// rank that does, is silent because of us.
+// A rank is silent beyond the deadline. Whoever waits for a fault, or for a rank that does, is
+// silent because of us.
 void CaseRunner::OnOverdue() {
   if (state_.held_until && !state_.held_until->Passed()) {
     state_.look_again_at = Deadline::AfterSeconds(options_.deadline_seconds);
@@ -98,10 +97,7 @@ void CaseRunner::OnOverdue() {
   }
   const std::vector<verdict::RankEvidence> evidence =
       Judged(state_, options_.deadline_seconds, coordinator_.Glance());
-  for (const verdict::RankEvidence& rank : evidence) {
-    if (rank.state != verdict::ProcessState::kRunning || rank.idle) continue;
-    if (rank.seconds_silent < options_.deadline_seconds) return;
-  }
+  if (!verdict::AllSilent(evidence, options_.deadline_seconds)) return;
   // They meet through agents, whose relays are links: silence counts while those are awake.
   const double awake = coordinator_.SecondsAwake();
   if (awake < options_.deadline_seconds) {

@@ -33,7 +33,7 @@ from trials import torch_ranks
 BOUND_S = 150
 _NAME = "watch_healthy"
 _RANKS_OF_TORCH = os.path.abspath(torch_ranks.__file__)
-_TRAINING = os.path.join(os.path.dirname(_RANKS_OF_TORCH), "random_training.py")
+_TRAINING = os.path.join(os.path.dirname(os.path.abspath(__file__)), "random_training.py")
 _RANKS = (2, 3, 2, 4, 3)  # of training scripts, by turns
 _IMB = "-npmin {ranks} -iter 5,5,5 -msglog 0:10 -time 1"
 _BENCH = "--format=csv --no-progress -n "
