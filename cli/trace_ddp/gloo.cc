@@ -39,6 +39,8 @@ namespace lockstep::cli::trace_ddp {
 #ifdef LOCKSTEP_HAS_GLOO
 namespace {
 
+constexpr double kConnectSeconds = 60;  // processes that start on a busy machine are no silence
+
 // What a record holds.
 enum class Record : char { kSection = 's', kCall = 'c', kEnd = 'e', kEnvironment = 'x' };
 
@@ -122,7 +124,7 @@ void RunRank(const GlooWorld& world, int rank, const RankSeat& seat) {
   RecordWriter writer(seat);
   comm::FolderMeeting meeting(world.folder);
   auto connected = comm::gloo::ConnectGloo(rank, world.ranks, meeting, "world", world.options,
-                                           Deadline::AfterSeconds(world.options.timeout_seconds));
+                                           Deadline::AfterSeconds(kConnectSeconds));
   if (!connected.ok()) return writer.OnEnvironment(connected.status());
   device::host::HostDevice device;
   device::host::HostKernels kernels;

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/clock.h"
 #include "core/base/deadline.h"
 #include "core/base/status.h"
 #include "core/collective/collective.h"
@@ -31,6 +32,13 @@ struct Capabilities {
   Status (*supports)(const Operation& operation) = nullptr;
 };
 
+// When an operation ran on its stream: stamps taken right before and right after the library's
+// call, inside all of our own bookkeeping. This interval is the sample of a benchmark.
+struct Interval {
+  Ticks entry = 0;
+  Ticks exit = 0;
+};
+
 // Ranks 0..size-1 that call the same collectives in the same order. Not thread-safe: one thread
 // enqueues. Errors of the library are kSystemFailed with its own text.
 class Communicator {
@@ -50,6 +58,14 @@ class Communicator {
   // stream got past it; those of non-blocking operations between two Awaits must not overlap.
   // The stream is not kept beyond the call.
   virtual Status Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) = 0;
+  // Enqueue on an inline stream, and when it ran. Backends whose own work would count stamp inside.
+  virtual Status EnqueueTimed(const Operation& operation, const Buffers& buffers, Stream& stream,
+                              Interval& call) {
+    call.entry = NowTicks();
+    Status status = Enqueue(operation, buffers, stream);
+    call.exit = NowTicks();
+    return status;
+  }
   // Waits until all operations enqueued on this stream are complete (posts and progresses
   // non-blocking ones). kDeadlineExceeded leaves the communicator unusable but for Abort.
   virtual Status Await(Stream& stream, Deadline deadline) = 0;

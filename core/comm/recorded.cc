@@ -104,7 +104,8 @@ class RecordedCommunicator::RecordingStream final : public device::ForwardingStr
       pending->Begin(NowTicks());
       return OkStatus();
     });
-    const Status status = Call(inner, *family, operation, buffers, stream, event);
+    Interval launch;  // of the host, while the stream works
+    const Status status = Call(inner, *family, operation, buffers, stream, event, launch);
     stream.Enqueue([family, pending, event, refused = !status.ok()]() mutable {
       event.ticks = NowTicks();
       std::lock_guard lock(family->mutex);
@@ -219,16 +220,16 @@ Result<bool> RecordedCommunicator::MarkOn(std::span<std::byte> memory, device::D
 
 Status RecordedCommunicator::Call(Communicator& inner, const Family& family,
                                   const Operation& operation, const Buffers& buffers,
-                                  Stream& stream, const JournalEvent& event) {
+                                  Stream& stream, const JournalEvent& event, Interval& call) {
   if (family.marks.empty()) [[likely]]
-    return inner.Enqueue(operation, buffers, stream);
+    return inner.EnqueueTimed(operation, buffers, stream, call);
   auto* const native = dynamic_cast<device::NativeStream*>(&stream);
   const journal::MarkWords words = journal::MarkWordsOf(family.marks, event.communicator);
   if (native == nullptr || words.started == nullptr) {
-    return inner.Enqueue(operation, buffers, stream);
+    return inner.EnqueueTimed(operation, buffers, stream, call);
   }
   MarkingStream marked(stream, *native, words, event.sequence + 1);
-  return inner.Enqueue(operation, buffers, marked);
+  return inner.EnqueueTimed(operation, buffers, marked, call);
 }
 
 Status RecordedCommunicator::EnqueueInline(const Operation& operation, const Buffers& buffers,
@@ -240,21 +241,19 @@ Status RecordedCommunicator::EnqueueInline(const Operation& operation, const Buf
 
 Status RecordedCommunicator::RunInline(const Operation& operation, const Buffers& buffers,
                                        Stream& stream, JournalEvent& event) {
-  // From here to `exit` nothing but the inner communicator's call.
-  const Ticks entry = NowTicks();
-  Status status = Call(inner(), *family_, operation, buffers, stream, event);
-  const Ticks exit = NowTicks();
+  Interval call;
+  Status status = Call(inner(), *family_, operation, buffers, stream, event, call);
   if (operation.blocking == Blocking::kNonblocking && status.ok()) {
     const auto lock = LockIf(family_->threaded, family_->mutex);
-    pending_->Begin(entry);
+    pending_->Begin(call.entry);
     LOCKSTEP_CHECK(pending_->posted.size() < kMostPosted, "Await after 65,536 posted operations");
     pending_->posted.push_back(event);
     return status;
   }
   event.kind = status.ok() ? EventKind::kEnd : EventKind::kError;
-  event.ticks = exit;
+  event.ticks = call.exit;
   Append(event);
-  if (status.ok()) last_interval_ = {entry, exit};
+  if (status.ok()) last_interval_ = call;
   return status;
 }
 

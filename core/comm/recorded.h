@@ -24,13 +24,6 @@ namespace lockstep::comm {
 using journal::EventKind;
 using journal::JournalEvent;
 
-// When an operation ran on its stream: stamps taken right before and right after the library's
-// call, inside all of our own bookkeeping. This interval is the sample of a benchmark.
-struct Interval {
-  Ticks entry = 0;
-  Ticks exit = 0;
-};
-
 struct CollectiveCall {
   Operation operation;
   Buffers buffers;
@@ -131,7 +124,8 @@ class RecordedCommunicator : public ForwardingCommunicator {
   void Append(const JournalEvent& event);
   // The inner communicator's call; on streams with handles between two marks, if there are any.
   static Status Call(Communicator& inner, const Family& family, const Operation& operation,
-                     const Buffers& buffers, Stream& stream, const JournalEvent& event);
+                     const Buffers& buffers, Stream& stream, const JournalEvent& event,
+                     Interval& call);
 
   std::shared_ptr<Family> family_;
   std::shared_ptr<Pending> pending_;

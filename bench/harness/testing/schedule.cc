@@ -178,6 +178,8 @@ coordinator::Script BothLeft() {
   return {coordinator::When("send * finish"), coordinator::Exited(0, 0), coordinator::Exited(1, 0)};
 }
 
+verdict::History Connects(int rank) { return verdict::History(rank).In(journal::Phase::kConnect); }
+
 verdict::History Measures(std::uint32_t case_index, int rank) {
   return verdict::History(rank)
       .Case(case_index)

@@ -44,7 +44,8 @@ coordinator::Script Did(const std::vector<std::uint32_t>& cases, int count = 4);
 coordinator::Script BothDid(const std::vector<std::uint32_t>& cases, int count = 4);
 coordinator::Script BothLeft();
 
-// A rank that is in the all-reduce of a case.
+// A rank that connects, and one that is in the all-reduce of a case.
+verdict::History Connects(int rank);
 verdict::History Measures(std::uint32_t case_index, int rank);
 
 }  // namespace lockstep::bench::harness

@@ -76,15 +76,12 @@ class MpiCommunicator final : public Communicator {
   Status Enqueue(const Operation& operation, const Buffers& buffers, Stream& stream) override {
     LOCKSTEP_RETURN_IF_ERROR(ValidateCall(operation, buffers, rank_, size_));
     if (stream.inline_execution()) [[likely]] {
-      // What stream.Enqueue would do, without the wrapping: this path is inside measured intervals.
+      // What stream.Enqueue would do, without the wrapping: barriers stand before measured calls.
       if (!stream.ok()) [[unlikely]]
         return stream.status();
       if (IsPlain(operation)) [[likely]] {
         const MpiCall call = CallOf(operation, buffers);
-        const int code = BlockingCall(call, comm_);
-        if (code == MPI_SUCCESS) [[likely]]
-          return OkStatus();
-        return Fail(stream, BlockingError(call, code));
+        return Told(stream, call, BlockingCall(call, comm_));
       }
       Status status = Alone([&] { return Run(operation, buffers); });
       return status.ok() ? status : Fail(stream, std::move(status));
@@ -95,6 +92,18 @@ class MpiCommunicator final : public Communicator {
     stream.Enqueue(
         [this, operation, buffers] { return Alone([&] { return Run(operation, buffers); }); });
     return OkStatus();
+  }
+
+  Status EnqueueTimed(const Operation& operation, const Buffers& buffers, Stream& stream,
+                      Interval& timed) override {
+    const bool plain = ValidateCall(operation, buffers, rank_, size_).ok() &&
+                       stream.inline_execution() && stream.ok() && IsPlain(operation);
+    if (!plain) return Communicator::EnqueueTimed(operation, buffers, stream, timed);
+    const MpiCall call = CallOf(operation, buffers);
+    timed.entry = NowTicks();
+    const int code = BlockingCall(call, comm_);
+    timed.exit = NowTicks();
+    return Told(stream, call, code);
   }
 
   Status Await(Stream& stream, Deadline deadline) override {
@@ -140,6 +149,12 @@ class MpiCommunicator final : public Communicator {
       session_->MarkSick();
     }
     return status;
+  }
+  // What a blocking call returned.
+  Status Told(Stream& stream, const MpiCall& call, int code) {
+    if (code == MPI_SUCCESS) [[likely]]
+      return OkStatus();
+    return Fail(stream, BlockingError(call, code));
   }
   Status Fail(Stream& stream, Status status) {
     stream.Enqueue([&status] { return status; });

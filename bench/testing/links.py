@@ -1,0 +1,15 @@
+"""What the tests of bench_links share."""
+import os
+
+import h5py
+
+from bench.testing.launch import text
+
+BENCH = os.path.abspath("bench/bench_links")
+SHORT = ["--bytes=64K", "--time-budget=3"]
+
+
+def rows(path):
+    with h5py.File(path) as file:
+        return [{name: text(row[name]) if row[name].dtype.kind == "S" else row[name].item()
+                 for name in row.dtype.names} for row in file["links/pairs"][:]]
