@@ -52,7 +52,7 @@ compute_us = 2000
 
 
 def has_finding(path):
-    """Not of one that is not there: survivors move the file of the run so far aside at any moment."""
+    """Not of one that is gone: survivors move the file of the run so far aside at any moment."""
     try:
         with lockstep.open(path) as run:
             return bool(run.findings)
