@@ -96,4 +96,14 @@ Result<StressCommandLine> ParseStressCommandLine(int argc, const char* const* ar
   return StressCommandLine{std::move(options), ""};
 }
 
+Status WriteVerdicts(const std::string& path, const std::string& text) {
+  if (path.empty()) return OkStatus();
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.flush();
+  if (file) return OkStatus();
+  return EnvironmentError(
+      "--verdicts: '{}' could not be written; check the directory and its space", path);
+}
+
 }  // namespace lockstep::stress::harness

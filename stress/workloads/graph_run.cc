@@ -17,8 +17,6 @@
 namespace lockstep::stress::workloads {
 namespace {
 
-// Silence is judged from outside; no wait in here gives up before.
-
 // Says when a replay was launched, and nobody has waited for it yet.
 class ToldGraph final : public device::StreamGraph {
  public:
@@ -86,8 +84,7 @@ class GraphRun {
     ports_.recorded.EnterPhase(journal::Phase::kMeasure);
     if (round == 0) {
       LOCKSTEP_RETURN_IF_ERROR(CallAll(ports_.communication));
-      LOCKSTEP_RETURN_IF_ERROR(
-          ports_.world.Await(ports_.communication, Deadline::AfterSeconds(kForEverSeconds)));
+      LOCKSTEP_RETURN_IF_ERROR(ports_.world.Await(ports_.communication, Forever()));
     } else {
       if (round == 1) LOCKSTEP_RETURN_IF_ERROR(Capture());
       LOCKSTEP_RETURN_IF_ERROR(Replay());
@@ -121,8 +118,7 @@ class GraphRun {
     report_.where = "replay";
     LOCKSTEP_ASSIGN_OR_RETURN(const bool skipped, IsSkipped());
     if (skipped) return OkStatus();
-    return ports_.recorded.Replay(*captured_, ports_.communication,
-                                  Deadline::AfterSeconds(kForEverSeconds));
+    return ports_.recorded.Replay(*captured_, ports_.communication, Forever());
   }
 
   // A graph is launched or not: what is in it was decided when it was captured.
@@ -186,8 +182,8 @@ class GraphRun {
 
 }  // namespace
 
-RankReport RunGraphReplay(const scenario::GraphReplayProgram& program, std::uint64_t seed,
-                          const RankPorts& ports) {
+RankReport Run(const scenario::GraphReplayProgram& program, std::uint64_t seed,
+               const RankPorts& ports) {
   const auto run = std::make_shared<GraphRun>(program, seed, ports);
   RankReport report = run->Run();
   // A stream that is still at it keeps what it works on.

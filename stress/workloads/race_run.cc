@@ -82,8 +82,7 @@ class RaceRun {
     LOCKSTEP_RETURN_IF_ERROR(reads_early() ? KernelThenCollective() : CollectiveThenKernel());
     LOCKSTEP_RETURN_IF_ERROR(ports_.body.Sleep(static_cast<std::int64_t>(program_.host_us * 1e3)));
     LOCKSTEP_RETURN_IF_ERROR(Synchronize(*kernels_));
-    LOCKSTEP_RETURN_IF_ERROR(
-        ports_.world.Await(*collectives_, Deadline::AfterSeconds(kForEverSeconds)));
+    LOCKSTEP_RETURN_IF_ERROR(ports_.world.Await(*collectives_, Forever()));
     seconds_.push_back(ports_.body.SecondsSinceStart() - begun);
     return Check(round);
   }
@@ -225,9 +224,7 @@ class RaceRun {
     return program_.guard == scenario::RaceGuard::kLaunchBlocking ? Synchronize(stream)
                                                                   : OkStatus();
   }
-  Status Synchronize(device::Stream& stream) {
-    return stream.Synchronize(Deadline::AfterSeconds(kForEverSeconds));
-  }
+  Status Synchronize(device::Stream& stream) { return stream.Synchronize(Forever()); }
   std::int64_t bytes() const { return program_.count * collective::SizeOf(operation_.type); }
   bool reads_early() const {
     return program_.pattern == scenario::RacePattern::kMissingWaitBefore ||
@@ -255,8 +252,8 @@ class RaceRun {
 
 }  // namespace
 
-RankReport RunStreamRace(const scenario::StreamRaceProgram& program, std::uint64_t seed,
-                         const RankPorts& ports) {
+RankReport Run(const scenario::StreamRaceProgram& program, std::uint64_t seed,
+               const RankPorts& ports) {
   const auto run = std::make_shared<RaceRun>(program, seed, ports);
   RankReport report = run->Run();
   // Streams that are still at it keep what they work on; a simulation unwinds them here.

@@ -20,8 +20,6 @@ namespace {
 
 using Kind = scenario::ScriptStep::Kind;
 
-// Silence is judged from outside; no wait in here gives up before.
-
 // What checks of results found; written by one thread.
 struct Found {
   std::int64_t checked = 0;
@@ -124,9 +122,8 @@ class ScriptRun {
     for (const std::size_t i : program_.creation[static_cast<std::size_t>(ports_.world.rank())]) {
       const std::vector<int>& members = program_.communicators[i].members;
       const bool member = std::binary_search(members.begin(), members.end(), ports_.world.rank());
-      LOCKSTEP_ASSIGN_OR_RETURN(others_[i - 1],
-                                ports_.world.Split(member ? 0 : -1, ports_.world.rank(),
-                                                   Deadline::AfterSeconds(kForEverSeconds)));
+      LOCKSTEP_ASSIGN_OR_RETURN(
+          others_[i - 1], ports_.world.Split(member ? 0 : -1, ports_.world.rank(), Forever()));
     }
     return OkStatus();
   }
@@ -159,7 +156,7 @@ class ScriptRun {
   Status WaitFor(const scenario::ScriptStep& step) {
     if (step.wait.empty() || step.wait == step.stream) return OkStatus();
     device::Stream& other = *lanes_.at(step.wait).stream;
-    if (step.stream.empty()) return other.Synchronize(Deadline::AfterSeconds(kForEverSeconds));
+    if (step.stream.empty()) return other.Synchronize(Forever());
     Lane& lane = lanes_.at(step.stream);
     while (!lane.events.empty() && lane.events.front()->Reached()) lane.events.pop_front();
     lane.events.push_back(ports_.device.NewEvent());
@@ -227,9 +224,8 @@ class ScriptRun {
     for (std::int64_t i = 0; i < step.times; ++i) {
       comm::Communicator& parent = *CommunicatorOf(step);
       ports_.recorded.EnterPhase(journal::Phase::kConnect);
-      LOCKSTEP_ASSIGN_OR_RETURN(
-          const std::unique_ptr<comm::Communicator> made,
-          parent.Split(0, parent.rank(), Deadline::AfterSeconds(kForEverSeconds)));
+      LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<comm::Communicator> made,
+                                parent.Split(0, parent.rank(), Forever()));
       if (step.kind == Kind::kSplit) continue;
       LOCKSTEP_RETURN_IF_ERROR(CallOn(*made, step));
     }
@@ -256,7 +252,7 @@ class ScriptRun {
     // Nothing else in a script scales anything.
     ports_.kernels.Scale(ports_.compute, collective::DataType::kF32, own.recv->data(),
                          own.send->data(), 1, 2.0);
-    return ports_.compute.Synchronize(Deadline::AfterSeconds(kForEverSeconds));
+    return ports_.compute.Synchronize(Forever());
   }
 
   Status CallOn(comm::Communicator& communicator, const scenario::ScriptStep& step) {
@@ -284,13 +280,13 @@ class ScriptRun {
       if (check) stream.Enqueue([&lane, invocation] { return invocation.Check(lane), OkStatus(); });
       return OkStatus();
     }
-    LOCKSTEP_RETURN_IF_ERROR(communicator.Await(stream, Deadline::AfterSeconds(kForEverSeconds)));
+    LOCKSTEP_RETURN_IF_ERROR(communicator.Await(stream, Forever()));
     if (check) invocation.Check(lane);
     return OkStatus();
   }
 
   Status Finish() {
-    const Deadline deadline = Deadline::AfterSeconds(kForEverSeconds);
+    const Deadline deadline = Forever();
     for (const auto& [name, lane] : lanes_) {
       if (lane.stream != nullptr) LOCKSTEP_RETURN_IF_ERROR(lane.stream->Synchronize(deadline));
     }
@@ -322,8 +318,7 @@ class ScriptRun {
 
 }  // namespace
 
-RankReport RunScript(const scenario::ScriptProgram& program, std::uint64_t seed,
-                     const RankPorts& ports) {
+RankReport Run(const scenario::ScriptProgram& program, std::uint64_t seed, const RankPorts& ports) {
   const auto run = std::make_shared<ScriptRun>(program, seed, ports);
   RankReport report = run->Run();
   // Streams that are still at it keep what they work on; a simulation unwinds them here.

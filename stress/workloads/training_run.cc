@@ -227,8 +227,7 @@ void CheckParameters(ddp::Module& module, RankReport& report) {
 
 }  // namespace
 
-RankReport RunTrainingWorkload(const ddp::TrainingProgram& as_written, std::uint64_t,
-                               const RankPorts& ports) {
+RankReport Run(const ddp::TrainingProgram& as_written, std::uint64_t, const RankPorts& ports) {
   const ddp::TrainingProgram program = ProgramOf(as_written, ports);
   RankReport report;
   report.where = "init";
