@@ -1,13 +1,14 @@
 // `lockstep buckets`: how DistributedDataParallel groups a model's gradients.
 #include "core/ddp/buckets.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <cstdint>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <utility>

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <ctime>
 #include <mutex>
-#include <set>
 #include <thread>
 
 #include "bench/floors/arrays.h"
@@ -68,7 +67,7 @@ class Measurement {
  public:
   Measurement(const Cpus& cpus, double budget_seconds)
       : cpus_(cpus), deadline_(Deadline::AfterSeconds(budget_seconds)) {
-    const bool crowded = cpus.size() > kManyRanks || !EachHasAProcessor();
+    const bool crowded = cpus.size() > kManyRanks || !EachHasAProcessor(cpus);
     for (const std::int64_t bytes : kArrayBytes) {
       if (crowded && bytes == std::end(kArrayBytes)[-1]) continue;
       floors_.bandwidths.push_back({.bytes = bytes});
@@ -104,7 +103,7 @@ class Measurement {
 
   void Latency(std::size_t rank) {
     const std::size_t pairs = std::min<std::size_t>(cpus_.size() - 1, kMostPairs);
-    if (!EachHasAProcessor()) return;
+    if (!EachHasAProcessor(cpus_)) return;
     for (std::size_t pair = 0; pair < pairs; ++pair) {
       if (!Meet()) return;
       const Deadline deadline = Deadline::AfterSeconds(kPairSeconds).Earlier(deadline_);
@@ -140,11 +139,6 @@ class Measurement {
     }
   }
 
-  bool EachHasAProcessor() const {
-    std::set<int> all;
-    for (const auto& cpus : cpus_) all.insert(cpus.begin(), cpus.end());
-    return all.size() >= cpus_.size();
-  }
   // Keeps the minimum over ranks.
   void Keep(double Bandwidth::*field, std::size_t size, double gbps) {
     const std::lock_guard<std::mutex> lock(mutex_);

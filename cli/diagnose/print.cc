@@ -2,10 +2,11 @@
 // dumps of PyTorch's Flight Recorder. Long lists of ranks are cut, and the rest is counted.
 #include "cli/diagnose/print.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstddef>
+#include <ranges>
 #include <utility>
 
 #include "core/base/csv.h"

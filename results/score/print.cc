@@ -14,6 +14,7 @@
 #include "core/base/version.h"
 #include "core/base/wrap.h"
 #include "core/stats/stats.h"
+#include "results/report/findings.h"
 #include "results/report/grid.h"
 
 namespace lockstep::results::score {

@@ -91,8 +91,7 @@ void ReadNamed(hid_t file, const std::string& path, std::vector<std::pair<std::s
 void ReadPlan(hid_t file, Run& run, hdf5::HdfError& error) {
   const hdf5::Handle group = OpenGroup(file, "/plan", error);
   AttributeSource attributes(group.get(), "/plan", error);
-  Reading reading(attributes);
-  DescribePlan(reading, run);
+  DescribePlan(Reading{attributes}, run);
   const StoredDataset text = OpenDataset(file, "/plan/text", 0, error);
   if (!error.ok()) return;
   if (H5Tget_class(text.type.get()) != H5T_STRING || H5Tis_variable_str(text.type.get()) > 0) {
@@ -109,8 +108,7 @@ void ReadCases(hid_t file, Run& run, hdf5::HdfError& error) {
     const std::string path = fmt::format("/cases/{}", i);
     const hdf5::Handle group = OpenGroup(file, path, error);
     AttributeSource attributes(group.get(), path, error);
-    Reading reading(attributes);
-    DescribeCase(reading, run.cases[i]);
+    DescribeCase(Reading{attributes}, run.cases[i]);
     const std::string settings = path + "/settings";
     if (error.ok() && Exists(file, settings))
       ReadNamed(file, settings, run.cases[i].settings, error);
@@ -122,16 +120,14 @@ void ReadHistory(hid_t file, Run& run, hdf5::HdfError& error) {
   run.history.resize(CountChildren(file, "/history", error));
   const hdf5::Handle group = OpenGroup(file, "/history", error);
   AttributeSource clock(group.get(), "/history", error);
-  Reading reading_clock(clock);
-  DescribeClock(reading_clock, run);
+  DescribeClock(Reading{clock}, run);
   for (std::size_t i = 0; i < run.history.size() && error.ok(); ++i) {
     const std::string path = fmt::format("/history/{}", i);
     run.history[i].events = ReadEvents(file, path, error);
     if (!error.ok()) return;
     const hdf5::Handle events(H5Dopen2(file, path.c_str(), H5P_DEFAULT), H5Dclose);
     AttributeSource attributes(events.get(), path, error);
-    Reading reading(attributes);
-    DescribeHistory(reading, run.history[i]);
+    DescribeHistory(Reading{attributes}, run.history[i]);
   }
 }
 

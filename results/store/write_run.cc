@@ -4,6 +4,7 @@
 #include <hdf5.h>
 
 #include <algorithm>
+#include <ranges>
 #include <set>
 #include <string>
 #include <string_view>
@@ -110,8 +111,7 @@ void WriteNamed(hid_t file, const std::string& path, const auto& values, hdf5::H
 void WritePlan(hid_t file, const Run& run, hdf5::HdfError& error) {
   const hdf5::Handle group = CreateGroup(file, "/plan", error);
   AttributeSink attributes(group.get(), "/plan", error);
-  Writing writing(attributes);
-  DescribePlan(writing, run);
+  DescribePlan(Writing{attributes}, run);
   // A dataset, as it can be longer than the 64 KiB that some tools read of an attribute.
   const Value text = run.plan_text;
   const hdf5::Handle type = FileType(text, std::max<std::size_t>(1, run.plan_text.size()));
@@ -125,8 +125,7 @@ void WriteCases(hid_t file, const Run& run, hdf5::HdfError& error) {
     const std::string path = fmt::format("/cases/{}", i);
     const hdf5::Handle group = CreateGroup(file, path, error);
     AttributeSink attributes(group.get(), path, error);
-    Writing writing(attributes);
-    DescribeCase(writing, record);
+    DescribeCase(Writing{attributes}, record);
     if (!record.settings.empty()) WriteNamed(file, path + "/settings", record.settings, error);
     WriteSamples(file, path, record, error);
   }
@@ -135,14 +134,12 @@ void WriteCases(hid_t file, const Run& run, hdf5::HdfError& error) {
 void WriteHistory(hid_t file, const Run& run, hdf5::HdfError& error) {
   const hdf5::Handle group = CreateGroup(file, "/history", error);
   AttributeSink clock(group.get(), "/history", error);
-  Writing writing_clock(clock);
-  DescribeClock(writing_clock, run);
+  DescribeClock(Writing{clock}, run);
   for (std::size_t i = 0; i < run.history.size(); ++i) {
     const std::string path = fmt::format("/history/{}", i);
     const hdf5::Handle events = WriteEvents(file, path, run.history[i].events, error);
     AttributeSink attributes(events.get(), path, error);
-    Writing writing(attributes);
-    DescribeHistory(writing, run.history[i]);
+    DescribeHistory(Writing{attributes}, run.history[i]);
     attributes.Put("ticks.units", std::string("tick"), "");
   }
 }

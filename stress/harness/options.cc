@@ -1,6 +1,7 @@
 // The options of `stress`, with their bounds.
 #include "stress/harness/options.h"
 
+#include <fstream>
 #include <utility>
 
 #include "core/base/argument_parser.h"
