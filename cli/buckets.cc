@@ -2,6 +2,7 @@
 #include "core/ddp/buckets.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdint>
 #include <limits>

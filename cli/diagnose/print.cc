@@ -3,6 +3,7 @@
 #include "cli/diagnose/print.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstddef>

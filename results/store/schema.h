@@ -174,7 +174,8 @@ void Describe(auto& fields, Is<journal::WorkerLog> auto& row) {
 
 template <typename Row>
 concept IsOfCase = requires(Row row) {
-  row.case_index, row.record;
+  row.case_index;
+  row.record;
 };
 void Describe(auto& fields, IsOfCase auto& row) {
   fields("case", row.case_index);

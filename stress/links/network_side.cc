@@ -8,9 +8,7 @@
 #include <net/if.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
-#include <cstdint>
 #include <cstdlib>
 #include <utility>
 
