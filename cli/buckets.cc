@@ -1,13 +1,15 @@
 // `lockstep buckets`: how DistributedDataParallel groups a model's gradients.
 #include "core/ddp/buckets.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdint>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -124,13 +126,9 @@ std::string FormatLimits(const std::vector<std::int64_t>& limits) {
 }
 
 void PrintText(const Case& c) {
-  std::string elements;
   std::int64_t bytes = 0;
-  for (const ddp::Bucket& bucket : c.layout) {
-    elements += fmt::format("{}{}", elements.empty() ? "" : ", ", bucket.elements);
-    bytes += bucket.bytes();
-  }
-  fmt::print("[{}]\n", elements);
+  for (const ddp::Bucket& bucket : c.layout) bytes += bucket.bytes();
+  fmt::print("[{}]\n", fmt::join(c.layout | std::views::transform(&ddp::Bucket::elements), ", "));
   fmt::print("{}: {} buckets ({}), {}, PyTorch {}; {} parameters, {}\n", c.manifest.name, KindOf(c),
              IterationsOf(c), FormatLimits(c.limits), ddp::NameOf(c.options.rules),
              c.manifest.params.size(), FormatBytes(bytes));

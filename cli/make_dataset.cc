@@ -2,7 +2,6 @@
 #include <fmt/core.h>
 
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <string>
 

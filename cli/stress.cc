@@ -6,7 +6,6 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -271,17 +270,9 @@ Result<ExitCode> Stress(const StressArguments& options, const std::string& comma
   fmt::print("{}", all.traces);
   if (file.saved()) fmt::print("\nresult file: {}\n", file.path());
   LOCKSTEP_RETURN_IF_ERROR(stored);
-  if (!stress.verdicts.empty()) {
-    std::ofstream json(stress.verdicts, std::ios::binary);
-    json << Json({{"schema", 1}, {"lockstep", ThisVersionText()}, {"cases", all.cases}})
-                .dump(1, ' ', false, Json::error_handler_t::replace)
-         << "\n";
-    json.flush();
-    if (!json)
-      return EnvironmentError(
-          "--verdicts: '{}' could not be written; check the directory and its space",
-          stress.verdicts);
-  }
+  const Json json = {{"schema", 1}, {"lockstep", ThisVersionText()}, {"cases", all.cases}};
+  LOCKSTEP_RETURN_IF_ERROR(stress::harness::WriteVerdicts(
+      stress.verdicts, json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"));
   return verdict::ExitCodeOf(all.run.verdict);
 }
 

@@ -1,7 +1,6 @@
 // `lockstep trace-ddp`: the collectives of a training program, without launching anything.
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <variant>

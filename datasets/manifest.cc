@@ -239,12 +239,6 @@ Result<std::string> ReadFile(const std::string& path) {
 
 }  // namespace
 
-std::int64_t Manifest::param_elements() const {
-  std::int64_t elements = 0;
-  for (const ModelTensor& param : params) elements += param.numel;
-  return elements;
-}
-
 Result<Manifest> ParseManifest(std::string_view text, std::string_view origin) {
   LOCKSTEP_ASSIGN_OR_RETURN(const Json json, ParseJson(text, origin));
   const Place top = {origin, "top level"};

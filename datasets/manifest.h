@@ -29,8 +29,6 @@ struct Manifest {
   std::vector<ModelTensor> params;   // in registration order, at least one
   std::vector<int> ready_order;      // indices of params, each once, as their gradients get ready
   std::vector<ModelTensor> buffers;  // in registration order
-
-  std::int64_t param_elements() const;
 };
 
 // Reads `text`; `origin` names it in errors, which are kInvalidInput and say the line or the field,

@@ -68,8 +68,7 @@ Status UnknownModel(std::string_view name, const std::vector<std::string>& direc
       NearestHint(name, names), fmt::join(available, ", "));
 }
 
-}  // namespace
-
+// Those that exist, the first match wins.
 Result<std::vector<std::string>> ManifestDirectories() {
   std::vector<std::string> directories;
   std::error_code error;
@@ -86,6 +85,8 @@ Result<std::vector<std::string>> ManifestDirectories() {
   }
   return directories;
 }
+
+}  // namespace
 
 Result<std::string> FindManifest(std::string_view name_or_path) {
   if (name_or_path.find('/') != std::string_view::npos || name_or_path.ends_with(".json")) {

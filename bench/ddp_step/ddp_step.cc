@@ -67,16 +67,9 @@ double ValueOf(const void* data, collective::DataType type, std::int64_t index) 
 
 // Half the distance of neighbouring values of a type, relative.
 double RoundingOf(collective::DataType type) {
-  switch (type) {
-    case collective::DataType::kBf16:
-      return 0x1p-8;
-    case collective::DataType::kF16:
-      return 0x1p-11;
-    case collective::DataType::kF32:
-      return 0x1p-24;
-    default:
-      return 0x1p-53;
-  }
+  if (type == collective::DataType::kBf16) return 0x1p-8;
+  if (type == collective::DataType::kF16) return 0x1p-11;
+  return type == collective::DataType::kF32 ? 0x1p-24 : 0x1p-53;
 }
 
 // How far a mean of gradients may be from the exact one, relative to it. Small integers divided by
@@ -102,15 +95,10 @@ struct Times {
 };
 
 bool IsOfGradients(const ddp::CollectiveTimes& times) {
-  switch (times.annotation.purpose) {
-    case journal::Purpose::kBucket:
-    case journal::Purpose::kUnusedBitmap:
-    case journal::Purpose::kPowerSgdFactorP:
-    case journal::Purpose::kPowerSgdFactorQ:
-      return true;
-    default:
-      return false;
-  }
+  using enum journal::Purpose;
+  const journal::Purpose purpose = times.annotation.purpose;
+  return purpose == kBucket || purpose == kUnusedBitmap || purpose == kPowerSgdFactorP ||
+         purpose == kPowerSgdFactorQ;
 }
 
 // When the last gradient was ready. Its bucket is launched right then; the engine's own mark comes

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <set>
 
 namespace lockstep::bench::floors {
 namespace {
@@ -21,6 +22,12 @@ bool BindThisThread(const std::vector<int>& cpus) {
     CPU_SET(static_cast<unsigned>(cpu), &set);
   }
   return pthread_setaffinity_np(pthread_self(), sizeof set, &set) == 0;
+}
+
+bool EachHasAProcessor(const std::vector<std::vector<int>>& cpus_of_ranks) {
+  std::set<int> all;
+  for (const auto& cpus : cpus_of_ranks) all.insert(cpus.begin(), cpus.end());
+  return all.size() >= cpus_of_ranks.size();
 }
 
 Arrays::Arrays(std::int64_t bytes_each) {

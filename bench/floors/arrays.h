@@ -13,6 +13,9 @@ namespace lockstep::bench::floors {
 // False for processors that there are not.
 bool BindThisThread(const std::vector<int>& cpus);
 
+// Whether there are as many processors as ranks.
+bool EachHasAProcessor(const std::vector<std::vector<int>>& cpus_of_ranks);
+
 // Three arrays of floats, touched by the thread that will use them.
 class Arrays {
  public:

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <ctime>
 #include <mutex>
-#include <set>
 #include <thread>
 
 #include "bench/floors/arrays.h"
@@ -68,7 +67,7 @@ class Measurement {
  public:
   Measurement(const Cpus& cpus, double budget_seconds)
       : cpus_(cpus), deadline_(Deadline::AfterSeconds(budget_seconds)) {
-    const bool crowded = cpus.size() > kManyRanks || !EachHasAProcessor();
+    const bool crowded = cpus.size() > kManyRanks || !EachHasAProcessor(cpus);
     for (const std::int64_t bytes : kArrayBytes) {
       if (crowded && bytes == std::end(kArrayBytes)[-1]) continue;
       floors_.bandwidths.push_back({.bytes = bytes});
@@ -90,15 +89,56 @@ class Measurement {
     barrier_.arrive_and_wait();
     return go_on_;
   }
-  void Thread(std::size_t rank);
-  void Latency(std::size_t rank);
-  void Together(const Arrays& arrays);
-  void Alone(std::size_t rank, const Arrays& arrays);
-  bool EachHasAProcessor() const {
-    std::set<int> all;
-    for (const auto& cpus : cpus_) all.insert(cpus.begin(), cpus.end());
-    return all.size() >= cpus_.size();
+
+  void Thread(std::size_t rank) {
+    if (!BindThisThread(cpus_[rank])) failed_ = true;
+    if (!Meet()) return;
+    Latency(rank);
+    const Arrays arrays(floors_.bandwidths.back().bytes);
+    if (!arrays.ok()) failed_ = true;
+    if (!Meet()) return;
+    Together(arrays);
+    Alone(rank, arrays);
   }
+
+  void Latency(std::size_t rank) {
+    const std::size_t pairs = std::min<std::size_t>(cpus_.size() - 1, kMostPairs);
+    if (!EachHasAProcessor(cpus_)) return;
+    for (std::size_t pair = 0; pair < pairs; ++pair) {
+      if (!Meet()) return;
+      const Deadline deadline = Deadline::AfterSeconds(kPairSeconds).Earlier(deadline_);
+      if (rank == pair + 1) ping_pongs_[pair].Return(deadline);
+      if (rank != pair) continue;
+      const double ns = ping_pongs_[pair].Serve(deadline);
+      const std::lock_guard<std::mutex> lock(mutex_);
+      floors_.line_round_trip_ns = std::fmax(floors_.line_round_trip_ns, ns);
+      floors_.line_round_trip_fastest_ns = std::fmin(floors_.line_round_trip_fastest_ns, ns);
+    }
+  }
+
+  void Together(const Arrays& arrays) {
+    for (std::size_t size = 0; size < floors_.bandwidths.size(); ++size) {
+      const std::int64_t bytes = floors_.bandwidths[size].bytes;
+      if (!Meet()) return;
+      Keep(&Bandwidth::copy_gbps_together, size, BandwidthOf(arrays, CopyKernels(), bytes));
+      if (!Meet()) return;
+      Keep(&Bandwidth::reduce_gbps_together, size, BandwidthOf(arrays, ReduceKernels(), bytes));
+    }
+  }
+
+  void Alone(std::size_t rank, const Arrays& arrays) {
+    const std::size_t ranks = std::min<std::size_t>(cpus_.size(), kMostAlone);
+    for (std::size_t turn = 0; turn < ranks; ++turn) {
+      for (std::size_t size = 0; size < floors_.bandwidths.size(); ++size) {
+        if (!Meet()) return;
+        if (rank != turn) continue;
+        const std::int64_t bytes = floors_.bandwidths[size].bytes;
+        Keep(&Bandwidth::copy_gbps_alone, size, BandwidthOf(arrays, CopyKernels(), bytes));
+        Keep(&Bandwidth::reduce_gbps_alone, size, BandwidthOf(arrays, ReduceKernels(), bytes));
+      }
+    }
+  }
+
   // Keeps the minimum over ranks.
   void Keep(double Bandwidth::*field, std::size_t size, double gbps) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -121,55 +161,6 @@ class Measurement {
   HostFloors floors_;
   PingPong ping_pongs_[kMostPairs];
 };
-
-void Measurement::Latency(std::size_t rank) {
-  const std::size_t pairs = std::min<std::size_t>(cpus_.size() - 1, kMostPairs);
-  if (!EachHasAProcessor()) return;
-  for (std::size_t pair = 0; pair < pairs; ++pair) {
-    if (!Meet()) return;
-    const Deadline deadline = Deadline::AfterSeconds(kPairSeconds).Earlier(deadline_);
-    if (rank == pair + 1) ping_pongs_[pair].Return(deadline);
-    if (rank != pair) continue;
-    const double ns = ping_pongs_[pair].Serve(deadline);
-    const std::lock_guard<std::mutex> lock(mutex_);
-    floors_.line_round_trip_ns = std::fmax(floors_.line_round_trip_ns, ns);
-    floors_.line_round_trip_fastest_ns = std::fmin(floors_.line_round_trip_fastest_ns, ns);
-  }
-}
-
-void Measurement::Together(const Arrays& arrays) {
-  for (std::size_t size = 0; size < floors_.bandwidths.size(); ++size) {
-    const std::int64_t bytes = floors_.bandwidths[size].bytes;
-    if (!Meet()) return;
-    Keep(&Bandwidth::copy_gbps_together, size, BandwidthOf(arrays, CopyKernels(), bytes));
-    if (!Meet()) return;
-    Keep(&Bandwidth::reduce_gbps_together, size, BandwidthOf(arrays, ReduceKernels(), bytes));
-  }
-}
-
-void Measurement::Alone(std::size_t rank, const Arrays& arrays) {
-  const std::size_t ranks = std::min<std::size_t>(cpus_.size(), kMostAlone);
-  for (std::size_t turn = 0; turn < ranks; ++turn) {
-    for (std::size_t size = 0; size < floors_.bandwidths.size(); ++size) {
-      if (!Meet()) return;
-      if (rank != turn) continue;
-      const std::int64_t bytes = floors_.bandwidths[size].bytes;
-      Keep(&Bandwidth::copy_gbps_alone, size, BandwidthOf(arrays, CopyKernels(), bytes));
-      Keep(&Bandwidth::reduce_gbps_alone, size, BandwidthOf(arrays, ReduceKernels(), bytes));
-    }
-  }
-}
-
-void Measurement::Thread(std::size_t rank) {
-  if (!BindThisThread(cpus_[rank])) failed_ = true;
-  if (!Meet()) return;
-  Latency(rank);
-  const Arrays arrays(floors_.bandwidths.back().bytes);
-  if (!arrays.ok()) failed_ = true;
-  if (!Meet()) return;
-  Together(arrays);
-  Alone(rank, arrays);
-}
 
 }  // namespace
 

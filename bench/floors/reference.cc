@@ -11,7 +11,6 @@
 #include <cmath>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <thread>
 #include <utility>
 
@@ -47,12 +46,6 @@ class SignalsBlocked {
  private:
   sigset_t before_;
 };
-
-bool EachHasAProcessor(const std::vector<std::vector<int>>& cpus) {
-  std::set<int> all;
-  for (const auto& of_rank : cpus) all.insert(of_rank.begin(), of_rank.end());
-  return all.size() >= cpus.size();
-}
 
 // Of kHandoverBytes: those that FloorNs looks at for messages of that size.
 std::size_t ClassesFor(std::int64_t largest_bytes) {

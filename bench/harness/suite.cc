@@ -319,10 +319,9 @@ class BenchSuite final : public session::Suite {
     LOCKSTEP_ASSIGN_OR_RETURN(const plan::Plan all, kind_.ExpandOnHosts(options_.spec, hosts_));
     std::vector<std::size_t> selected;
     for (std::size_t i = 0; i < all.cases.size(); ++i) {
-      const auto is_selected = [&](const plan::PlannedCase& one) {
-        return one.name == all.cases[i].name;
-      };
-      if (std::any_of(plan_.cases.begin(), plan_.cases.end(), is_selected)) selected.push_back(i);
+      const std::string& name = all.cases[i].name;
+      if (std::ranges::count(plan_.cases, name, &plan::PlannedCase::name) > 0)
+        selected.push_back(i);
     }
     plan_ = plan::Select(all, selected);
     run.plan_text = plan::PlanToJson(plan_);

@@ -61,15 +61,13 @@ verdict::Finding SlowLink(const LinkGroup& group, const LinkVerdicts& verdicts,
     const auto& ranks = group.ranks[static_cast<std::size_t>(node)];
     finding.culprits.insert(finding.culprits.end(), ranks.begin(), ranks.end());
   }
+  const std::string way = fmt::format("{} -> {}{}", reversed ? other : one, reversed ? one : other,
+                                      one_way ? "" : " and back");
+  const std::string figures = Figures(verdicts.second, pair, bytes, one, other);
   finding.message = fmt::format(
-      "slow_link {} -> {}{}: {}; measured {}, and both ends are as fast as usual with other "
-      "partners",
-      reversed ? other : one, reversed ? one : other, one_way ? "" : " and back",
-      Figures(verdicts.second, pair, bytes, one, other), HowMeasured(verdicts, pair));
-  finding.headline =
-      verdict::Headline(fmt::format("link {} -> {}{} is slow", reversed ? other : one,
-                                    reversed ? one : other, one_way ? "" : " and back"))
-          .Add(": " + Figures(verdicts.second, pair, bytes, one, other));
+      "slow_link {}: {}; measured {}, and both ends are as fast as usual with other partners", way,
+      figures, HowMeasured(verdicts, pair));
+  finding.headline = verdict::Headline(fmt::format("link {} is slow", way)).Add(": " + figures);
   finding.remedy = fmt::format(
       "See cables, error counters (ethtool -S), speed and route of the interfaces between {} and "
       "{}",
@@ -99,14 +97,14 @@ verdict::Finding SlowNode(const LinkGroup& group, const LinkVerdicts& verdicts, 
   finding.culprits = group.ranks[static_cast<std::size_t>(node)];
   const auto& end = group.names[static_cast<std::size_t>(worst->first)];
   const auto& other_end = group.names[static_cast<std::size_t>(worst->second)];
+  const std::string worst_link = fmt::format(
+      "; {} - {}: {}", end, other_end, Figures(verdicts.second, *worst, bytes, end, other_end));
   finding.message =
-      fmt::format("{} {}: slow with {} of {} partners, measured {}; {} - {}: {}",
-                  finding.cause.name(), name, slow, partners, HowMeasured(verdicts, *worst), end,
-                  other_end, Figures(verdicts.second, *worst, bytes, end, other_end));
+      fmt::format("{} {}: slow with {} of {} partners, measured {}{}", finding.cause.name(), name,
+                  slow, partners, HowMeasured(verdicts, *worst), worst_link);
   finding.headline =
       verdict::Headline(fmt::format("{} is slow with {} of {} partners", name, slow, partners))
-          .Add(fmt::format("; {} - {}: {}", end, other_end,
-                           Figures(verdicts.second, *worst, bytes, end, other_end)));
+          .Add(worst_link);
   finding.remedy = fmt::format(
       "Take {} out of the job; see its load, its interface, its cable to the switch, and the clock "
       "of its processors",

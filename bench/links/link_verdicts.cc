@@ -101,20 +101,6 @@ std::vector<stats::NodePair> UndecidedOf(const PairStatuses& first, const PairSt
   return undecided;
 }
 
-}  // namespace
-
-std::vector<stats::NodePair> RetestsOf(const PairStatuses& pass) {
-  std::vector<stats::NodePair> measured = pass.tested;
-  for (const stats::NodePair& pair : pass.busy) {
-    if (!Contains(measured, pair)) measured.push_back(pair);
-  }
-  const bool all =
-      !pass.busy.empty() && measured.size() >= kFewestPairs && measured.size() <= kMostRetestsOfAll;
-  return all ? measured : stats::ChooseRetests(pass.tested, pass.slow);
-}
-
-namespace {
-
 // What is compared with each other: one entry a pair of nodes, of its messages one a direction.
 struct Compared {
   std::vector<stats::NodePair> nodes = {};
@@ -159,8 +145,6 @@ struct Judged {
   }
 };
 
-}  // namespace
-
 // What the kernels sent and lost on a link, all its pairs of ranks together.
 struct Segments {
   double sent = 0;
@@ -204,6 +188,18 @@ void SettleBusy(const std::vector<stats::NodePair>& all, PairStatuses& pass) {
   std::erase_if(pass.busy, [&](const stats::NodePair& nodes) {
     return Contains(pass.tested, nodes) && !Contains(pass.slow, nodes);
   });
+}
+
+}  // namespace
+
+std::vector<stats::NodePair> RetestsOf(const PairStatuses& pass) {
+  std::vector<stats::NodePair> measured = pass.tested;
+  for (const stats::NodePair& pair : pass.busy) {
+    if (!Contains(measured, pair)) measured.push_back(pair);
+  }
+  const bool all =
+      !pass.busy.empty() && measured.size() >= kFewestPairs && measured.size() <= kMostRetestsOfAll;
+  return all ? measured : stats::ChooseRetests(pass.tested, pass.slow);
 }
 
 // A busy link shows how fast it is at least. So it makes no other one look slow: it is compared

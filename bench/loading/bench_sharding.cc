@@ -2,7 +2,6 @@
 // samples limits the batches.
 #include <cmath>
 #include <cstdlib>
-#include <memory>
 #include <string>
 #include <vector>
 

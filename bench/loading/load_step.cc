@@ -25,31 +25,6 @@ namespace {
 constexpr int kPrefetch = 2;  // PyTorch's prefetch_factor
 constexpr double kImageWeight = 4;
 
-// The dataset's file by name. One that is made for the run loses its name with this object: whoever
-// has opened it by then reads on, and nothing is left of it however the rank ends.
-class DatasetFile {
- public:
-  ~DatasetFile() {
-    if (made_) unlink(path_.c_str());
-  }
-  Status Open(const ShardedLoad& plan, std::uint64_t seed) {
-    path_ = plan.dataset;
-    if (!path_.empty()) return OkStatus();
-    path_ =
-        fmt::format("{}/lockstep-{}.h5", std::filesystem::temp_directory_path().string(), getpid());
-    made_ = true;
-    datasets::shards::DatasetSpec spec;
-    spec.samples = plan.samples;
-    spec.seed = seed;
-    return datasets::shards::MakeShardFile(path_, spec).status();
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  bool made_ = false;
-  std::string path_;
-};
-
 class LoadStep final : public measure::Step {
  public:
   LoadStep(const measure::Bench& bench, std::uint32_t case_index)
@@ -102,10 +77,19 @@ class LoadStep final : public measure::Step {
 
  private:
   Status Open() {
-    DatasetFile file;
-    LOCKSTEP_RETURN_IF_ERROR(file.Open(plan_, bench_.plan.seed));
+    if (!plan_.dataset.empty()) return OpenFile(plan_.dataset);
+    const std::string path =
+        fmt::format("{}/lockstep-{}.h5", std::filesystem::temp_directory_path().string(), getpid());
+    const datasets::shards::DatasetSpec spec = {.samples = plan_.samples, .seed = bench_.plan.seed};
+    LOCKSTEP_RETURN_IF_ERROR(datasets::shards::MakeShardFile(path, spec).status());
+    const Status opened = OpenFile(path);
+    unlink(path.c_str());  // what has opened it reads on, and nothing is left however the rank ends
+    return opened;
+  }
+
+  Status OpenFile(const std::string& path) {
     LOCKSTEP_ASSIGN_OR_RETURN(const datasets::shards::ShardFile shard,
-                              datasets::shards::ShardFile::Open(file.path()));
+                              datasets::shards::ShardFile::Open(path));
     datasets::loader::LoaderOptions options;
     options.sampler.world = bench_.communicator.size();
     options.sampler.rank = bench_.communicator.rank();
@@ -125,7 +109,7 @@ class LoadStep final : public measure::Step {
           datasets::shards::KindOfSample(shard.spec(), i) == datasets::shards::SampleKind::kImage;
       options.weights.push_back(image ? kImageWeight : 1);
     }
-    LOCKSTEP_ASSIGN_OR_RETURN(loader_, datasets::loader::Loader::Open(file.path(), options));
+    LOCKSTEP_ASSIGN_OR_RETURN(loader_, datasets::loader::Loader::Open(path, options));
     return OkStatus();
   }
 

@@ -6,7 +6,6 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>

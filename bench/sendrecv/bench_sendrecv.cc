@@ -1,5 +1,4 @@
 // Messages around the ring of ranks over sizes: the traffic of pipeline-parallel training.
-#include <memory>
 #include <string>
 
 #include "bench/harness/bench_main.h"

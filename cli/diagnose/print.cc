@@ -2,10 +2,12 @@
 // dumps of PyTorch's Flight Recorder. Long lists of ranks are cut, and the rest is counted.
 #include "cli/diagnose/print.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstddef>
+#include <ranges>
 #include <utility>
 
 #include "core/base/csv.h"
@@ -21,12 +23,10 @@ using Json = nlohmann::ordered_json;
 // `label`: before the cause.
 std::string Format(const verdict::Finding& finding, const std::string& indent,
                    std::string_view label) {
-  std::string ranks;
-  const std::size_t shown = std::min<std::size_t>(finding.culprits.size(), 8);
-  for (std::size_t i = 0; i < shown; ++i) {
-    ranks += fmt::format("{}{}", i == 0 ? "" : ",", finding.culprits[i]);
-  }
-  if (shown < finding.culprits.size()) ranks += ",…";
+  constexpr std::size_t kShown = 8;
+  std::string ranks =
+      fmt::format("{}", fmt::join(finding.culprits | std::views::take(kShown), ","));
+  if (finding.culprits.size() > kShown) ranks += ",…";
   std::string text = fmt::format("{}{}{} ({}{}{}): {}\n", indent, label, finding.cause.name(),
                                  finding.proved ? "proved" : "suspected",
                                  ranks.empty() ? "" : ", ranks ", ranks, finding.message);
@@ -74,12 +74,9 @@ std::string CsvRows(const std::string& source, const std::string& of, const std:
   }
   std::string rows;
   for (const verdict::Finding& finding : judgement.findings) {
-    std::string culprits;
-    for (const int rank : finding.culprits) {
-      culprits += fmt::format("{}{}", culprits.empty() ? "" : " ", rank);
-    }
     rows += CsvLine({source, of, backend, word, std::string(finding.cause.name()),
-                     finding.proved ? "proved" : "suspected", culprits, finding.headline.text(),
+                     finding.proved ? "proved" : "suspected",
+                     fmt::format("{}", fmt::join(finding.culprits, " ")), finding.headline.text(),
                      finding.message, finding.remedy});
   }
   return rows;

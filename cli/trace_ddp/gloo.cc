@@ -8,8 +8,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <string_view>

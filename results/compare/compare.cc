@@ -38,22 +38,13 @@ std::size_t Correct(std::vector<CaseEvidence>& cases) {
 }
 
 // What a person looks at first.
-int Urgency(const CaseComparison& one) {
+constexpr Change kByUrgency[] = {Change::kSlower, Change::kMissing, Change::kAmbiguous,
+                                 Change::kFaster, Change::kSame};
+
+std::ptrdiff_t Urgency(const CaseComparison& one) {
   if (one.outcome_change == OutcomeChange::kWorse) return 0;
   if (one.outcome_change == OutcomeChange::kBetter) return 1;
-  switch (one.change) {
-    case Change::kSlower:
-      return 2;
-    case Change::kMissing:
-      return 3;
-    case Change::kAmbiguous:
-      return 4;
-    case Change::kFaster:
-      return 5;
-    case Change::kSame:
-      return 6;
-  }
-  return 7;
+  return 2 + (std::ranges::find(kByUrgency, one.change) - std::begin(kByUrgency));
 }
 
 std::size_t CountOutcomes(const LaunchComparison& comparison, OutcomeChange change) {
@@ -80,10 +71,7 @@ std::string Headline(const LaunchComparison& comparison) {
   };
   add(worse, worse == 1 ? "outcome worse" : "outcomes worse");
   add(better, better == 1 ? "outcome better" : "outcomes better");
-  for (const Change change :
-       {Change::kSlower, Change::kMissing, Change::kAmbiguous, Change::kFaster, Change::kSame}) {
-    add(comparison.Count(change), NameOf(change));
-  }
+  for (const Change change : kByUrgency) add(comparison.Count(change), NameOf(change));
   add(comparison.notes.size(), comparison.notes.size() == 1 ? "file not read" : "files not read");
   const char* verdict = comparison.exit_code == ExitCode::kPass         ? "PASS"
                         : comparison.exit_code == ExitCode::kRegression ? "REGRESSION"

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <map>
 #include <set>
+#include <string_view>
 
 #include "core/stats/stats.h"
 #include "core/stats/two_samples.h"
@@ -38,6 +39,18 @@ std::string Text(const Counts& counts) {
   }
   if (counts.size() > kShown) text += fmt::format(", {} more values", counts.size() - kShown);
   return text;
+}
+
+// It tells a launch, and not a machine or a program: its job number, its free memory.
+bool IsOfOneLaunch(std::string_view fact) {
+  constexpr std::string_view kPrefixes[] = {
+      "variables/OMPI_MCA_ess", "variables/OMPI_MCA_orte_", "variables/OMPI_MCA_initial_wdir",
+      "variables/PMIX_",        "variables/PMI_",           "variables/SLURM_JOB",
+      "variables/SLURM_STEP",   "host/memory_available",    "limits/shm_available"};
+  for (const std::string_view prefix : kPrefixes) {
+    if (fact.starts_with(prefix)) return true;
+  }
+  return fact.find("/clock_offset") != std::string_view::npos;
 }
 
 std::map<std::string, Counts> CountFacts(std::span<const Launch* const> launches) {
@@ -98,17 +111,6 @@ void AddFloors(std::span<const Launch> base, std::span<const Launch> candidate,
 }
 
 }  // namespace
-
-bool IsOfOneLaunch(std::string_view fact) {
-  constexpr std::string_view kPrefixes[] = {
-      "variables/OMPI_MCA_ess", "variables/OMPI_MCA_orte_", "variables/OMPI_MCA_initial_wdir",
-      "variables/PMIX_",        "variables/PMI_",           "variables/SLURM_JOB",
-      "variables/SLURM_STEP",   "host/memory_available",    "limits/shm_available"};
-  for (const std::string_view prefix : kPrefixes) {
-    if (fact.starts_with(prefix)) return true;
-  }
-  return fact.find("/clock_offset") != std::string_view::npos;
-}
 
 std::string OtherVersionText(std::span<const Difference> differences) {
   for (const Difference& one : differences) {

@@ -3,7 +3,6 @@
 
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "results/compare/figures.h"
@@ -29,8 +28,5 @@ std::vector<Difference> FactDifferences(std::span<const Launch* const> base,
 // Those, and floors that differ by more than 5 % (rank test, 1 %).
 std::vector<Difference> DifferencesOf(std::span<const Launch> base,
                                       std::span<const Launch> candidate);
-
-// Whether a fact tells a launch, and not a machine or a program: its job number, its free memory.
-bool IsOfOneLaunch(std::string_view fact);
 
 }  // namespace lockstep::results::compare

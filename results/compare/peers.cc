@@ -65,17 +65,16 @@ void AddCase(const std::string& name, const std::map<std::string, double>& level
 }
 
 std::map<std::string, Excesses> ExcessesByMachine(std::span<const Series> all, double peer_min) {
-  std::map<std::string, std::map<std::string, double>> levels;  // case -> machine -> log level
-  for (const Series& series : all) {
-    const std::string key = series.program + "\n" + series.name + "\n" + series.backend + "\n" +
-                            std::to_string(series.ranks);
-    levels[key][series.machine] = series.segments.segments.back().level;
+  using Case = std::tuple<std::string, std::string, std::string, int>;
+  std::map<Case, std::map<std::string, double>> levels;  // by machine, of the logarithm
+  for (const Series& one : all) {
+    levels[{one.program, one.name, one.backend, one.ranks}][one.machine] =
+        one.segments.segments.back().level;
   }
   std::map<std::string, Excesses> machines;
   for (const auto& [key, by_machine] : levels) {
     if (by_machine.size() < kFewestMachines) continue;
-    const std::size_t begin = key.find('\n') + 1;
-    AddCase(key.substr(begin, key.find('\n', begin) - begin), by_machine, peer_min, machines);
+    AddCase(std::get<1>(key), by_machine, peer_min, machines);
   }
   return machines;
 }

@@ -81,20 +81,14 @@ std::string CaseText(const auto& one, bool programs, bool backends) {
   return text;
 }
 
-}  // namespace
-
+// The outcome when it changed, else the change of time.
 std::string VerdictText(const CaseComparison& one) {
-  switch (one.outcome_change) {
-    case OutcomeChange::kWorse:
-      return "FAILS NOW";
-    case OutcomeChange::kBetter:
-      return "mended";
-    case OutcomeChange::kNone:
-      break;
-  }
+  if (one.outcome_change == OutcomeChange::kWorse) return "FAILS NOW";
+  if (one.outcome_change == OutcomeChange::kBetter) return "mended";
   return std::string(NameOf(one.change));
 }
 
+// "+5.1 % (+3.2 .. +7.0)"; "-" without times.
 std::string EffectText(const Effect95& effect) {
   if (!std::isfinite(effect.estimate)) return "-";
   if (!std::isfinite(effect.low) || !std::isfinite(effect.high)) {
@@ -103,6 +97,8 @@ std::string EffectText(const Effect95& effect) {
   return fmt::format("{} % ({} .. {})", ChangeText(effect.estimate), ChangeText(effect.low),
                      ChangeText(effect.high));
 }
+
+}  // namespace
 
 std::string FormatTable(const LaunchComparison& comparison) {
   const bool programs = SeveralPrograms(comparison.cases);

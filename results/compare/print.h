@@ -20,9 +20,4 @@ std::string FormatJson(const LaunchComparison& comparison);
 // A test case a case: slower and worse outcomes are failures, ambiguous and missing ones errors.
 std::string FormatJUnit(const LaunchComparison& comparison);
 
-// "now fails", "slower", … : the outcome when it changed, else the change of time.
-std::string VerdictText(const CaseComparison& one);
-// "+5.1 % (+3.2 .. +7.0)"; "-" without times.
-std::string EffectText(const Effect95& effect);
-
 }  // namespace lockstep::results::compare

@@ -176,21 +176,12 @@ std::vector<TrendEvent> EventsOf(const std::vector<Series>& all, const TrendOpti
   return list;
 }
 
-bool HasRecentRegression(const Trend& trend) {
-  for (const TrendEvent& event : trend.events) {
-    for (const auto& [s, c] : event.changes) {
-      const bool is_last = c + 1 == trend.series[s].changes.size();
-      if (event.recent && is_last && trend.series[s].changes[c].effect > 0) return true;
-    }
-  }
-  return false;
-}
-
 void Conclude(Trend& trend, const TrendOptions& options) {
   const auto long_enough = std::ranges::count_if(
       trend.series, [](const Series& one) { return one.nights.size() >= stats::kFewestNights; });
   const auto slow = std::ranges::count_if(trend.peers, [](const Peer& peer) { return peer.slow; });
-  const bool slower = HasRecentRegression(trend);
+  bool slower = false;
+  for (std::size_t s = 0; s < trend.series.size(); ++s) slower = slower || RegressionOf(trend, s);
   std::size_t changes = 0;
   for (const TrendEvent& event : trend.events) changes += event.changes.size();
   trend.exit_code = slower || slow > 0 ? ExitCode::kRegression
@@ -212,6 +203,16 @@ void Conclude(Trend& trend, const TrendOptions& options) {
 }  // namespace
 
 double Series::level_ns() const { return std::exp(segments.segments.back().level); }
+
+const TrendEvent* RegressionOf(const Trend& trend, std::size_t series) {
+  const std::vector<LevelChange>& changes = trend.series[series].changes;
+  if (changes.empty() || changes.back().effect <= 0) return nullptr;
+  const std::pair newest(series, changes.size() - 1);
+  const auto found = std::ranges::find_if(trend.events, [&](const TrendEvent& event) {
+    return event.recent && std::ranges::count(event.changes, newest) > 0;
+  });
+  return found == trend.events.end() ? nullptr : &*found;
+}
 
 Trend FindTrend(std::span<const Launch> launches, const TrendOptions& options,
                 std::vector<std::string> notes) {

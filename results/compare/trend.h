@@ -83,6 +83,10 @@ struct Trend {
 
 inline constexpr std::size_t kFewestMachines = 3;
 
+// The recent change that made the history of this index slower, whose newest one it is; nullptr:
+// none did.
+const TrendEvent* RegressionOf(const Trend& trend, std::size_t series);
+
 Trend FindTrend(std::span<const Launch> launches, const TrendOptions& options,
                 std::vector<std::string> notes = {});
 

@@ -11,8 +11,9 @@
 namespace lockstep::results::compare {
 namespace {
 
-std::string ChangeMessage(const Series& series, const TrendEvent& event,
-                          const LevelChange& change) {
+// Why the level of a history is a regression.
+std::string ChangeMessage(const Series& series, const TrendEvent& event) {
+  const LevelChange& change = series.changes.back();
   std::string text =
       fmt::format("{:+.1f} % since {} ({} -> {})", 100 * change.effect,
                   series.nights[change.night].when.substr(0, 10),
@@ -23,26 +24,12 @@ std::string ChangeMessage(const Series& series, const TrendEvent& event,
   return text;
 }
 
-// Why the case's level is a regression; "" when it is none.
-std::string RegressionOf(const Trend& trend, std::size_t index) {
-  const Series& series = trend.series[index];
-  for (const TrendEvent& event : trend.events) {
-    for (const auto& [s, c] : event.changes) {
-      const bool is_last = c + 1 == series.changes.size();
-      if (s != index || !is_last || !event.recent || series.changes[c].effect <= 0) continue;
-      return ChangeMessage(series, event, series.changes[c]);
-    }
-  }
-  return "";
-}
-
 void AddHistory(const Trend& trend, std::size_t index, report::exports::JUnitSuite& suite) {
   const Series& series = trend.series[index];
   const std::string group = series.program + "." + series.machine;
   const std::string name = fmt::format("{} ({} x {})", series.name, series.backend, series.ranks);
-  const std::string regression = RegressionOf(trend, index);
-  if (!regression.empty()) {
-    suite.Add(group, name, "failure", regression);
+  if (const TrendEvent* const event = RegressionOf(trend, index)) {
+    suite.Add(group, name, "failure", ChangeMessage(series, *event));
   } else if (series.nights.size() < stats::kFewestNights) {
     suite.Add(group, name, "skipped",
               fmt::format("{} nights; fewer than {} say nothing", series.nights.size(),

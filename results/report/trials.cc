@@ -52,6 +52,27 @@ std::string FormatReasons(const std::vector<store::CaseRecord>& cases) {
   return text.empty() ? "" : "\n" + text;
 }
 
+// "recovery/kill_shrink: recovered (shrink) from rank_killed: detect 6 ms, abort …", a line each.
+std::string FormatRecoveries(const std::vector<store::CaseRecord>& cases) {
+  std::string text;
+  for (const store::CaseRecord& record : cases) {
+    for (const store::RecoveryRecord& made : record.recoveries) {
+      std::string parts;
+      for (const auto& [name, seconds] :
+           {std::pair("detect", made.detect_seconds), std::pair("abort", made.abort_seconds),
+            std::pair("rebuild", made.rebuild_seconds), std::pair("resume", made.resume_seconds)}) {
+        if (!std::isfinite(seconds)) continue;
+        parts += fmt::format("{}{} {}", parts.empty() ? ": " : ", ", name,
+                             FormatDuration(seconds * 1e9));
+      }
+      const bool resumed = made.outcome == "resumed";
+      text += Wrap(fmt::format("{}: {} ({}) from {}{}", record.name,
+                               resumed ? "recovered" : made.outcome, made.mode, made.cause, parts));
+    }
+  }
+  return text.empty() ? "" : "\n" + text;
+}
+
 // It failed, and who, where and what is known: that is told first.
 bool WasFound(const store::CaseRecord& record) {
   return record.judgement.verdict == verdict::Verdict::kFail && !record.judgement.findings.empty();
@@ -143,26 +164,6 @@ std::string FormatTrials(const std::vector<store::CaseRecord>& cases) {
   }
   return (alike.empty() ? "" : "All rows: " + alike + "\n") + grid.Format(kNarrow) +
          FormatRecoveries(cases) + FormatReasons(cases);
-}
-
-std::string FormatRecoveries(const std::vector<store::CaseRecord>& cases) {
-  std::string text;
-  for (const store::CaseRecord& record : cases) {
-    for (const store::RecoveryRecord& made : record.recoveries) {
-      std::string parts;
-      for (const auto& [name, seconds] :
-           {std::pair("detect", made.detect_seconds), std::pair("abort", made.abort_seconds),
-            std::pair("rebuild", made.rebuild_seconds), std::pair("resume", made.resume_seconds)}) {
-        if (!std::isfinite(seconds)) continue;
-        parts += fmt::format("{}{} {}", parts.empty() ? ": " : ", ", name,
-                             FormatDuration(seconds * 1e9));
-      }
-      const bool resumed = made.outcome == "resumed";
-      text += Wrap(fmt::format("{}: {} ({}) from {}{}", record.name,
-                               resumed ? "recovered" : made.outcome, made.mode, made.cause, parts));
-    }
-  }
-  return text.empty() ? "" : "\n" + text;
 }
 
 std::string FormatTrialDetails(const store::CaseRecord& record) {

@@ -14,10 +14,6 @@ namespace lockstep::results::report {
 // one.
 std::string FormatTrials(const std::vector<store::CaseRecord>& cases);
 
-// "recovery/kill_shrink: recovered (shrink) from rank_killed: detect 6 ms, abort …", a line each;
-// part of the table. Empty when there was none.
-std::string FormatRecoveries(const std::vector<store::CaseRecord>& cases);
-
 // Of a trial that did not pass: why, the findings with their remedies, the faults.
 std::string FormatTrialDetails(const store::CaseRecord& record);
 

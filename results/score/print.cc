@@ -14,6 +14,7 @@
 #include "core/base/version.h"
 #include "core/base/wrap.h"
 #include "core/stats/stats.h"
+#include "results/report/findings.h"
 #include "results/report/grid.h"
 
 namespace lockstep::results::score {
@@ -134,14 +135,10 @@ std::string FurtherOf(const Scoreboard& board) {
 
 std::string HeadlineOf(const Scoreboard& board) {
   const ScoreRow& total = board.total;
-  const verdict::Verdict verdict = VerdictOf(board);
-  std::string line = verdict == verdict::Verdict::kPass   ? "PASS"
-                     : verdict == verdict::Verdict::kFail ? "FAIL"
-                                                          : "INCONCLUSIVE";
-  line += fmt::format(
-      ": {} of {} faults found, cause right in {} of {}; {} false alarms in {} healthy runs",
-      total.found, total.faulty, total.cause_tally.right, total.cause_tally.marked,
-      total.false_alarms, total.healthy);
+  std::string line = fmt::format(
+      "{}: {} of {} faults found, cause right in {} of {}; {} false alarms in {} healthy runs",
+      report::Shout(VerdictOf(board)), total.found, total.faulty, total.cause_tally.right,
+      total.cause_tally.marked, total.false_alarms, total.healthy);
   const std::int64_t missing = total.unknown + board.not_run;
   if (missing > 0) line += fmt::format("; of {} trials nothing can be said", missing);
   return line;

@@ -51,17 +51,11 @@ class NoFileSizeSignal {
 };
 
 std::string_view RemedyFor(int error) {
-  switch (error) {
-    case ENOSPC:
-    case EDQUOT:
-      return "free space there, or choose another place with --output";
-    case EFBIG:
-      return "raise the file size limit (ulimit -f), or measure fewer iterations";
-    case ENAMETOOLONG:
-      return "choose a shorter name with --output";
-    default:
-      return "choose another place with --output";
-  }
+  if (error == EFBIG) return "raise the file size limit (ulimit -f), or measure fewer iterations";
+  if (error == ENAMETOOLONG) return "choose a shorter name with --output";
+  return error == ENOSPC || error == EDQUOT
+             ? "free space there, or choose another place with --output"
+             : "choose another place with --output";
 }
 
 Status CannotWrite(const std::string& path, int error) {

@@ -18,7 +18,7 @@
 namespace lockstep::results::store {
 namespace {
 
-void DescribeLinks(auto& fields, auto& links) {
+void DescribeLinks(auto&& fields, auto& links) {
   LOCKSTEP_FIELDS(fields, links, bytes, slow_factor, usual_latency_ns, usual_gbps);
 }
 
@@ -79,8 +79,7 @@ void WriteLinks(hid_t file, const Run& run, hdf5::HdfError& error) {
   if (!run.links) return;
   const hdf5::Handle group = CreateGroup(file, "/links", error);
   AttributeSink attributes(group.get(), "/links", error);
-  Writing writing(attributes);
-  DescribeLinks(writing, *run.links);
+  DescribeLinks(Writing{attributes}, *run.links);
   WriteTable(file, "/links/pairs", run.links->pairs, error);
   WriteMatrices(file, run, error);
   const std::vector<double>& rates = run.links->all_at_once_gbps;
@@ -96,8 +95,7 @@ void ReadLinks(hid_t file, Run& run, hdf5::HdfError& error) {
   LinkMatrix links;
   const hdf5::Handle group = OpenGroup(file, "/links", error);
   AttributeSource attributes(group.get(), "/links", error);
-  Reading reading(attributes);
-  DescribeLinks(reading, links);
+  DescribeLinks(Reading{attributes}, links);
   links.pairs = ReadTable<LinkPair>(file, "/links/pairs", error);
   const StoredDataset together = OpenDataset(file, "/links/all_at_once_gbps", 1, error);
   if (!error.ok()) return;

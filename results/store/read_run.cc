@@ -76,20 +76,22 @@ void ReadFacts(hid_t file, const std::string& prefix, int depth, Run& run, hdf5:
   }
 }
 
-void ReadFloors(hid_t file, Run& run, hdf5::HdfError& error) {
-  const hdf5::Handle group = OpenGroup(file, "/floors", error);
+// All attributes of a group.
+template <typename T>
+void ReadNamed(hid_t file, const std::string& path, std::vector<std::pair<std::string, T>>& values,
+               hdf5::HdfError& error) {
+  const hdf5::Handle group = OpenGroup(file, path, error);
   if (!error.ok()) return;
-  AttributeSource attributes(group.get(), "/floors", error);
+  AttributeSource attributes(group.get(), path, error);
   for (const std::string& name : AttributeNames(group.get())) {
-    run.floors.emplace_back(name, std::get<double>(attributes.Get(name.c_str(), 0.0)));
+    values.emplace_back(name, std::get<T>(attributes.Get(name.c_str(), T())));
   }
 }
 
 void ReadPlan(hid_t file, Run& run, hdf5::HdfError& error) {
   const hdf5::Handle group = OpenGroup(file, "/plan", error);
   AttributeSource attributes(group.get(), "/plan", error);
-  Reading reading(attributes);
-  DescribePlan(reading, run);
+  DescribePlan(Reading{attributes}, run);
   const StoredDataset text = OpenDataset(file, "/plan/text", 0, error);
   if (!error.ok()) return;
   if (H5Tget_class(text.type.get()) != H5T_STRING || H5Tis_variable_str(text.type.get()) > 0) {
@@ -100,25 +102,16 @@ void ReadPlan(hid_t file, Run& run, hdf5::HdfError& error) {
   run.plan_text.resize(run.plan_text.find_last_not_of('\0') + 1);
 }
 
-void ReadSettings(hid_t file, const std::string& path, CaseRecord& record, hdf5::HdfError& error) {
-  if (!error.ok() || !Exists(file, path)) return;
-  const hdf5::Handle group = OpenGroup(file, path, error);
-  AttributeSource attributes(group.get(), path, error);
-  for (const std::string& name : AttributeNames(group.get())) {
-    record.settings.emplace_back(
-        name, std::get<std::string>(attributes.Get(name.c_str(), std::string())));
-  }
-}
-
 void ReadCases(hid_t file, Run& run, hdf5::HdfError& error) {
   run.cases.resize(CountChildren(file, "/cases", error));
   for (std::size_t i = 0; i < run.cases.size() && error.ok(); ++i) {
     const std::string path = fmt::format("/cases/{}", i);
     const hdf5::Handle group = OpenGroup(file, path, error);
     AttributeSource attributes(group.get(), path, error);
-    Reading reading(attributes);
-    DescribeCase(reading, run.cases[i]);
-    ReadSettings(file, path + "/settings", run.cases[i], error);
+    DescribeCase(Reading{attributes}, run.cases[i]);
+    const std::string settings = path + "/settings";
+    if (error.ok() && Exists(file, settings))
+      ReadNamed(file, settings, run.cases[i].settings, error);
     run.cases[i].samples = ReadSamples(file, path, error);
   }
 }
@@ -127,16 +120,14 @@ void ReadHistory(hid_t file, Run& run, hdf5::HdfError& error) {
   run.history.resize(CountChildren(file, "/history", error));
   const hdf5::Handle group = OpenGroup(file, "/history", error);
   AttributeSource clock(group.get(), "/history", error);
-  Reading reading_clock(clock);
-  DescribeClock(reading_clock, run);
+  DescribeClock(Reading{clock}, run);
   for (std::size_t i = 0; i < run.history.size() && error.ok(); ++i) {
     const std::string path = fmt::format("/history/{}", i);
     run.history[i].events = ReadEvents(file, path, error);
     if (!error.ok()) return;
     const hdf5::Handle events(H5Dopen2(file, path.c_str(), H5P_DEFAULT), H5Dclose);
     AttributeSource attributes(events.get(), path, error);
-    Reading reading(attributes);
-    DescribeHistory(reading, run.history[i]);
+    DescribeHistory(Reading{attributes}, run.history[i]);
   }
 }
 
@@ -259,7 +250,7 @@ void ReadAll(hid_t file, Run& run, hdf5::HdfError& error) {
   DescribeRoot(reading, run);
   ReadFacts(file, "", 0, run, error);
   std::sort(run.environment.begin(), run.environment.end());
-  ReadFloors(file, run, error);
+  ReadNamed(file, "/floors", run.floors, error);
   ReadPlan(file, run, error);
   ReadCases(file, run, error);
   ReadTables(file, run, error);

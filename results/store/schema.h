@@ -34,7 +34,7 @@ struct SocketRow {
   bool closed = false;
 };
 
-void DescribeRoot(auto& fields, auto& run) {
+void DescribeRoot(auto&& fields, auto& run) {
   fields.Later("lockstep_version", run.lockstep.number);
   fields.Later("lockstep_commit", run.lockstep.commit);
   fields.Later("lockstep_modified", run.lockstep.modified);
@@ -43,16 +43,16 @@ void DescribeRoot(auto& fields, auto& run) {
   if (run.schema_version >= 2) fields("recommendation", run.recommendation);
 }
 
-void DescribePlan(auto& fields, auto& run) {
+void DescribePlan(auto&& fields, auto& run) {
   fields("seed", run.seed);
   fields("hash", run.plan_hash);
 }
 
-void DescribeClock(auto& fields, auto& run) {
+void DescribeClock(auto&& fields, auto& run) {
   LOCKSTEP_FIELDS(fields, run, ns_per_tick, origin_ticks);
 }
 
-void DescribeCase(auto& fields, auto& record) {
+void DescribeCase(auto&& fields, auto& record) {
   LOCKSTEP_FIELDS(fields, record, name, backend, device, ranks, repetition, in_place, bytes, model,
                   bucket, bucket_cap_mb);
   fields("verdict", record.judgement.verdict);
@@ -64,7 +64,7 @@ void Describe(auto& fields, Is<LinkPair> auto& row) {
                   retest_back_gbps);
 }
 
-void DescribeHistory(auto& fields, auto& history) {
+void DescribeHistory(auto&& fields, auto& history) {
   LOCKSTEP_FIELDS(fields, history, rank, lifetime, missed);
 }
 
@@ -172,13 +172,12 @@ void Describe(auto& fields, Is<journal::WorkerLog> auto& row) {
   LOCKSTEP_FIELDS(fields, row, rank, lifetime, path, bytes, cut_bytes, text);
 }
 
-template <typename Record>
-void Describe(auto& fields, OfCase<Record>& row) {
-  fields("case", row.case_index);
-  Describe(fields, row.record);
-}
-template <typename Record>
-void Describe(auto& fields, const OfCase<Record>& row) {
+template <typename Row>
+concept IsOfCase = requires(Row row) {
+  row.case_index;
+  row.record;
+};
+void Describe(auto& fields, IsOfCase auto& row) {
   fields("case", row.case_index);
   Describe(fields, row.record);
 }

@@ -4,6 +4,7 @@
 #include <hdf5.h>
 
 #include <algorithm>
+#include <ranges>
 #include <set>
 #include <string>
 #include <string_view>
@@ -100,29 +101,21 @@ void WriteEnvironment(hid_t file, const Run& run, hdf5::HdfError& error) {
   }
 }
 
-void WriteFloors(hid_t file, const Run& run, hdf5::HdfError& error) {
-  const hdf5::Handle group = CreateGroup(file, "/floors", error);
-  AttributeSink attributes(group.get(), "/floors", error);
-  for (const auto& [name, value] : run.floors) attributes.Put(name.c_str(), value, "");
+// Named values as the attributes of a group.
+void WriteNamed(hid_t file, const std::string& path, const auto& values, hdf5::HdfError& error) {
+  const hdf5::Handle group = CreateGroup(file, path, error);
+  AttributeSink attributes(group.get(), path, error);
+  for (const auto& [name, value] : values) attributes.Put(name.c_str(), value, "");
 }
 
 void WritePlan(hid_t file, const Run& run, hdf5::HdfError& error) {
   const hdf5::Handle group = CreateGroup(file, "/plan", error);
   AttributeSink attributes(group.get(), "/plan", error);
-  Writing writing(attributes);
-  DescribePlan(writing, run);
+  DescribePlan(Writing{attributes}, run);
   // A dataset, as it can be longer than the 64 KiB that some tools read of an attribute.
   const Value text = run.plan_text;
   const hdf5::Handle type = FileType(text, std::max<std::size_t>(1, run.plan_text.size()));
   WriteDataset(file, {"/plan/text", {}}, type.get(), type.get(), run.plan_text.c_str(), error);
-}
-
-void WriteSettings(hid_t file, const std::string& path, const CaseRecord& record,
-                   hdf5::HdfError& error) {
-  if (record.settings.empty()) return;
-  const hdf5::Handle group = CreateGroup(file, path, error);
-  AttributeSink attributes(group.get(), path, error);
-  for (const auto& [name, value] : record.settings) attributes.Put(name.c_str(), value, "");
 }
 
 void WriteCases(hid_t file, const Run& run, hdf5::HdfError& error) {
@@ -132,9 +125,8 @@ void WriteCases(hid_t file, const Run& run, hdf5::HdfError& error) {
     const std::string path = fmt::format("/cases/{}", i);
     const hdf5::Handle group = CreateGroup(file, path, error);
     AttributeSink attributes(group.get(), path, error);
-    Writing writing(attributes);
-    DescribeCase(writing, record);
-    WriteSettings(file, path + "/settings", record, error);
+    DescribeCase(Writing{attributes}, record);
+    if (!record.settings.empty()) WriteNamed(file, path + "/settings", record.settings, error);
     WriteSamples(file, path, record, error);
   }
 }
@@ -142,28 +134,37 @@ void WriteCases(hid_t file, const Run& run, hdf5::HdfError& error) {
 void WriteHistory(hid_t file, const Run& run, hdf5::HdfError& error) {
   const hdf5::Handle group = CreateGroup(file, "/history", error);
   AttributeSink clock(group.get(), "/history", error);
-  Writing writing_clock(clock);
-  DescribeClock(writing_clock, run);
+  DescribeClock(Writing{clock}, run);
   for (std::size_t i = 0; i < run.history.size(); ++i) {
     const std::string path = fmt::format("/history/{}", i);
     const hdf5::Handle events = WriteEvents(file, path, run.history[i].events, error);
     AttributeSink attributes(events.get(), path, error);
-    Writing writing(attributes);
-    DescribeHistory(writing, run.history[i]);
+    DescribeHistory(Writing{attributes}, run.history[i]);
     attributes.Put("ticks.units", std::string("tick"), "");
   }
 }
 
+// The mirror of ReadOfCases: `field` is a list, or what a case has once at most.
+template <typename Field>
+void WriteOfCases(hid_t file, const std::string& path, const Run& run, hdf5::HdfError& error,
+                  Field CaseRecord::*field) {
+  std::vector<OfCase<typename Field::value_type>> rows;
+  for (std::size_t i = 0; i < run.cases.size(); ++i) {
+    const Field& values = run.cases[i].*field;
+    const auto add = [&](const auto& row) { rows.push_back({static_cast<std::int32_t>(i), row}); };
+    if constexpr (std::ranges::range<Field>) {
+      std::ranges::for_each(values, add);
+    } else if (values) {
+      add(*values);
+    }
+  }
+  WriteTable(file, path, rows, error);
+}
+
 void WriteTables(hid_t file, const Run& run, hdf5::HdfError& error) {
   std::vector<OfCase<SummaryRow>> summary;
-  std::vector<OfCase<collective::Operation>> operations;
-  std::vector<OfCase<Part>> parts;
-  std::vector<OfCase<WrongResult>> wrong;
   std::vector<OfCase<verdict::RankOutcome>> outcomes;
   std::vector<OfCase<verdict::Finding>> findings;
-  std::vector<OfCase<Trial>> trials;
-  std::vector<OfCase<RecoveryRecord>> recoveries;
-  std::vector<OfCase<Arrivals>> arrivals;
   const auto judge = [&](std::int32_t index, const verdict::Judgement& judgement) {
     for (const verdict::RankOutcome& outcome : judgement.outcomes)
       outcomes.push_back({index, outcome});
@@ -171,31 +172,23 @@ void WriteTables(hid_t file, const Run& run, hdf5::HdfError& error) {
   };
   judge(kLaunch, run.judgement);
   for (std::size_t i = 0; i < run.cases.size(); ++i) {
-    const CaseRecord& record = run.cases[i];
     const auto index = static_cast<std::int32_t>(i);
-    summary.push_back({index, SummaryRowOf(record)});
-    for (const collective::Operation& operation : record.operations)
-      operations.push_back({index, operation});
-    for (const Part& part : record.parts) parts.push_back({index, part});
-    for (const WrongResult& result : record.wrong) wrong.push_back({index, result});
-    judge(index, record.judgement);
-    if (record.trial) trials.push_back({index, *record.trial});
-    if (record.arrivals) arrivals.push_back({index, *record.arrivals});
-    for (const RecoveryRecord& made : record.recoveries) recoveries.push_back({index, made});
+    summary.push_back({index, SummaryRowOf(run.cases[i])});
+    judge(index, run.cases[i].judgement);
   }
   WriteTable(file, "/summary", summary, error);
-  WriteTable(file, "/operations", operations, error);
-  WriteTable(file, "/parts", parts, error);
+  WriteOfCases(file, "/operations", run, error, &CaseRecord::operations);
+  WriteOfCases(file, "/parts", run, error, &CaseRecord::parts);
   WriteTable(file, "/effects", run.effects, error);
-  WriteTable(file, "/wrong", wrong, error);
+  WriteOfCases(file, "/wrong", run, error, &CaseRecord::wrong);
   const hdf5::Handle verdicts = CreateGroup(file, "/verdicts", error);
   AttributeSink attributes(verdicts.get(), "/verdicts", error);
   Writing{attributes}("launch", run.judgement.verdict);
   WriteTable(file, "/verdicts/outcomes", outcomes, error);
   WriteTable(file, "/verdicts/findings", findings, error);
-  WriteTable(file, "/verdicts/trials", trials, error);
-  WriteTable(file, "/recovery", recoveries, error);
-  WriteTable(file, "/arrivals", arrivals, error);
+  WriteOfCases(file, "/verdicts/trials", run, error, &CaseRecord::trial);
+  WriteOfCases(file, "/recovery", run, error, &CaseRecord::recoveries);
+  WriteOfCases(file, "/arrivals", run, error, &CaseRecord::arrivals);
   WriteTable(file, "/clocks", run.clocks, error);
   WriteTable(file, "/clock_anchors", run.clock_anchors, error);
   if (!run.evidence.empty()) {
@@ -215,7 +208,7 @@ void WriteAll(hid_t file, const Run& run, hdf5::HdfError& error) {
   Writing writing(attributes);
   DescribeRoot(writing, run);
   WriteEnvironment(file, run, error);
-  WriteFloors(file, run, error);
+  WriteNamed(file, "/floors", run.floors, error);
   WritePlan(file, run, error);
   WriteTables(file, run, error);
   WriteCases(file, run, error);

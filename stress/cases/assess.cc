@@ -51,6 +51,12 @@ void CompareGradients(const std::vector<std::optional<workloads::ProgramReport>>
   }
 }
 
+bool AllFinished(const verdict::Judgement& judgement) {
+  return std::ranges::all_of(judgement.outcomes, [](const verdict::RankOutcome& rank) {
+    return rank.outcome == verdict::Outcome::kFinished;
+  });
+}
+
 std::string JoinOutcomes(const verdict::Judgement& judgement) {
   std::vector<std::string_view> names;
   for (const verdict::RankOutcome& rank : judgement.outcomes)
@@ -128,11 +134,8 @@ std::string DescribeJudgement(const verdict::Judgement& judgement) {
 std::string WhyExpected(const verdict::Judgement& judgement) {
   if (!judgement.findings.empty())
     return "as expected: " + judgement.findings.front().headline.text();
-  const auto& outcomes = judgement.outcomes;
-  const bool all = std::ranges::all_of(outcomes, [](const verdict::RankOutcome& rank) {
-    return rank.outcome == verdict::Outcome::kFinished;
-  });
-  return all ? "as expected: " + std::string(kHealthy) : "as expected: " + JoinOutcomes(judgement);
+  return "as expected: " +
+         (AllFinished(judgement) ? std::string(kHealthy) : JoinOutcomes(judgement));
 }
 
 // Whether the culprits' hosts are those that are expected.
@@ -210,9 +213,7 @@ void Compare(const StressCase& stress_case, const std::string& backend, CaseResu
   }
   const std::string found = DescribeJudgement(result.judgement);
   if (expectation == nullptr) {
-    const auto& outcomes = result.judgement.outcomes;
-    const bool healthy = std::ranges::all_of(
-        outcomes, [](const auto& rank) { return rank.outcome == verdict::Outcome::kFinished; });
+    const bool healthy = AllFinished(result.judgement);
     result.verdict = healthy ? verdict::Verdict::kPass : verdict::Verdict::kFail;
     const auto& findings = result.judgement.findings;
     result.why = healthy            ? std::string(kHealthy)

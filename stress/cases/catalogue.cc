@@ -173,6 +173,20 @@ std::string_view WhyNotByMpi(const StressCase& stress_case, bool single_host) {
   return "";
 }
 
+// `why_not` of a case; "": it can be shown.
+template <typename WhyNot>
+Status MoveToUnmet(std::string_view backend, std::string_view remedy, const WhyNot& why_not,
+                   Selection& selection) {
+  std::erase_if(selection.cases, [&](const StressCase& stress_case) {
+    const auto why = why_not(stress_case);
+    if (!why.empty()) selection.unmet.push_back(fmt::format("{}: {}", stress_case.label, why));
+    return !why.empty();
+  });
+  if (!selection.cases.empty()) return OkStatus();
+  return Unsupported("--backend={}: {}; {}", backend,
+                     selection.unmet.empty() ? "nothing to run" : selection.unmet.front(), remedy);
+}
+
 }  // namespace
 
 Result<std::string> DescribeCatalogue() {
@@ -190,29 +204,17 @@ Result<std::string> DescribeCatalogue() {
 }
 
 Status LeaveOutUnmet(std::string_view backend, Selection& selection) {
-  std::erase_if(selection.cases, [&](const StressCase& stress_case) {
+  const auto why = [&](const StressCase& stress_case) -> std::string {
     const std::string& needs = stress_case.scenario.requirement;
-    if (needs.empty() || needs == backend || (needs == "cuda" && backend == "nccl")) return false;
-    selection.unmet.push_back(
-        fmt::format("{}: needs {}", stress_case.label,
-                    needs == "cuda" ? "a GPU (--backend=nccl)" : "--backend=" + needs));
-    return true;
-  });
-  if (!selection.cases.empty()) return OkStatus();
-  return Unsupported("--backend={}: {}; choose another scenario or backend", backend,
-                     selection.unmet.empty() ? "nothing to run" : selection.unmet.front());
+    if (needs.empty() || needs == backend || (needs == "cuda" && backend == "nccl")) return "";
+    return "needs " + (needs == "cuda" ? "a GPU (--backend=nccl)" : "--backend=" + needs);
+  };
+  return MoveToUnmet(backend, "choose another scenario or backend", why, selection);
 }
 
 Status LeaveOutForMpi(bool single_host, Selection& selection) {
-  std::erase_if(selection.cases, [&](const StressCase& stress_case) {
-    const std::string_view why = WhyNotByMpi(stress_case, single_host);
-    if (why.empty()) return false;
-    selection.unmet.push_back(fmt::format("{}: {}", stress_case.label, why));
-    return true;
-  });
-  if (!selection.cases.empty()) return OkStatus();
-  return Unsupported("--backend=mpi: {}; use --backend=gloo, or another scenario",
-                     selection.unmet.empty() ? "nothing to run" : selection.unmet.front());
+  const auto why = [&](const StressCase& one) { return WhyNotByMpi(one, single_host); };
+  return MoveToUnmet("mpi", "use --backend=gloo, or another scenario", why, selection);
 }
 
 std::string FormatUnmet(const std::vector<std::string>& unmet) {

@@ -38,18 +38,10 @@ std::string StreamText(const FuzzTrial& trial, const PlannedCall& call,
 
 // Of a fault that a script can say; "" of another.
 std::string StepOf(const FuzzTrial& trial) {
-  switch (trial.fault) {
-    case FuzzFault::kSlow:
-      return fmt::format("sleep {}us", trial.lasts_ns / 1000);
-    case FuzzFault::kExit:
-      return fmt::format("exit {}", trial.seed % 3);
-    case FuzzFault::kThrow:
-      return "throw";
-    case FuzzFault::kHang:
-      return "hang";
-    default:
-      return "";
-  }
+  if (trial.fault == FuzzFault::kSlow) return fmt::format("sleep {}us", trial.lasts_ns / 1000);
+  if (trial.fault == FuzzFault::kExit) return fmt::format("exit {}", trial.seed % 3);
+  if (trial.fault == FuzzFault::kThrow) return "throw";
+  return trial.fault == FuzzFault::kHang ? "hang" : "";
 }
 
 std::string ListOf(const FuzzTrial& trial, int rank) {
@@ -71,9 +63,7 @@ std::string ListOf(const FuzzTrial& trial, int rank) {
     for (const std::string& stream : used) steps.push_back("wait " + stream);
   }
   if (!injected) steps.push_back(fault);
-  std::string list;
-  for (const std::string& step : steps) list += (list.empty() ? "\"" : ", \"") + step + "\"";
-  return list;
+  return steps.empty() ? "" : fmt::format("\"{}\"", fmt::join(steps, "\", \""));
 }
 
 // The n-th collective that the rank calls, from 1.
@@ -87,17 +77,9 @@ std::string MomentOf(const FuzzTrial& trial) {
 }
 
 std::string_view OutsideFault(FuzzFault fault) {
-  switch (fault) {
-    case FuzzFault::kCrash:
-      return "segfault";
-    case FuzzFault::kKill:
-      return "kill";
-    case FuzzFault::kStop:
-    case FuzzFault::kPause:
-      return "stop";
-    default:
-      return "";
-  }
+  if (fault == FuzzFault::kCrash) return "segfault";
+  if (fault == FuzzFault::kKill) return "kill";
+  return fault == FuzzFault::kStop || fault == FuzzFault::kPause ? "stop" : "";
 }
 
 std::string TrainingText(const FuzzTrial& trial) {

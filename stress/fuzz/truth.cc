@@ -15,6 +15,17 @@
 namespace lockstep::stress::fuzz {
 namespace {
 
+// The faulty rank calls anything else than it was meant to.
+bool CallsDiffer(const FuzzTrial& trial) {
+  const std::vector<PlannedCall> meant = MeantCalls(trial, trial.faulty);
+  const std::vector<PlannedCall> real = RealCalls(trial, trial.faulty);
+  return !std::equal(meant.begin(), meant.end(), real.begin(), real.end(),
+                     [](const PlannedCall& a, const PlannedCall& b) {
+                       return a.communicator == b.communicator &&
+                              verdict::SameCall(a.operation, b.operation);
+                     });
+}
+
 // Longer than any collective takes to complete once all have come. Whoever ends a run on the
 // strength of a proof waits so long for a sign of life (core/verdict/judge.h).
 constexpr double kQuietSeconds = 0.01;
@@ -274,16 +285,6 @@ Assessment AssessTrial(const FuzzTrial& trial, const FuzzRun& run, const Judging
                     ns == kAtTheEnd ? "at the end" : fmt::format("at {} ns", ns), Show(judgement));
   }
   return assessment;
-}
-
-bool CallsDiffer(const FuzzTrial& trial) {
-  const std::vector<PlannedCall> meant = MeantCalls(trial, trial.faulty);
-  const std::vector<PlannedCall> real = RealCalls(trial, trial.faulty);
-  return !std::equal(meant.begin(), meant.end(), real.begin(), real.end(),
-                     [](const PlannedCall& a, const PlannedCall& b) {
-                       return a.communicator == b.communicator &&
-                              verdict::SameCall(a.operation, b.operation);
-                     });
 }
 
 }  // namespace lockstep::stress::fuzz

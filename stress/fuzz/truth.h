@@ -53,7 +53,4 @@ Assessment AssessTrial(const FuzzTrial& trial, const FuzzRun& run, const Judging
 std::string WrongAboutCalls(const FuzzTrial& trial, const FuzzRun& run, std::int64_t ns,
                             const verdict::Finding& first);
 
-// Whether the faulty rank calls anything else than it was meant to.
-bool CallsDiffer(const FuzzTrial& trial);
-
 }  // namespace lockstep::stress::fuzz

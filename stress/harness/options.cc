@@ -1,6 +1,7 @@
 // The options of `stress`, with their bounds.
 #include "stress/harness/options.h"
 
+#include <fstream>
 #include <utility>
 
 #include "core/base/argument_parser.h"
@@ -94,6 +95,16 @@ Result<StressCommandLine> ParseStressCommandLine(int argc, const char* const* ar
         "--scenario is missing; give a name or a file, or see lockstep-stress --list");
   }
   return StressCommandLine{std::move(options), ""};
+}
+
+Status WriteVerdicts(const std::string& path, const std::string& text) {
+  if (path.empty()) return OkStatus();
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.flush();
+  if (file) return OkStatus();
+  return EnvironmentError(
+      "--verdicts: '{}' could not be written; check the directory and its space", path);
 }
 
 }  // namespace lockstep::stress::harness

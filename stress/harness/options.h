@@ -34,4 +34,7 @@ struct StressCommandLine {
 
 Result<StressCommandLine> ParseStressCommandLine(int argc, const char* const* argv);
 
+// Writes the text of --verdicts; nothing where it was not given.
+Status WriteVerdicts(const std::string& path, const std::string& text);
+
 }  // namespace lockstep::stress::harness

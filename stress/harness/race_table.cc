@@ -6,8 +6,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <functional>
 #include <map>
+#include <ranges>
 #include <set>
 #include <string_view>
 
@@ -47,67 +47,12 @@ RaceRow RowOf(const cases::StressCase& stress_case, const scenario::StreamRacePr
   return row;
 }
 
-}  // namespace
-
-std::vector<RaceRow> RaceRowsOf(const std::vector<cases::StressCase>& cases,
-                                const std::vector<cases::CaseResult>& results) {
-  std::vector<RaceRow> rows;
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    const auto* program = std::get_if<scenario::StreamRaceProgram>(&cases[i].scenario.workload);
-    if (program != nullptr) rows.push_back(RowOf(cases[i], *program, results[i]));
-  }
-  std::ranges::stable_sort(rows, {}, &RaceRow::pattern);
-  std::map<std::string, double> unguarded;  // the newest, where a scenario is repeated
-  for (const RaceRow& row : rows) {
-    if (row.guard == "none") unguarded[row.pattern] = row.round_us;
-  }
-  for (RaceRow& row : rows) {
-    const auto known = unguarded.find(row.pattern);
-    if (row.guard != "none" && known != unguarded.end())
-      row.extra_us = row.round_us - known->second;
-  }
-  return rows;
-}
-
-namespace {
-
 constexpr int kProcessorsOfARank = 3;
 
 struct Share {
   int ranks = 0;
-  std::set<std::string, std::less<>> processors;
+  std::set<std::string> processors;
 };
-
-std::set<std::string, std::less<>> WordsOf(std::string_view list) {
-  std::set<std::string, std::less<>> words;
-  while (!list.empty()) {
-    const std::size_t end = std::min(list.find(','), list.size());
-    words.emplace(list.substr(0, end));
-    list.remove_prefix(std::min(end + 1, list.size()));
-  }
-  return words;
-}
-
-}  // namespace
-
-bool TimesMeanSomething(const std::string& backend,
-                        const std::vector<std::pair<std::string, std::string>>& environment) {
-  if (backend.starts_with("sim")) return true;
-  const std::map<std::string, std::string> facts(environment.begin(), environment.end());
-  std::map<std::string, Share> hosts;
-  for (int rank = 0; facts.contains(fmt::format("ranks/{}/cpus", rank)); ++rank) {
-    const auto host = facts.find(fmt::format("ranks/{}/boot_id", rank));
-    Share& share = hosts[host == facts.end() ? "" : host->second];
-    ++share.ranks;
-    share.processors.merge(WordsOf(facts.at(fmt::format("ranks/{}/cpus", rank))));
-  }
-  return !hosts.empty() && std::ranges::all_of(hosts, [](const auto& host) {
-    const Share& share = host.second;
-    return static_cast<int>(share.processors.size()) >= kProcessorsOfARank * share.ranks;
-  });
-}
-
-namespace {
 
 // Guards of the pattern with which no round was corrupt, the cheapest first.
 std::vector<const RaceRow*> CuresOf(const std::vector<RaceRow>& rows, const std::string& pattern) {
@@ -160,6 +105,45 @@ std::string FormatHints(const std::vector<RaceRow>& rows, bool times_mean_someth
 }
 
 }  // namespace
+
+std::vector<RaceRow> RaceRowsOf(const std::vector<cases::StressCase>& cases,
+                                const std::vector<cases::CaseResult>& results) {
+  std::vector<RaceRow> rows;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const auto* program = std::get_if<scenario::StreamRaceProgram>(&cases[i].scenario.workload);
+    if (program != nullptr) rows.push_back(RowOf(cases[i], *program, results[i]));
+  }
+  std::ranges::stable_sort(rows, {}, &RaceRow::pattern);
+  std::map<std::string, double> unguarded;  // the newest, where a scenario is repeated
+  for (const RaceRow& row : rows) {
+    if (row.guard == "none") unguarded[row.pattern] = row.round_us;
+  }
+  for (RaceRow& row : rows) {
+    const auto known = unguarded.find(row.pattern);
+    if (row.guard != "none" && known != unguarded.end())
+      row.extra_us = row.round_us - known->second;
+  }
+  return rows;
+}
+
+bool TimesMeanSomething(const std::string& backend,
+                        const std::vector<std::pair<std::string, std::string>>& environment) {
+  if (backend.starts_with("sim")) return true;
+  const std::map<std::string, std::string> facts(environment.begin(), environment.end());
+  std::map<std::string, Share> hosts;
+  for (int rank = 0; facts.contains(fmt::format("ranks/{}/cpus", rank)); ++rank) {
+    const auto host = facts.find(fmt::format("ranks/{}/boot_id", rank));
+    Share& share = hosts[host == facts.end() ? "" : host->second];
+    ++share.ranks;
+    for (const auto cpu : facts.at(fmt::format("ranks/{}/cpus", rank)) | std::views::split(',')) {
+      share.processors.emplace(cpu.begin(), cpu.end());
+    }
+  }
+  return !hosts.empty() && std::ranges::all_of(hosts, [](const auto& host) {
+    const Share& share = host.second;
+    return static_cast<int>(share.processors.size()) >= kProcessorsOfARank * share.ranks;
+  });
+}
 
 std::string FormatRaceTable(const std::vector<RaceRow>& rows, bool times_mean_something) {
   if (rows.empty()) return "";

@@ -5,7 +5,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
@@ -41,15 +40,6 @@ namespace {
 
 // A proof of a standstill is looked for when a rank was quiet for so long.
 constexpr double kQuietSeconds = 0.01;
-
-Status WriteText(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.flush();
-  if (file) return OkStatus();
-  return EnvironmentError(
-      "--verdicts: '{}' could not be written; check the directory and its space", path);
-}
 
 // What this machine lacks: for any case (kEnvironment: it is told once, in place of verdicts), or
 // for this one (kUnsupported).
@@ -219,9 +209,7 @@ class StressSuite final : public session::Suite {
   }
 
   Status Report(const results::store::Run& run, const results::store::RunFile& file) override {
-    const Status written = options_.verdicts.empty()
-                               ? OkStatus()
-                               : WriteText(options_.verdicts, FormatStressJson(outcome_));
+    const Status written = WriteVerdicts(options_.verdicts, FormatStressJson(outcome_));
     fmt::print("{}", FormatStressTable(outcome_, run));
     if (file.saved()) fmt::print("\nresult file: {}\n", file.path());
     return written;

@@ -8,9 +8,7 @@
 #include <net/if.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
-#include <cstdint>
 #include <cstdlib>
 #include <utility>
 
@@ -53,8 +51,7 @@ NetworkSide::NetworkSide(bool any_interface)
 
 void NetworkSide::Tell(std::string report) {
   reports_.push_back(std::move(report));
-  const std::uint64_t one = 1;
-  static_cast<void>(!write(bell_.get(), &one, sizeof one));
+  eventfd_write(bell_.get(), 1);
 }
 
 bool NetworkSide::Obey(std::string_view verb, std::string_view rest) {
@@ -88,8 +85,8 @@ void NetworkSide::Apply(std::string_view text) {
 }
 
 std::vector<std::string> NetworkSide::TakeReports() {
-  std::uint64_t count;
-  static_cast<void>(!read(bell_.get(), &count, sizeof count));
+  eventfd_t count;
+  eventfd_read(bell_.get(), &count);
   if (wire_) {
     for (const int rule : wire_->TakeTouched()) {
       reports_.push_back(fmt::format("{} {} 0", kTouchedReport, rule));

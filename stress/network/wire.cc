@@ -48,16 +48,6 @@ Spared EndsOf(const std::vector<int>& processes) {
   return ends;
 }
 
-void Ring(const Fd& bell) {
-  const std::uint64_t one = 1;
-  static_cast<void>(!write(bell.get(), &one, sizeof one));
-}
-
-void Silence(const Fd& bell) {
-  std::uint64_t count;
-  static_cast<void>(!read(bell.get(), &count, sizeof count));
-}
-
 }  // namespace
 
 Wire::Wire(std::unique_ptr<WireDevice> device, Fd wake, Fd news)
@@ -70,7 +60,7 @@ Wire::~Wire() {
     const std::lock_guard lock(mutex_);
     ending_ = true;
   }
-  Ring(wake_);
+  eventfd_write(wake_.get(), 1);
   thread_.join();
 }
 
@@ -100,11 +90,12 @@ void Wire::Heal(int rule) {
     const std::lock_guard lock(mutex_);
     queue_.Remove(rule);
   }
-  Ring(wake_);
+  eventfd_write(wake_.get(), 1);
 }
 
 std::vector<int> Wire::TakeTouched() {
-  Silence(news_);
+  eventfd_t count;
+  eventfd_read(news_.get(), &count);
   const std::lock_guard lock(mutex_);
   return std::exchange(touched_, {});
 }
@@ -124,7 +115,7 @@ void Wire::Run() {
       due_ns = queue_.due_ns();
       const std::vector<int> touched = queue_.TakeTouched();
       touched_.insert(touched_.end(), touched.begin(), touched.end());
-      if (!touched.empty()) Ring(news_);
+      if (!touched.empty()) eventfd_write(news_.get(), 1);
     }
     Await(due_ns);
   }
@@ -157,7 +148,8 @@ void Wire::Await(std::optional<std::int64_t> due_ns) {
     pause = {ns / 1'000'000'000, static_cast<long>(ns % 1'000'000'000)};
   }
   ppoll(items, 2, due_ns ? &pause : nullptr, nullptr);
-  if (items[1].revents != 0) Silence(wake_);
+  eventfd_t count;
+  if (items[1].revents != 0) eventfd_read(wake_.get(), &count);
 }
 
 Result<std::unique_ptr<Wire>> Wire::Start() {

@@ -26,6 +26,15 @@ ScriptProgram NewProgram(int ranks) {
   return program;
 }
 
+// Of a kind whose ranks do the same again and again.
+ScriptProgram NewLoop(TomlFields& fields, int ranks) {
+  ScriptProgram program = NewProgram(ranks);
+  program.rounds = 20;
+  fields.Read("rounds", program.rounds, {1, kMostRounds});
+  fields.ReadEnum("after_finish", kAfterFinishNames, program.after_finish);
+  return program;
+}
+
 void ReadCommunicators(TomlFields& fields, int ranks, ScriptProgram& program) {
   const toml::table* table = fields.FindTable("communicators");
   if (table == nullptr) return;
@@ -285,11 +294,8 @@ ScriptProgram ReadScript(TomlFields& fields, int ranks, const ScenarioOptions&) 
 
 ScriptProgram ReadGroups(TomlFields& fields, int ranks, const ScenarioOptions&) {
   constexpr std::string_view kStreams[] = {"one", "each"};
-  ScriptProgram program = NewProgram(ranks);
-  program.rounds = 20;
+  ScriptProgram program = NewLoop(fields, ranks);
   ReadCommunicators(fields, ranks, program);
-  fields.Read("rounds", program.rounds, {1, kMostRounds});
-  fields.ReadEnum("after_finish", kAfterFinishNames, program.after_finish);
   ReadCreation(fields, program);
   const bool each = fields.ReadName("streams", kStreams) == std::size_t{1};
   const std::vector<collective::Operation> operations =
@@ -318,10 +324,7 @@ ScriptProgram ReadGroups(TomlFields& fields, int ranks, const ScenarioOptions&) 
 }
 
 ScriptProgram ReadLoop(TomlFields& fields, int ranks, collective::Collective collective) {
-  ScriptProgram program = NewProgram(ranks);
-  program.rounds = 20;
-  fields.Read("rounds", program.rounds, {1, kMostRounds});
-  fields.ReadEnum("after_finish", kAfterFinishNames, program.after_finish);
+  ScriptProgram program = NewLoop(fields, ranks);
   const std::vector<ScriptStep> loads = ReadTimes(fields, "load_us", ranks, Kind::kLoad);
   const std::vector<ScriptStep> computes = ReadTimes(fields, "compute_us", ranks, Kind::kCompute);
   const std::vector<collective::Operation> operations = ReadOperations(fields, collective, ranks);
@@ -344,10 +347,7 @@ GraphReplayProgram ReadGraphReplay(TomlFields& fields, int ranks, const Scenario
 }
 
 ScriptProgram ReadChurn(TomlFields& fields, int ranks, const ScenarioOptions&) {
-  ScriptProgram program = NewProgram(ranks);
-  program.rounds = 20;
-  fields.Read("rounds", program.rounds, {1, kMostRounds});
-  fields.ReadEnum("after_finish", kAfterFinishNames, program.after_finish);
+  ScriptProgram program = NewLoop(fields, ranks);
   const std::vector<collective::Operation> operations =
       ReadOperations(fields, collective::Collective::kAllReduce, ranks);
   for (std::vector<ScriptStep>& steps : program.steps) {

@@ -218,13 +218,16 @@ verdict::RankEvidence EvidenceOf(int number, const comm::sim::RankEnd& end, cons
   return evidence;
 }
 
+// It comes by the clock, to a rank that takes part.
+bool IsScheduled(const faults::PlannedFault& fault) {
+  return faults::SiteOf(fault.kind) == faults::FaultSite::kOutside &&
+         fault.moment.kind == faults::FaultMoment::Kind::kTime && fault.rank >= 0;
+}
+
 // Faults of the clock; they fire unless the rank is over before.
 void ScheduleFaults(const SimStage& stage, comm::sim::SimWorld& world) {
   for (const faults::PlannedFault& fault : stage.faults) {
-    if (faults::SiteOf(fault.kind) != faults::FaultSite::kOutside ||
-        fault.moment.kind != faults::FaultMoment::Kind::kTime || fault.rank < 0) {
-      continue;
-    }
+    if (!IsScheduled(fault)) continue;
     const auto at = static_cast<std::int64_t>(fault.moment.seconds * 1e9);
     const bool stops = fault.kind == faults::FaultKind::kStop;
     world.Schedule({stops ? comm::sim::SimFault::Kind::kStop : comm::sim::SimFault::Kind::kKill,
@@ -239,10 +242,7 @@ void MarkScheduled(const SimStage& stage, const comm::sim::SimReport& report,
                    std::vector<bool>& fired) {
   for (std::size_t i = 0; i < stage.faults.size(); ++i) {
     const faults::PlannedFault& fault = stage.faults[i];
-    if (faults::SiteOf(fault.kind) != faults::FaultSite::kOutside ||
-        fault.moment.kind != faults::FaultMoment::Kind::kTime || fault.rank < 0) {
-      continue;
-    }
+    if (!IsScheduled(fault)) continue;
     const comm::sim::RankEnd& end = report.ranks[static_cast<std::size_t>(fault.rank)];
     fired[i] = static_cast<double>(end.at_ns) >= fault.moment.seconds * 1e9;
   }

@@ -218,7 +218,7 @@ class LoadingRun {
       LOCKSTEP_RETURN_IF_ERROR(ports_.gate.Reach(faults::FaultMoment::Kind::kEpoch, epoch));
       LOCKSTEP_RETURN_IF_ERROR(RunEpoch(program_.set_epoch ? epoch : 0));
     }
-    return ports_.world.Await(ports_.compute, Deadline::AfterSeconds(kForEverSeconds));
+    return ports_.world.Await(ports_.compute, Forever());
   }
 
   Status RunEpoch(std::int64_t epoch) {
@@ -269,8 +269,7 @@ class LoadingRun {
     const double begun = ports_.body.SecondsSinceStart();
     LOCKSTEP_RETURN_IF_ERROR(
         ports_.world.Enqueue(operation, {sent_->data(), received_->data()}, ports_.compute));
-    LOCKSTEP_RETURN_IF_ERROR(
-        ports_.world.Await(ports_.compute, Deadline::AfterSeconds(kForEverSeconds)));
+    LOCKSTEP_RETURN_IF_ERROR(ports_.world.Await(ports_.compute, Forever()));
     report_.figures["waited_seconds"] += ports_.body.SecondsSinceStart() - begun;
     return OkStatus();
   }
@@ -304,8 +303,8 @@ class LoadingRun {
 
 }  // namespace
 
-RankReport RunLoading(const scenario::LoadingProgram& program, std::uint64_t seed,
-                      const RankPorts& ports) {
+RankReport Run(const scenario::LoadingProgram& program, std::uint64_t seed,
+               const RankPorts& ports) {
   return LoadingRun(program, seed, ports).Run();
 }
 

@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <variant>
 #include <vector>
 
+#include "core/base/deadline.h"
 #include "core/comm/communicator.h"
 #include "core/comm/recorded.h"
 #include "core/device/device.h"
@@ -39,28 +41,32 @@ struct RankReport : ProgramReport {
   std::shared_ptr<void> kept = nullptr;  // what streams may still refer to when the program raised
 };
 
-// Runs the workload to its end. Data are checked where the scenario promises right data.
-RankReport RunWorkload(const scenario::Scenario& scenario, std::uint64_t seed,
-                       const RankPorts& ports);
+// Silence is judged from outside; no wait of a program gives up before.
+inline Deadline Forever() { return Deadline::AfterSeconds(kForEverSeconds); }
 
-RankReport RunScript(const scenario::ScriptProgram& program, std::uint64_t seed,
-                     const RankPorts& ports);
-RankReport RunTrainingWorkload(const ddp::TrainingProgram& program, std::uint64_t seed,
-                               const RankPorts& ports);
+RankReport Run(const scenario::ScriptProgram& program, std::uint64_t seed, const RankPorts& ports);
+RankReport Run(const ddp::TrainingProgram& program, std::uint64_t seed, const RankPorts& ports);
 // Loads every epoch of the rank's shard, each batch followed by what the program says. Figures:
 // batches, samples, distinct_samples, repeated_epochs (epochs in the order of the one before),
 // load_seconds, load_seconds_max (of a batch), waited_seconds.
-RankReport RunLoading(const scenario::LoadingProgram& program, std::uint64_t seed,
-                      const RankPorts& ports);
+RankReport Run(const scenario::LoadingProgram& program, std::uint64_t seed, const RankPorts& ports);
 // Figures: rounds, corrupt_rounds, overlapped_rounds (in which the two accesses that must not
 // overlap did), round_us (median), and of the first wrong round: first_round, first_element,
 // first_wrong_elements.
-RankReport RunStreamRace(const scenario::StreamRaceProgram& program, std::uint64_t seed,
-                         const RankPorts& ports);
+RankReport Run(const scenario::StreamRaceProgram& program, std::uint64_t seed,
+               const RankPorts& ports);
 
 // Every result of every round is compared. A collective that is to be skipped after the capture
 // takes the whole replay with it.
-RankReport RunGraphReplay(const scenario::GraphReplayProgram& program, std::uint64_t seed,
-                          const RankPorts& ports);
+RankReport Run(const scenario::GraphReplayProgram& program, std::uint64_t seed,
+               const RankPorts& ports);
+
+// Runs the workload to its end. Data are checked where the scenario promises right data. A kind of
+// program without a Run of its own does not compile.
+inline RankReport RunWorkload(const scenario::Scenario& scenario, std::uint64_t seed,
+                              const RankPorts& ports) {
+  return std::visit([&](const auto& program) { return Run(program, seed, ports); },
+                    scenario.workload);
+}
 
 }  // namespace lockstep::stress::workloads

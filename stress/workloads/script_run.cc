@@ -20,8 +20,6 @@ namespace {
 
 using Kind = scenario::ScriptStep::Kind;
 
-// Silence is judged from outside; no wait in here gives up before.
-
 // What checks of results found; written by one thread.
 struct Found {
   std::int64_t checked = 0;
@@ -99,19 +97,209 @@ class ScriptRun {
   }
 
  private:
-  Status RunAll();
-  Status Connect();
-  Status Allocate();
-  Status WaitFor(const scenario::ScriptStep& step);
-  Status RunStep(const scenario::ScriptStep& step, std::size_t index);
-  Status Call(const scenario::ScriptStep& step, std::size_t index);
-  Status Churn(const scenario::ScriptStep& step);
-  Status Pass(const scenario::ScriptStep& step, journal::Phase phase);
-  Status LaunchKernel();
-  Status CallOn(comm::Communicator& communicator, const scenario::ScriptStep& step);
-  Status Finish();
+  Status RunAll() {
+    LOCKSTEP_RETURN_IF_ERROR(Connect());
+    LOCKSTEP_RETURN_IF_ERROR(Allocate());
+    SkipIterations();
+    for (std::int64_t round = ports_.first_iteration; round < program_.rounds; ++round) {
+      report_.iteration = round;
+      report_.completed = round;
+      LOCKSTEP_RETURN_IF_ERROR(ports_.gate.Reach(faults::FaultMoment::Kind::kIteration, round));
+      for (std::size_t i = 0; i < steps_.size(); ++i) {
+        if (steps_[i].kind == Kind::kFinish) return Finish();
+        LOCKSTEP_RETURN_IF_ERROR(RunStep(steps_[i], i));
+      }
+    }
+    report_.completed = program_.rounds;
+    return Finish();
+  }
+
+  Status Connect() {
+    ports_.recorded.EnterPhase(journal::Phase::kConnect);
+    const std::size_t communicators = program_.communicators.size();
+    calls_.resize(communicators);
+    others_.resize(communicators - 1);
+    for (const std::size_t i : program_.creation[static_cast<std::size_t>(ports_.world.rank())]) {
+      const std::vector<int>& members = program_.communicators[i].members;
+      const bool member = std::binary_search(members.begin(), members.end(), ports_.world.rank());
+      LOCKSTEP_ASSIGN_OR_RETURN(
+          others_[i - 1], ports_.world.Split(member ? 0 : -1, ports_.world.rank(), Forever()));
+    }
+    return OkStatus();
+  }
+
+  Status Allocate() {
+    ports_.recorded.EnterPhase(journal::Phase::kAllocate);
+    std::map<std::string, std::int64_t> bytes = {{"", 64}};
+    for (const scenario::ScriptStep& step : steps_) {
+      const int size = static_cast<int>(program_.communicators[step.communicator].members.size());
+      std::int64_t& most = bytes[step.stream];
+      most = std::max({most, std::int64_t{64}, collective::SendBytes(step.operation, size),
+                       collective::RecvBytes(step.operation, size)});
+    }
+    if (bytes.size() > 1 && !ports_.streams_call) {
+      return Unsupported(
+          "the script has streams, and {} is called by one thread only here; use --backend=gloo or "
+          "sim",
+          ports_.world.capabilities().backend);
+    }
+    for (const auto& [name, most] : bytes) {
+      Lane& lane = lanes_[name];
+      LOCKSTEP_ASSIGN_OR_RETURN(lane.send, ports_.device.Allocate(most));
+      LOCKSTEP_ASSIGN_OR_RETURN(lane.recv, ports_.device.Allocate(most));
+      if (!name.empty()) lane.stream = ports_.device.NewStream();
+    }
+    return OkStatus();
+  }
+
+  // What comes next on the step's stream waits for what is on the other one by now.
+  Status WaitFor(const scenario::ScriptStep& step) {
+    if (step.wait.empty() || step.wait == step.stream) return OkStatus();
+    device::Stream& other = *lanes_.at(step.wait).stream;
+    if (step.stream.empty()) return other.Synchronize(Forever());
+    Lane& lane = lanes_.at(step.stream);
+    while (!lane.events.empty() && lane.events.front()->Reached()) lane.events.pop_front();
+    lane.events.push_back(ports_.device.NewEvent());
+    other.Record(*lane.events.back());
+    lane.stream->WaitFor(*lane.events.back());
+    return OkStatus();
+  }
+
+  Status RunStep(const scenario::ScriptStep& step, std::size_t index) {
+    LOCKSTEP_RETURN_IF_ERROR(WaitFor(step));
+    switch (step.kind) {
+      case Kind::kCollective:
+        return Call(step, index);
+      case Kind::kChurn:
+      case Kind::kSplit:
+        return Churn(step);
+      case Kind::kLoad:
+        return Pass(step, journal::Phase::kLoad);
+      case Kind::kSleep:
+      case Kind::kCompute:
+        return Pass(step, journal::Phase::kCompute);
+      case Kind::kExit:
+        ports_.body.Exit(step.exit_code);
+        return OkStatus();
+      case Kind::kThrow:
+        return SystemFailed("the program raised an exception (step 'throw')");
+      case Kind::kHang:
+        ports_.recorded.EnterPhase(journal::Phase::kCompute);
+        return ports_.body.Sleep(static_cast<std::int64_t>(kForEverSeconds * 1e9));
+      case Kind::kAllocate:
+        ports_.recorded.EnterPhase(journal::Phase::kAllocate);
+        return ports_.device.Allocate(step.bytes).status();
+      case Kind::kKernel:
+        return LaunchKernel();
+      case Kind::kWait:
+      case Kind::kFinish:
+        break;
+    }
+    return OkStatus();
+  }
+
+  Status Call(const scenario::ScriptStep& step, std::size_t index) {
+    comm::Communicator* const communicator = CommunicatorOf(step);
+    if (communicator == nullptr) {
+      // As PyTorch does: it warns, and nothing happens.
+      std::string& wrong = lanes_.at("").found.first_wrong;
+      if (!wrong.empty()) return OkStatus();
+      wrong = fmt::format(
+          "{} on '{}', whose members are {}, returned without any effect: {} is none",
+          collective::Describe(step.operation), program_.communicators[step.communicator].name,
+          fmt::join(program_.communicators[step.communicator].members, ", "), ports_.world.rank());
+      return OkStatus();
+    }
+    for (std::int64_t i = 0; i < step.times; ++i) {
+      if (step.communicator == 0) {
+        ports_.recorded.AnnotateNext({journal::Purpose::kStep, static_cast<std::int32_t>(index),
+                                      static_cast<std::int32_t>(report_.iteration)});
+      }
+      LOCKSTEP_RETURN_IF_ERROR(CallOn(*communicator, step));
+    }
+    return OkStatus();
+  }
+
+  Status Churn(const scenario::ScriptStep& step) {
+    for (std::int64_t i = 0; i < step.times; ++i) {
+      comm::Communicator& parent = *CommunicatorOf(step);
+      ports_.recorded.EnterPhase(journal::Phase::kConnect);
+      LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<comm::Communicator> made,
+                                parent.Split(0, parent.rank(), Forever()));
+      if (step.kind == Kind::kSplit) continue;
+      LOCKSTEP_RETURN_IF_ERROR(CallOn(*made, step));
+    }
+    return OkStatus();
+  }
+
+  Status Pass(const scenario::ScriptStep& step, journal::Phase phase) {
+    for (std::int64_t i = 0; i < step.times; ++i) {
+      ports_.recorded.EnterPhase(phase);
+      if (!step.stream.empty()) {
+        lanes_.at(step.stream).stream->Enqueue([&body = ports_.body, ns = step.ns] {
+          return body.Sleep(ns);
+        });
+        continue;
+      }
+      LOCKSTEP_RETURN_IF_ERROR(ports_.body.Sleep(step.ns));
+    }
+    return OkStatus();
+  }
+
+  Status LaunchKernel() {
+    ports_.recorded.EnterPhase(journal::Phase::kCompute);
+    const Lane& own = lanes_.at("");
+    // Nothing else in a script scales anything.
+    ports_.kernels.Scale(ports_.compute, collective::DataType::kF32, own.recv->data(),
+                         own.send->data(), 1, 2.0);
+    return ports_.compute.Synchronize(Forever());
+  }
+
+  Status CallOn(comm::Communicator& communicator, const scenario::ScriptStep& step) {
+    Lane& lane = lanes_.at(step.stream);
+    const bool beside = lane.stream != nullptr;
+    device::Stream& stream = beside ? *lane.stream : ports_.compute;
+    const bool check =
+        program_.promised[step.communicator] && communicator.capabilities().moves_data;
+    // Of the communicator, too: one that was taken for another gives wrong data.
+    const Invocation invocation = {step.operation,
+                                   seed_ + (step.communicator << 32),
+                                   calls_[step.communicator]++,
+                                   communicator.rank(),
+                                   communicator.size(),
+                                   report_.iteration};
+    if (check && beside) {
+      stream.Enqueue([&lane, invocation] { return invocation.Prepare(lane), OkStatus(); });
+    } else if (check) {
+      invocation.Prepare(lane);
+    }
+    ports_.recorded.EnterPhase(journal::Phase::kMeasure);
+    LOCKSTEP_RETURN_IF_ERROR(
+        communicator.Enqueue(step.operation, {lane.send->data(), lane.recv->data()}, stream));
+    if (beside) {
+      if (check) stream.Enqueue([&lane, invocation] { return invocation.Check(lane), OkStatus(); });
+      return OkStatus();
+    }
+    LOCKSTEP_RETURN_IF_ERROR(communicator.Await(stream, Forever()));
+    if (check) invocation.Check(lane);
+    return OkStatus();
+  }
+
+  Status Finish() {
+    const Deadline deadline = Forever();
+    for (const auto& [name, lane] : lanes_) {
+      if (lane.stream != nullptr) LOCKSTEP_RETURN_IF_ERROR(lane.stream->Synchronize(deadline));
+    }
+    return ports_.world.Await(ports_.compute, deadline);
+  }
+
   // Results go on where the iterations before have left them.
-  void SkipIterations();
+  void SkipIterations() {
+    for (const scenario::ScriptStep& step : steps_) {
+      if (step.kind != Kind::kCollective) continue;
+      calls_[step.communicator] += static_cast<std::uint64_t>(ports_.first_iteration * step.times);
+    }
+  }
 
   // Null: the rank is no member.
   comm::Communicator* CommunicatorOf(const scenario::ScriptStep& step) {
@@ -128,214 +316,9 @@ class ScriptRun {
   std::map<std::string, Lane> lanes_;  // by stream; "": the program's own
 };
 
-Status ScriptRun::Connect() {
-  ports_.recorded.EnterPhase(journal::Phase::kConnect);
-  const std::size_t communicators = program_.communicators.size();
-  calls_.resize(communicators);
-  others_.resize(communicators - 1);
-  for (const std::size_t i : program_.creation[static_cast<std::size_t>(ports_.world.rank())]) {
-    const std::vector<int>& members = program_.communicators[i].members;
-    const bool member = std::binary_search(members.begin(), members.end(), ports_.world.rank());
-    LOCKSTEP_ASSIGN_OR_RETURN(others_[i - 1],
-                              ports_.world.Split(member ? 0 : -1, ports_.world.rank(),
-                                                 Deadline::AfterSeconds(kForEverSeconds)));
-  }
-  return OkStatus();
-}
-
-Status ScriptRun::Allocate() {
-  ports_.recorded.EnterPhase(journal::Phase::kAllocate);
-  std::map<std::string, std::int64_t> bytes = {{"", 64}};
-  for (const scenario::ScriptStep& step : steps_) {
-    const int size = static_cast<int>(program_.communicators[step.communicator].members.size());
-    std::int64_t& most = bytes[step.stream];
-    most = std::max({most, std::int64_t{64}, collective::SendBytes(step.operation, size),
-                     collective::RecvBytes(step.operation, size)});
-  }
-  if (bytes.size() > 1 && !ports_.streams_call) {
-    return Unsupported(
-        "the script has streams, and {} is called by one thread only here; use --backend=gloo or "
-        "sim",
-        ports_.world.capabilities().backend);
-  }
-  for (const auto& [name, most] : bytes) {
-    Lane& lane = lanes_[name];
-    LOCKSTEP_ASSIGN_OR_RETURN(lane.send, ports_.device.Allocate(most));
-    LOCKSTEP_ASSIGN_OR_RETURN(lane.recv, ports_.device.Allocate(most));
-    if (!name.empty()) lane.stream = ports_.device.NewStream();
-  }
-  return OkStatus();
-}
-
-// What comes next on the step's stream waits for what is on the other one by now.
-Status ScriptRun::WaitFor(const scenario::ScriptStep& step) {
-  if (step.wait.empty() || step.wait == step.stream) return OkStatus();
-  device::Stream& other = *lanes_.at(step.wait).stream;
-  if (step.stream.empty()) return other.Synchronize(Deadline::AfterSeconds(kForEverSeconds));
-  Lane& lane = lanes_.at(step.stream);
-  while (!lane.events.empty() && lane.events.front()->Reached()) lane.events.pop_front();
-  lane.events.push_back(ports_.device.NewEvent());
-  other.Record(*lane.events.back());
-  lane.stream->WaitFor(*lane.events.back());
-  return OkStatus();
-}
-
-Status ScriptRun::CallOn(comm::Communicator& communicator, const scenario::ScriptStep& step) {
-  Lane& lane = lanes_.at(step.stream);
-  const bool beside = lane.stream != nullptr;
-  device::Stream& stream = beside ? *lane.stream : ports_.compute;
-  const bool check = program_.promised[step.communicator] && communicator.capabilities().moves_data;
-  // Of the communicator, too: one that was taken for another gives wrong data.
-  const Invocation invocation = {step.operation,
-                                 seed_ + (step.communicator << 32),
-                                 calls_[step.communicator]++,
-                                 communicator.rank(),
-                                 communicator.size(),
-                                 report_.iteration};
-  if (check && beside) {
-    stream.Enqueue([&lane, invocation] { return invocation.Prepare(lane), OkStatus(); });
-  } else if (check) {
-    invocation.Prepare(lane);
-  }
-  ports_.recorded.EnterPhase(journal::Phase::kMeasure);
-  LOCKSTEP_RETURN_IF_ERROR(
-      communicator.Enqueue(step.operation, {lane.send->data(), lane.recv->data()}, stream));
-  if (beside) {
-    if (check) stream.Enqueue([&lane, invocation] { return invocation.Check(lane), OkStatus(); });
-    return OkStatus();
-  }
-  LOCKSTEP_RETURN_IF_ERROR(communicator.Await(stream, Deadline::AfterSeconds(kForEverSeconds)));
-  if (check) invocation.Check(lane);
-  return OkStatus();
-}
-
-Status ScriptRun::Call(const scenario::ScriptStep& step, std::size_t index) {
-  comm::Communicator* const communicator = CommunicatorOf(step);
-  if (communicator == nullptr) {
-    // As PyTorch does: it warns, and nothing happens.
-    std::string& wrong = lanes_.at("").found.first_wrong;
-    if (!wrong.empty()) return OkStatus();
-    wrong = fmt::format(
-        "{} on '{}', whose members are {}, returned without any effect: {} is none",
-        collective::Describe(step.operation), program_.communicators[step.communicator].name,
-        fmt::join(program_.communicators[step.communicator].members, ", "), ports_.world.rank());
-    return OkStatus();
-  }
-  for (std::int64_t i = 0; i < step.times; ++i) {
-    if (step.communicator == 0) {
-      ports_.recorded.AnnotateNext({journal::Purpose::kStep, static_cast<std::int32_t>(index),
-                                    static_cast<std::int32_t>(report_.iteration)});
-    }
-    LOCKSTEP_RETURN_IF_ERROR(CallOn(*communicator, step));
-  }
-  return OkStatus();
-}
-
-Status ScriptRun::Churn(const scenario::ScriptStep& step) {
-  for (std::int64_t i = 0; i < step.times; ++i) {
-    comm::Communicator& parent = *CommunicatorOf(step);
-    ports_.recorded.EnterPhase(journal::Phase::kConnect);
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        const std::unique_ptr<comm::Communicator> made,
-        parent.Split(0, parent.rank(), Deadline::AfterSeconds(kForEverSeconds)));
-    if (step.kind == Kind::kSplit) continue;
-    LOCKSTEP_RETURN_IF_ERROR(CallOn(*made, step));
-  }
-  return OkStatus();
-}
-
-Status ScriptRun::Pass(const scenario::ScriptStep& step, journal::Phase phase) {
-  for (std::int64_t i = 0; i < step.times; ++i) {
-    ports_.recorded.EnterPhase(phase);
-    if (!step.stream.empty()) {
-      lanes_.at(step.stream).stream->Enqueue([&body = ports_.body, ns = step.ns] {
-        return body.Sleep(ns);
-      });
-      continue;
-    }
-    LOCKSTEP_RETURN_IF_ERROR(ports_.body.Sleep(step.ns));
-  }
-  return OkStatus();
-}
-
-Status ScriptRun::LaunchKernel() {
-  ports_.recorded.EnterPhase(journal::Phase::kCompute);
-  const Lane& own = lanes_.at("");
-  // Nothing else in a script scales anything.
-  ports_.kernels.Scale(ports_.compute, collective::DataType::kF32, own.recv->data(),
-                       own.send->data(), 1, 2.0);
-  return ports_.compute.Synchronize(Deadline::AfterSeconds(kForEverSeconds));
-}
-
-Status ScriptRun::RunStep(const scenario::ScriptStep& step, std::size_t index) {
-  LOCKSTEP_RETURN_IF_ERROR(WaitFor(step));
-  switch (step.kind) {
-    case Kind::kCollective:
-      return Call(step, index);
-    case Kind::kChurn:
-    case Kind::kSplit:
-      return Churn(step);
-    case Kind::kLoad:
-      return Pass(step, journal::Phase::kLoad);
-    case Kind::kSleep:
-    case Kind::kCompute:
-      return Pass(step, journal::Phase::kCompute);
-    case Kind::kExit:
-      ports_.body.Exit(step.exit_code);
-      return OkStatus();
-    case Kind::kThrow:
-      return SystemFailed("the program raised an exception (step 'throw')");
-    case Kind::kHang:
-      ports_.recorded.EnterPhase(journal::Phase::kCompute);
-      return ports_.body.Sleep(static_cast<std::int64_t>(kForEverSeconds * 1e9));
-    case Kind::kAllocate:
-      ports_.recorded.EnterPhase(journal::Phase::kAllocate);
-      return ports_.device.Allocate(step.bytes).status();
-    case Kind::kKernel:
-      return LaunchKernel();
-    case Kind::kWait:
-    case Kind::kFinish:
-      break;
-  }
-  return OkStatus();
-}
-
-Status ScriptRun::RunAll() {
-  LOCKSTEP_RETURN_IF_ERROR(Connect());
-  LOCKSTEP_RETURN_IF_ERROR(Allocate());
-  SkipIterations();
-  for (std::int64_t round = ports_.first_iteration; round < program_.rounds; ++round) {
-    report_.iteration = round;
-    report_.completed = round;
-    LOCKSTEP_RETURN_IF_ERROR(ports_.gate.Reach(faults::FaultMoment::Kind::kIteration, round));
-    for (std::size_t i = 0; i < steps_.size(); ++i) {
-      if (steps_[i].kind == Kind::kFinish) return Finish();
-      LOCKSTEP_RETURN_IF_ERROR(RunStep(steps_[i], i));
-    }
-  }
-  report_.completed = program_.rounds;
-  return Finish();
-}
-
-void ScriptRun::SkipIterations() {
-  for (const scenario::ScriptStep& step : steps_) {
-    if (step.kind != Kind::kCollective) continue;
-    calls_[step.communicator] += static_cast<std::uint64_t>(ports_.first_iteration * step.times);
-  }
-}
-
-Status ScriptRun::Finish() {
-  const Deadline deadline = Deadline::AfterSeconds(kForEverSeconds);
-  for (const auto& [name, lane] : lanes_) {
-    if (lane.stream != nullptr) LOCKSTEP_RETURN_IF_ERROR(lane.stream->Synchronize(deadline));
-  }
-  return ports_.world.Await(ports_.compute, deadline);
-}
-
 }  // namespace
 
-RankReport RunScript(const scenario::ScriptProgram& program, std::uint64_t seed,
-                     const RankPorts& ports) {
+RankReport Run(const scenario::ScriptProgram& program, std::uint64_t seed, const RankPorts& ports) {
   const auto run = std::make_shared<ScriptRun>(program, seed, ports);
   RankReport report = run->Run();
   // Streams that are still at it keep what they work on; a simulation unwinds them here.

@@ -46,18 +46,11 @@ class Surroundings final : public ddp::TrainingSurroundings {
   Status Sleep(std::int64_t ns) override { return ports_.body.Sleep(ns); }
   Status Reach(const ddp::TrainingPoint& point) override {
     using Moment = faults::FaultMoment::Kind;
-    switch (point.at) {
-      case At::kEpoch:
-        return ports_.gate.Reach(Moment::kEpoch, point.epoch);
-      case At::kLoad:
-        return ports_.gate.Reach(Moment::kIteration, point.iteration);
-      case At::kBackward:
-        return ports_.gate.Reach(Moment::kBackward, point.iteration);
-      case At::kJoinExit:
-        return ports_.gate.Reach(Moment::kBeforeJoinExit);
-      default:
-        return OkStatus();
-    }
+    faults::FaultGate& gate = ports_.gate;
+    if (point.at == At::kEpoch) return gate.Reach(Moment::kEpoch, point.epoch);
+    if (point.at == At::kLoad) return gate.Reach(Moment::kIteration, point.iteration);
+    if (point.at == At::kBackward) return gate.Reach(Moment::kBackward, point.iteration);
+    return point.at == At::kJoinExit ? gate.Reach(Moment::kBeforeJoinExit) : OkStatus();
   }
 
  private:
@@ -227,8 +220,7 @@ void CheckParameters(ddp::Module& module, RankReport& report) {
 
 }  // namespace
 
-RankReport RunTrainingWorkload(const ddp::TrainingProgram& as_written, std::uint64_t,
-                               const RankPorts& ports) {
+RankReport Run(const ddp::TrainingProgram& as_written, std::uint64_t, const RankPorts& ports) {
   const ddp::TrainingProgram program = ProgramOf(as_written, ports);
   RankReport report;
   report.where = "init";
