@@ -164,7 +164,7 @@ void Follower::Answer(const AskFrame& question) {
   if (question.about == About::kAskForDumps) {
     answer.ranks = flight_.Ask();
   } else if (question.about == About::kDump) {
-    answer.line = flight_.Written(static_cast<int>(question.site));
+    answer.line = flight_.Written(question.rank);
   } else if (question.process < mine_.size()) {
     LocalProcess& process = *mine_[question.process].process;
     if (question.about == About::kPython) {

@@ -67,19 +67,19 @@ class Followers::Remote : public Process {
   std::string Line(std::uint64_t site) override {
     const auto known = lines_.find(site);
     if (known != lines_.end()) return known->second;
-    const auto answer = all_.Ask(follower_, {0, number_, About::kSite, site});
+    const auto answer = all_.Ask(follower_, {.process = number_, .about = About::kSite, .site = site});
     if (!answer) return site == 0 ? "" : "?";
     if (site != 0) lines_[site] = answer->line;
     return answer->line;
   }
 
   stacks::PythonStack Python() override {
-    const auto answer = all_.Ask(follower_, {0, number_, About::kPython, 0});
+    const auto answer = all_.Ask(follower_, {.process = number_, .about = About::kPython});
     return answer ? stacks::PythonStack{answer->line, answer->in_torch} : stacks::PythonStack{};
   }
 
   std::string Stacks() override {
-    const auto answer = all_.Ask(follower_, {0, number_, About::kStacks, 0});
+    const auto answer = all_.Ask(follower_, {.process = number_, .about = About::kStacks});
     return answer ? answer->line : "no stack: its watcher does not answer";
   }
 
@@ -290,7 +290,7 @@ std::vector<int> Followers::AskForDumps() {
   dumps_of_.clear();
   std::vector<int> asked;
   for (const auto& [rank, follower] : all_) {
-    const auto answer = Ask(*follower, {0, 0, About::kAskForDumps, 0});
+    const auto answer = Ask(*follower, {.about = About::kAskForDumps});
     if (!answer) continue;
     for (const int each : answer->ranks) {
       asked.push_back(each);
@@ -303,7 +303,7 @@ std::vector<int> Followers::AskForDumps() {
 std::vector<WrittenDump> Followers::Dumps() {
   std::vector<WrittenDump> dumps;
   for (const auto& [rank, follower] : dumps_of_) {
-    auto answer = Ask(*follower, {0, 0, About::kDump, static_cast<std::uint64_t>(rank)});
+    auto answer = Ask(*follower, {.about = About::kDump, .rank = rank});
     if (answer && !answer->line.empty()) dumps.push_back({rank, std::move(answer->line)});
   }
   return dumps;
