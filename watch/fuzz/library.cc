@@ -260,6 +260,17 @@ void Library::EndRequest(int rank, std::uint32_t number) {
   mine.requests.erase(found);
 }
 
+// Mostly the newest event becomes one that says so. In several threads, say, it does not.
+void Library::WriteLeave(int rank, const Action& action) {
+  std::vector<Event>& events = ranks_[Index(rank)].events;
+  const Phase left = events::LeftAfter(events.back().phase);
+  if (left == Phase::kNothing || Mix64(program_.seed + events.size()) % 4 == 0) {
+    Write(rank, EventOf(Phase::kLeave, action));
+  } else {
+    events.back().phase = left;
+  }
+}
+
 void Library::Return(int rank) {
   RankState& mine = ranks_[Index(rank)];
   Action& action = mine.actions[mine.next];
@@ -282,7 +293,7 @@ void Library::Return(int rank) {
     over.resize(1);
   }
   for (const std::uint32_t request : over) EndRequest(rank, request);
-  Write(rank, EventOf(Phase::kLeave, action));
+  WriteLeave(rank, action);
   mine.state = action.call == Call::kFinalize ? State::kFinished : State::kReady;
   if (left.empty()) {
     ++mine.next;

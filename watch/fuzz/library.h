@@ -127,6 +127,7 @@ class Library {
 
   Event EventOf(events::Phase phase, const Action& action) const;
   void Write(int rank, const Event& event) { ranks_[Index(rank)].events.push_back(event); }
+  void WriteLeave(int rank, const Action& action);
   void WriteParts(int rank, const Action& action);
   void WriteDone(int rank, const Action& action, std::uint32_t request, int receive);
 

@@ -36,6 +36,7 @@ bool IsMessage(const Event& event) {
          kind != Class::kLocal;
 }
 
+// Null: it is a type.
 const char* WrongType(std::uint32_t type) {
   return type == events::kNullType          ? "a null datatype"
          : type == events::kFreedType       ? "a freed datatype"
@@ -43,75 +44,79 @@ const char* WrongType(std::uint32_t type) {
                                             : nullptr;
 }
 
-struct Wrong {
-  Cause cause;
-  std::string what;
-};
-
-std::optional<Wrong> WrongPeer(const Event& event, int size) {
+std::optional<Cause> WrongPeer(const Event& event, int size) {
   const bool receives =
       (event.flags & events::kReceiving) != 0 || FactsOf(event.call).call_class == Class::kProbe;
   const bool special =
       event.peer == events::kProcNull || (receives && event.peer == events::kAnySource);
-  if (!special && (event.peer < 0 || event.peer >= size)) {
-    return Wrong{Cause::kInvalidRank, fmt::format("rank {} of {}", event.peer, size)};
-  }
-  if (event.tag < 0 && !(receives && event.tag == events::kAnyTag)) {
-    return Wrong{Cause::kInvalidTag, fmt::format("tag {}", event.tag)};
-  }
+  if (!special && (event.peer < 0 || event.peer >= size)) return Cause::kInvalidRank;
+  if (event.tag < 0 && !(receives && event.tag == events::kAnyTag)) return Cause::kInvalidTag;
   return std::nullopt;
 }
 
 // What is wrong whatever the communicator has for members.
-std::optional<Wrong> WrongAnywhere(const Event& event) {
-  if (event.comm == events::kNullComm) {
-    return Wrong{Cause::kInvalidCommunicator, "a null communicator"};
+std::optional<Cause> WrongAnywhere(const Event& event) {
+  if (event.comm == events::kNullComm || event.comm == events::kFreedComm) {
+    return Cause::kInvalidCommunicator;
   }
-  if (event.comm == events::kFreedComm) {
-    return Wrong{Cause::kInvalidCommunicator, "a freed communicator"};
-  }
-  for (const std::uint32_t type : {event.type, event.type2}) {
-    if (const char* const wrong = WrongType(type)) return Wrong{Cause::kInvalidDatatype, wrong};
-  }
-  if (event.count < 0 && event.count != events::kUnknownCount) {
-    return Wrong{Cause::kInvalidCount, fmt::format("count {}", event.count)};
-  }
+  if (WrongType(event.type) || WrongType(event.type2)) return Cause::kInvalidDatatype;
+  if (event.count < 0 && event.count != events::kUnknownCount) return Cause::kInvalidCount;
   return std::nullopt;
 }
 
-std::optional<Wrong> WrongInCollective(const Event& event, int size) {
+std::optional<Cause> WrongInCollective(const Event& event, int size) {
   const Sync sync = FactsOf(event.call).sync;
   const bool rooted = sync == Sync::kRoot || sync == Sync::kAtRoot;
-  if (rooted && (event.peer < 0 || event.peer >= size)) {
-    return Wrong{Cause::kInvalidRoot, fmt::format("root {} of {}", event.peer, size)};
-  }
-  if (event.tag == events::kNullOp) return Wrong{Cause::kInvalidOperator, "a null operator"};
+  if (rooted && (event.peer < 0 || event.peer >= size)) return Cause::kInvalidRoot;
+  if (event.tag == events::kNullOp) return Cause::kInvalidOperator;
   return std::nullopt;
 }
 
-std::optional<Wrong> WrongArgument(const Event& event, const Communicator* comm) {
+// Of that cause, where `event` was found wrong.
+std::string WhatIsWrong(Cause cause, const Event& event, int size) {
+  switch (cause) {
+    case Cause::kInvalidRank:
+      return fmt::format("rank {} of {}", event.peer, size);
+    case Cause::kInvalidTag:
+      return fmt::format("tag {}", event.tag);
+    case Cause::kInvalidCommunicator:
+      if ((event.flags & events::kBadArgument) != 0) return "a communicator without coordinates";
+      return event.comm == events::kNullComm ? "a null communicator" : "a freed communicator";
+    case Cause::kInvalidDatatype:
+      return WrongType(WrongType(event.type) ? event.type : event.type2);
+    case Cause::kInvalidCount:
+      return fmt::format("count {}", event.count);
+    case Cause::kInvalidRoot:
+      return fmt::format("root {} of {}", event.peer, size);
+    case Cause::kInvalidOperator:
+      return "a null operator";
+    default:
+      return "an argument out of its range";
+  }
+}
+
+}  // namespace
+
+// No text is made here: nearly all calls are right.
+std::optional<Cause> Judge::WrongArgument(const Event& event, const Communicator* comm) {
   if ((event.flags & events::kBadArgument) != 0) {
-    return event.call == Call::kCart_get
-               ? Wrong{Cause::kInvalidCommunicator, "a communicator without coordinates"}
-               : Wrong{Cause::kInvalidArgument, "an argument out of its range"};
+    return event.call == Call::kCart_get ? Cause::kInvalidCommunicator : Cause::kInvalidArgument;
   }
   if (!HasComm(event)) return std::nullopt;
-  if (std::optional<Wrong> wrong = WrongAnywhere(event)) return wrong;
+  if (const std::optional<Cause> wrong = WrongAnywhere(event)) return wrong;
   if (!comm || comm->inter) return std::nullopt;
   if (IsMessage(event)) return WrongPeer(event, comm->size);
   if (FactsOf(event.call).call_class == Class::kLocal) return std::nullopt;
   return WrongInCollective(event, comm->size);
 }
 
-}  // namespace
-
 bool Judge::CheckArguments(int rank, const Event& event) {
-  const std::optional<Wrong> wrong =
-      WrongArgument(event, history_.MembershipIn(rank, event.comm).comm);
+  const Communicator* const comm = history_.MembershipIn(rank, event.comm).comm;
+  const std::optional<Cause> wrong = WrongArgument(event, comm);
   if (!wrong) return true;
-  Add(wrong->cause, {rank},
-      fmt::format("rank {} gives {} {} at {}", rank, FactsOf(event.call).name, wrong->what,
-                  At(rank, event.site)),
+  Add(*wrong, {rank},
+      fmt::format("rank {} gives {} {} at {}", rank, FactsOf(event.call).name,
+                  WhatIsWrong(*wrong, event, comm ? comm->size : 0), At(rank, event.site)),
       event.site);
   return false;
 }

@@ -33,9 +33,47 @@ std::int64_t Bytes(const Event& event) { return event.count * (event.type & 255)
 
 const Position* Communicator::FirstMissed(int member) const {
   for (std::size_t each = 0; each < positions.size(); ++each) {
-    if (!positions[each].came[static_cast<std::size_t>(member)]) return &positions[each];
+    if (!Came(positions[each], static_cast<std::size_t>(member))) return &positions[each];
   }
   return nullptr;
+}
+
+namespace {
+
+// What all members must agree on is the same in both, and so is what each of them gives.
+bool Alike(const Event& a, const Event& b) {
+  return a.call == b.call && a.flags == b.flags && a.peer == b.peer && a.tag == b.tag &&
+         a.type == b.type && a.count == b.count && a.type2 == b.type2 && a.count2 == b.count2;
+}
+
+bool SendsWhatItReceives(const Event& event) {
+  return event.type2 == events::kMixedType ||
+         (event.type == event.type2 && event.count == event.count2);
+}
+
+}  // namespace
+
+// The calls of a thread that makes them alone leave nothing behind but a place in their order.
+bool Judge::PassCollective(int rank, const Event& event) {
+  Rank& mine = history_.ranks[Index(rank)];
+  const auto& [name, known, me] = mine.newest;
+  if (name != event.comm || !known || me < 0 || known->inter || known->broken) return false;
+  if (FactsOf(event.call).call_class != Class::kCollective || OfGroup(event.call)) return false;
+  const bool alone = mine.threads.size() == 1 && mine.threads.begin()->first == event.thread;
+  if (!alone || !mine.open.empty() || !SendsWhatItReceives(event)) return false;
+  Communicator& comm = *known;
+  const std::uint64_t place = comm.called[Index(me)];
+  const std::size_t number = comm.positions.Before(place);
+  const bool begun = number < comm.positions.size() && comm.positions[number].place == place;
+  if (begun ? !Alike(comm.positions[number].first, event)
+            : !comm.ended.empty() || WrongArgument(event, known)) {
+    return false;
+  }
+  Position& there = begun ? comm.positions[number] : comm.positions.Begin(place);
+  if (!begun) BeginPosition(rank, event, comm, there);
+  comm.called[Index(me)] = comm.passed[Index(me)] = place + 1;
+  if (++there.entered == comm.size) comm.positions.Erase(place);
+  return true;
 }
 
 void Judge::EnterCollective(int rank, const Event& event, std::uint64_t* position) {
@@ -52,7 +90,7 @@ void Judge::EnterCollective(int rank, const Event& event, std::uint64_t* positio
   *position = place + 1;
   if (FactsOf(event.call).call_class == Class::kCollective) comm.passed[Index(me)] = place + 1;
   Position& there = PositionAt(rank, event, comm, place);
-  there.came[Index(me)] = true;
+  if (!there.came.empty()) there.came[Index(me)] = true;
   ++there.entered;
   if (comm.broken) {
     if (event.call != there.first.call) there.different.push_back(me);
@@ -79,7 +117,7 @@ Position& Judge::PositionAt(int rank, const Event& event, Communicator& comm, st
 void Judge::BeginPosition(int rank, const Event& event, const Communicator& comm, Position& there) {
   there.first = event;
   there.first_rank = rank;
-  there.came.assign(Index(comm.size), false);
+  if (OfGroup(event.call)) there.came.assign(Index(comm.size), false);
   if (comm.broken) return;
   for (const int member : comm.ended) TellMissing(comm.world[Index(member)], there);
 }

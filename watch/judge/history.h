@@ -39,6 +39,9 @@ struct Communicator {
   // NCCL's messages without their other half, by (from, to): sends only, or receives only.
   std::map<std::pair<int, int>, std::deque<Event>> halves;
 
+  bool Came(const Position& there, std::size_t member) const {
+    return there.came.empty() ? called[member] > there.place : there.came[member];
+  }
   // The first position that others came to and `member` did not; null: none.
   const Position* FirstMissed(int member) const;
 };

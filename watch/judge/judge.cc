@@ -83,7 +83,20 @@ void Judge::Take(int rank, const Event& event) {
     case Phase::kFreed:
       mine.objects.erase(event.request);
       break;
+    case Phase::kEnterLeft:
+      if (PassCollective(rank, event)) break;
+      Enter(rank, event);
+      Leave(rank, event);
+      break;
+    case Phase::kDoneLeft:
+      Done(rank, event);
+      Leave(rank, event);
+      break;
   }
+}
+
+void Judge::Take(int rank, std::span<const Event> some) {
+  for (const Event& event : some) Take(rank, event);
 }
 
 void Judge::Enter(int rank, const Event& event) {

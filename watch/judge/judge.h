@@ -12,6 +12,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +35,7 @@ class Judge {
   Judge(int size, Locate locate, Options options = {});
 
   void Take(int rank, const Event& event);
+  void Take(int rank, std::span<const Event> some);
   // `code`: of a rank that exited. `first`: it was gone while no other rank had died. Else a
   // launcher may have ended it because of the other.
   void Ended(int rank, End how, int code = 0, bool first = true);
@@ -66,7 +68,11 @@ class Judge {
   void MadeObject(int rank, const Event& event);
   void Start(int rank, std::uint32_t request);
   void Release(int rank, std::uint32_t request, Call call);
+  static std::optional<Cause> WrongArgument(const Event& event, const Communicator* comm);
   bool CheckArguments(int rank, const Event& event);
+  // A collective that is over, and of which there is nothing to tell: nearly all. False: nothing was
+  // done, and it needs a closer look.
+  bool PassCollective(int rank, const Event& event);
   void EnterCollective(int rank, const Event& event, std::uint64_t* position);
   Position& PositionAt(int rank, const Event& event, Communicator& comm, std::uint64_t place);
   void BeginPosition(int rank, const Event& event, const Communicator& comm, Position& there);

@@ -20,7 +20,7 @@ struct Position {
   int entered = 0;
   bool mismatch = false;       // members called different things here
   std::vector<int> different;  // ranks of the communicator that differ from the first in kind
-  std::vector<bool> came;      // by rank of the communicator
+  std::vector<bool> came;      // by rank of the communicator; empty: who has called as many
 };
 
 class Positions {
@@ -36,6 +36,7 @@ class Positions {
     if (count_ == 0) return 0;
     const std::uint64_t first = (*this)[0].place;
     if (place <= first) return 0;
+    if ((*this)[count_ - 1].place < place) return count_;
     // Without gaps its number is known.
     if (place - first < count_ && (*this)[place - first].place == place) return place - first;
     std::size_t low = 0;

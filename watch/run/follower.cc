@@ -127,7 +127,7 @@ bool Follower::TellEvents(std::uint32_t number, LocalProcess& process) {
         frame.bytes.append(reinterpret_cast<const char*>(some.data()), some.size_bytes());
       });
   if (count > 0 && Telling()) channel_->Send(frame);
-  return count == kEventsOfFrame;
+  return count >= kEventsOfFrame;
 }
 
 bool Differ(const ProcessFacts& a, const ProcessFacts& b) {

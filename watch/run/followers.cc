@@ -45,15 +45,15 @@ class Followers::Remote : public Process {
         seen_(std::move(seen)) {}
 
   std::uint64_t Drain(std::uint64_t most, const Take& take) override {
-    std::uint64_t count = 0;
+    const std::uint64_t before = seen_->taken;
     // To take one may ask for a line, and more events come meanwhile.
-    for (; count < most && !seen_->events.empty(); ++count) {
+    for (; most > 0 && !seen_->events.empty(); --most) {
       const events::Event event = seen_->events.front();
       seen_->events.pop_front();
-      ++seen_->taken;
+      seen_->taken += events::HasLeft(event.phase) ? 2 : 1;
       take({&event, 1});
     }
-    return count;
+    return seen_->taken - before;
   }
   std::uint64_t read() const override { return seen_->taken; }
 
@@ -171,7 +171,7 @@ bool Followers::Seen::Append(const std::string& bytes) {
   for (std::size_t at = 0; at < bytes.size(); at += sizeof(events::Event)) {
     events::Event event;
     std::memcpy(&event, bytes.data() + at, sizeof event);
-    if (event.call >= events::Call::kCount || event.phase > events::Phase::kFreed ||
+    if (event.call >= events::Call::kCount || event.phase > events::Phase::kDoneLeft ||
         event.object > events::Object::kFile) {
       return false;
     }
