@@ -1,13 +1,13 @@
 // Arguments that no library has to accept, seen before the library sees them.
 #include <fmt/format.h>
 
+#include "watch/judge/arguments.h"
 #include "watch/judge/judge.h"
 
 namespace lockstep::watch::judge {
 
 using events::Class;
 using events::FactsOf;
-using events::Sync;
 
 namespace {
 
@@ -36,14 +36,6 @@ bool IsMessage(const Event& event) {
          kind != Class::kLocal;
 }
 
-// Null: it is a type.
-const char* WrongType(std::uint32_t type) {
-  return type == events::kNullType          ? "a null datatype"
-         : type == events::kFreedType       ? "a freed datatype"
-         : type == events::kUncommittedType ? "a datatype that was not committed"
-                                            : nullptr;
-}
-
 std::optional<Cause> WrongPeer(const Event& event, int size) {
   const bool receives =
       (event.flags & events::kReceiving) != 0 || FactsOf(event.call).call_class == Class::kProbe;
@@ -54,22 +46,10 @@ std::optional<Cause> WrongPeer(const Event& event, int size) {
   return std::nullopt;
 }
 
-// What is wrong whatever the communicator has for members.
-std::optional<Cause> WrongAnywhere(const Event& event) {
-  if (event.comm == events::kNullComm || event.comm == events::kFreedComm) {
-    return Cause::kInvalidCommunicator;
-  }
-  if (WrongType(event.type) || WrongType(event.type2)) return Cause::kInvalidDatatype;
-  if (event.count < 0 && event.count != events::kUnknownCount) return Cause::kInvalidCount;
-  return std::nullopt;
-}
-
-std::optional<Cause> WrongInCollective(const Event& event, int size) {
-  const Sync sync = FactsOf(event.call).sync;
-  const bool rooted = sync == Sync::kRoot || sync == Sync::kAtRoot;
-  if (rooted && (event.peer < 0 || event.peer >= size)) return Cause::kInvalidRoot;
-  if (event.tag == events::kNullOp) return Cause::kInvalidOperator;
-  return std::nullopt;
+const char* WrongType(std::uint32_t type) {
+  return type == events::kNullType    ? "a null datatype"
+         : type == events::kFreedType ? "a freed datatype"
+                                      : "a datatype that was not committed";
 }
 
 // Of that cause, where `event` was found wrong.
@@ -83,7 +63,7 @@ std::string WhatIsWrong(Cause cause, const Event& event, int size) {
       if ((event.flags & events::kBadArgument) != 0) return "a communicator without coordinates";
       return event.comm == events::kNullComm ? "a null communicator" : "a freed communicator";
     case Cause::kInvalidDatatype:
-      return WrongType(WrongType(event.type) ? event.type : event.type2);
+      return WrongType(IsWrongType(event.type) ? event.type : event.type2);
     case Cause::kInvalidCount:
       return fmt::format("count {}", event.count);
     case Cause::kInvalidRoot:
@@ -95,10 +75,7 @@ std::string WhatIsWrong(Cause cause, const Event& event, int size) {
   }
 }
 
-}  // namespace
-
-// No text is made here: nearly all calls are right.
-std::optional<Cause> Judge::WrongArgument(const Event& event, const Communicator* comm) {
+std::optional<Cause> WrongArgument(const Event& event, const Communicator* comm) {
   if ((event.flags & events::kBadArgument) != 0) {
     return event.call == Call::kCart_get ? Cause::kInvalidCommunicator : Cause::kInvalidArgument;
   }
@@ -109,6 +86,8 @@ std::optional<Cause> Judge::WrongArgument(const Event& event, const Communicator
   if (FactsOf(event.call).call_class == Class::kLocal) return std::nullopt;
   return WrongInCollective(event, comm->size);
 }
+
+}  // namespace
 
 bool Judge::CheckArguments(int rank, const Event& event) {
   const Communicator* const comm = history_.MembershipIn(rank, event.comm).comm;

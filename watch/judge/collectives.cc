@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "watch/judge/arguments.h"
 #include "watch/judge/judge.h"
 
 namespace lockstep::watch::judge {
@@ -53,27 +54,45 @@ bool SendsWhatItReceives(const Event& event) {
 
 }  // namespace
 
-// The calls of a thread that makes them alone leave nothing behind but a place in their order.
-bool Judge::PassCollective(int rank, const Event& event) {
-  Rank& mine = history_.ranks[Index(rank)];
-  const auto& [name, known, me] = mine.newest;
-  if (name != event.comm || !known || me < 0 || known->inter || known->broken) return false;
-  if (FactsOf(event.call).call_class != Class::kCollective || OfGroup(event.call)) return false;
-  const bool alone = mine.threads.size() == 1 && mine.threads.begin()->first == event.thread;
-  if (!alone || !mine.open.empty() || !SendsWhatItReceives(event)) return false;
-  Communicator& comm = *known;
-  const std::uint64_t place = comm.called[Index(me)];
+// The next collective of a member, `place`. False: nothing was done.
+bool Judge::PassCollective(int rank, const Event& event, Communicator& comm, std::uint64_t place) {
+  if (comm.size == 1) return IsRightCollective(event, 1);
   const std::size_t number = comm.positions.Before(place);
-  const bool begun = number < comm.positions.size() && comm.positions[number].place == place;
-  if (begun ? !Alike(comm.positions[number].first, event)
-            : !comm.ended.empty() || WrongArgument(event, known)) {
-    return false;
+  if (number == comm.positions.size()) {
+    if (!comm.ended.empty() || !IsRightCollective(event, comm.size)) return false;
+    Position& there = comm.positions.Begin(place);
+    there.first = event;
+    there.first_rank = rank;
+    there.entered = 1;
+  } else {
+    Position& there = comm.positions[number];
+    if (there.place != place || !Alike(there.first, event)) return false;
+    ++there.entered;
+    if (there.entered == comm.size) comm.positions.Erase(place);
   }
-  Position& there = begun ? comm.positions[number] : comm.positions.Begin(place);
-  if (!begun) BeginPosition(rank, event, comm, there);
-  comm.called[Index(me)] = comm.passed[Index(me)] = place + 1;
-  if (++there.entered == comm.size) comm.positions.Erase(place);
   return true;
+}
+
+// The calls of a thread that makes them alone leave nothing behind but a place in their order.
+std::size_t Judge::PassCollectives(int rank, std::span<const Event> some) {
+  const Rank& mine = history_.ranks[Index(rank)];
+  const auto& [name, known, me] = mine.newest;
+  if (!known || me < 0 || known->inter || known->broken) return 0;
+  if (mine.threads.size() != 1 || !mine.open.empty()) return 0;
+  const std::uint16_t thread = mine.threads.begin()->first;
+  std::uint64_t place = known->called[Index(me)];
+  std::size_t passed = 0;
+  for (const Event& event : some) {
+    const bool over = event.phase == events::Phase::kEnterLeft && event.comm == name &&
+                      event.thread == thread && !OfGroup(event.call) &&
+                      FactsOf(event.call).call_class == Class::kCollective &&
+                      SendsWhatItReceives(event);
+    if (!over || !PassCollective(rank, event, *known, place)) break;
+    ++place;
+    ++passed;
+  }
+  if (passed > 0) known->called[Index(me)] = known->passed[Index(me)] = place;
+  return passed;
 }
 
 void Judge::EnterCollective(int rank, const Event& event, std::uint64_t* position) {

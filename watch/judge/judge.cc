@@ -59,7 +59,7 @@ Judge::Judge(int size, Locate locate, Options options)
   history_.ranks.resize(static_cast<std::size_t>(size));
 }
 
-void Judge::Take(int rank, const Event& event) {
+void Judge::TakeOne(int rank, const Event& event) {
   Rank& mine = history_.ranks[Index(rank)];
   mine.begun = true;
   switch (event.phase) {
@@ -84,7 +84,6 @@ void Judge::Take(int rank, const Event& event) {
       mine.objects.erase(event.request);
       break;
     case Phase::kEnterLeft:
-      if (PassCollective(rank, event)) break;
       Enter(rank, event);
       Leave(rank, event);
       break;
@@ -96,7 +95,13 @@ void Judge::Take(int rank, const Event& event) {
 }
 
 void Judge::Take(int rank, std::span<const Event> some) {
-  for (const Event& event : some) Take(rank, event);
+  while (!some.empty()) {
+    const bool over = some.front().phase == Phase::kEnterLeft && !options_.races;
+    some = some.subspan(over ? PassCollectives(rank, some) : 0);
+    if (some.empty()) break;
+    TakeOne(rank, some.front());
+    some = some.subspan(1);
+  }
 }
 
 void Judge::Enter(int rank, const Event& event) {

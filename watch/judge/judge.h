@@ -34,8 +34,8 @@ class Judge {
  public:
   Judge(int size, Locate locate, Options options = {});
 
-  void Take(int rank, const Event& event);
   void Take(int rank, std::span<const Event> some);
+  void Take(int rank, const Event& event) { Take(rank, {&event, 1}); }
   // `code`: of a rank that exited. `first`: it was gone while no other rank had died. Else a
   // launcher may have ended it because of the other.
   void Ended(int rank, End how, int code = 0, bool first = true);
@@ -60,6 +60,7 @@ class Judge {
 
  private:
   static std::size_t Index(int rank) { return static_cast<std::size_t>(rank); }
+  void TakeOne(int rank, const Event& event);
   void Enter(int rank, const Event& event);
   void Follow(int rank, OpenCall& open);
   void Leave(int rank, const Event& event);
@@ -68,11 +69,11 @@ class Judge {
   void MadeObject(int rank, const Event& event);
   void Start(int rank, std::uint32_t request);
   void Release(int rank, std::uint32_t request, Call call);
-  static std::optional<Cause> WrongArgument(const Event& event, const Communicator* comm);
   bool CheckArguments(int rank, const Event& event);
-  // A collective that is over, and of which there is nothing to tell: nearly all. False: nothing was
-  // done, and it needs a closer look.
-  bool PassCollective(int rank, const Event& event);
+  // Collectives that are over, and of which there is nothing to tell: nearly all. How many; what
+  // comes next needs a closer look.
+  std::size_t PassCollectives(int rank, std::span<const Event> some);
+  bool PassCollective(int rank, const Event& event, Communicator& comm, std::uint64_t place);
   void EnterCollective(int rank, const Event& event, std::uint64_t* position);
   Position& PositionAt(int rank, const Event& event, Communicator& comm, std::uint64_t place);
   void BeginPosition(int rank, const Event& event, const Communicator& comm, Position& there);

@@ -32,7 +32,7 @@ class SegmentReaderTest : public testing::Test {
     for (std::uint32_t place = 0; place < events::kChunks; ++place) header_->places[place] = place;
     header_->ready = events::kChunks;
     header_->magic = events::kMagic;
-    reader_ = std::move(*SegmentReader::Open(path));
+    reader_ = std::move(SegmentReader::Open(path)).value();
     unlink(path.c_str());
   }
   ~SegmentReaderTest() override { munmap(header_, events::kSegmentBytes); }
