@@ -118,6 +118,7 @@ void Judge::Enter(int rank, const Event& event) {
     if (part.request == 0) right = CheckArguments(rank, part) && right;
   }
   if (right) Follow(rank, open);
+  if (options_.races) NoteHeard(rank, event);
   if (events::OfNccl(event.call)) FollowNccl(rank, event);
   mine.misused = mine.misused || !right;
   if (event.call == Call::kAbort) {
@@ -303,6 +304,7 @@ void Judge::Leave(int rank, const Event& event) {
 void Judge::MadeObject(int rank, const Event& event) {
   Rank& mine = history_.ranks[Index(rank)];
   if (event.request != 0) mine.objects[event.request] = event;
+  unseen_ways_ = unseen_ways_ || IsUnseenWay(event);
   const bool mpi = mine.in.count(events::kWorldComm) > 0;
   mine.in_group =
       mine.in_group || event.call == Call::kGroupInit || (events::OfNccl(event.call) && !mpi);
@@ -326,7 +328,10 @@ void Judge::MadeObject(int rank, const Event& event) {
   mine.in[event.comm] = event.peer;
 }
 
-std::vector<Finding> Judge::Tell() { return std::exchange(findings_, {}); }
+std::vector<Finding> Judge::Tell() {
+  std::erase_if(open_races_, [&](const auto& race) { return DecideRace(race.first, race.second); });
+  return std::exchange(findings_, {});
+}
 
 void Judge::Add(Cause cause, std::vector<int> culprits, std::string text, std::uint64_t site,
                 bool proved) {

@@ -60,6 +60,7 @@ class Judge {
 
  private:
   static std::size_t Index(int rank) { return static_cast<std::size_t>(rank); }
+  static bool IsUnseenWay(const Event& made);
   void TakeOne(int rank, const Event& event);
   void Enter(int rank, const Event& event);
   void Follow(int rank, OpenCall& open);
@@ -106,7 +107,14 @@ class Judge {
   void PairOf(Channel& channel, std::deque<Message>::iterator sent,
               std::deque<Taken>::iterator taken);
   void Pair(const Message& message, const Taken& taken);
+  // Only where races are asked for:
   void CheckRace(int rank, const Event& receive, int source);
+  void TellRace(int rank, const Event& receive, int one, int other);
+  void NoteMatched(const Message& message, const Taken& taken);
+  bool DecideRace(const Matched& any, const Matched& other);
+  void NoteHeard(int rank, const Event& event);
+  std::uint64_t EpochOf(int rank) const;
+  Knowledge KnownBy(int rank) const;
   std::string Describe(int rank, const Event* subject) const;
   bool TellNearMiss(const Wait& wait, bool proved);
   bool TellNeverStarted(const Wait& wait, bool proved);
@@ -130,7 +138,10 @@ class Judge {
   std::vector<Finding> findings_;
   std::set<std::pair<Cause, std::string>> told_;               // by cause and place
   std::map<std::pair<int, std::uint64_t>, int> first_source_;  // of wildcards, by rank and site
-  bool explained_ = false;  // a finding was told already: a standstill after it is its consequence
+  std::map<int, std::deque<Matched>> matched_;                 // the newest of each rank
+  std::vector<std::pair<Matched, Matched>> open_races_;        // that are not decided
+  bool unseen_ways_ = false;  // by which ranks may hear of others: windows, files, neighbours
+  bool explained_ = false;    // a finding was told already: a standstill after it is its consequence
   bool rank_lost_ = false;
   bool died_untold_ = false;  // a rank died, and nobody was found to wait for it
   int died_inside_ = -1;      // the first of these, where it died in a call of a group
