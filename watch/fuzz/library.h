@@ -28,8 +28,8 @@ std::int64_t RoomOf(const Action& action);
 struct Sent {
   int source = 0, to = 0;  // of the world
   Action action;
-  bool buffered = false;  // its sender needs nobody
-  int receive = -1;       // that took it
+  bool buffered = false;   // its sender needs nobody
+  int receive = -1;        // that took it
   std::vector<int> clock;  // of its sender
   int over = INT_MAX;      // what its sender's own clock was when it knew that it is over
 };
@@ -38,8 +38,8 @@ struct Sent {
 struct Posted {
   int rank = 0;
   Action action;
-  int message = -1;    // that it took
-  bool known = false;  // its rank was told which
+  int message = -1;        // that it took
+  bool known = false;      // its rank was told which
   std::vector<int> clock;  // of its rank
   int told = INT_MAX;      // that rank's own clock when it was told
 };

@@ -1,7 +1,8 @@
 // Arguments that no library has to accept, seen before the library sees them.
+#include "watch/judge/arguments.h"
+
 #include <fmt/format.h>
 
-#include "watch/judge/arguments.h"
 #include "watch/judge/judge.h"
 
 namespace lockstep::watch::judge {

@@ -1,5 +1,5 @@
-// What is wrong with a call, whatever other ranks do. Asked of each call, so it is inlined and makes
-// no text.
+// What is wrong with a call, whatever other ranks do. Asked of each call, so it is inlined and
+// makes no text.
 #pragma once
 
 #include <cstdint>

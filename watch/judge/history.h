@@ -58,7 +58,7 @@ struct Message {
   Event sent;
   int source = 0;            // in the world
   std::uint64_t passed = 0;  // collectives of this communicator that its sender came through
-  Knowledge known = {};          // by its sender
+  Knowledge known = {};      // by its sender
 };
 
 struct Taken {
@@ -133,13 +133,13 @@ struct Rank {
   bool aborted = false;
   bool misused = false;  // an argument of it was wrong: what follows is a consequence
   bool any_thread = false;
-  bool in_group = false;  // process groups: its threads call, and it needs no Finalize
-  bool failed = false;    // a collective of a group ended with an error
-  bool met_all = true;    // as in Knowledge, now
-  std::uint64_t heard = kNever;        // the epoch in which it heard of others last, and first
+  bool in_group = false;         // process groups: its threads call, and it needs no Finalize
+  bool failed = false;           // a collective of a group ended with an error
+  bool met_all = true;           // as in Knowledge, now
+  std::uint64_t heard = kNever;  // the epoch in which it heard of others last, and first
   std::uint64_t first_heard = kNever;
-  Event last;             // the group's call that was entered last
-  std::string gone;       // of a rank in groups that ended: "died", "exited with code 1"
+  Event last;        // the group's call that was entered last
+  std::string gone;  // of a rank in groups that ended: "died", "exited with code 1"
 };
 
 // Where in the user's program: "solver.c:31".

@@ -141,7 +141,7 @@ class Judge {
   std::map<int, std::deque<Matched>> matched_;                 // the newest of each rank
   std::vector<std::pair<Matched, Matched>> open_races_;        // that are not decided
   bool unseen_ways_ = false;  // by which ranks may hear of others: windows, files, neighbours
-  bool explained_ = false;    // a finding was told already: a standstill after it is its consequence
+  bool explained_ = false;  // a finding was told already: a standstill after it is its consequence
   bool rank_lost_ = false;
   bool died_untold_ = false;  // a rank died, and nobody was found to wait for it
   int died_inside_ = -1;      // the first of these, where it died in a call of a group

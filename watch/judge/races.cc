@@ -58,8 +58,8 @@ bool Judge::IsUnseenWay(const Event& made) {
 
 void Judge::NoteHeard(int rank, const Event& event) {
   Rank& mine = history_.ranks[Index(rank)];
-  const bool of_all = event.comm == events::kWorldComm &&
-                      FactsOf(event.call).call_class == Class::kCollective;
+  const bool of_all =
+      event.comm == events::kWorldComm && FactsOf(event.call).call_class == Class::kCollective;
   if (of_all) {
     mine.met_all = MeetsAll(event);
   } else if (!TellsNothing(event)) {

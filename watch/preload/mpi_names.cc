@@ -115,10 +115,9 @@ std::uint64_t MembersOf(Handle comm, int most) {
   Real<int(Handle, int*)>("PMPI_Group_size")(mine, &size);
   const auto translate =
       Real<int(Handle, int, const int*, Handle, int*)>("PMPI_Group_translate_ranks");
-  const std::uint64_t members =
-      HashMembers(size, most, [&](const int* here, int count, int* there) {
-        translate(mine, count, here, world, there);
-      });
+  const std::uint64_t members = HashMembers(
+      size, most,
+      [&](const int* here, int count, int* there) { translate(mine, count, here, world, there); });
   const auto free_group = Real<int(Handle*)>("PMPI_Group_free");
   free_group(&mine);
   free_group(&world);
@@ -235,7 +234,8 @@ void MadeComm(Handle parent, Handle comm, std::uint64_t salt, events::Call call,
   const bool together = salt == 0;
   const std::uint64_t before = together ? Ordinal(CommOf(parent)) : 0;
   if (comm == abi.comm_null) return;
-  const std::uint64_t base = Mix(Mix(CommOf(parent), salt), MembersOf(comm, together ? 1 : INT_MAX));
+  const std::uint64_t base =
+      Mix(Mix(CommOf(parent), salt), MembersOf(comm, together ? 1 : INT_MAX));
   const std::uint64_t name = Mix(base, together ? before : Ordinal(base));
   const std::uint32_t number = ++last_object;
   Known old;

@@ -67,7 +67,8 @@ class Followers::Remote : public Process {
   std::string Line(std::uint64_t site) override {
     const auto known = lines_.find(site);
     if (known != lines_.end()) return known->second;
-    const auto answer = all_.Ask(follower_, {.process = number_, .about = About::kSite, .site = site});
+    const auto answer =
+        all_.Ask(follower_, {.process = number_, .about = About::kSite, .site = site});
     if (!answer) return site == 0 ? "" : "?";
     if (site != 0) lines_[site] = answer->line;
     return answer->line;

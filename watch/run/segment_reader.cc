@@ -1,7 +1,7 @@
 // Maps a watched process's segment and takes events until it meets one that is not whole. The
 // writer uses chunks again that were read, so a long run takes little memory, and events are mostly
-// in a cache. It never waits for the writer. The newest event may become another one (HasLeft): what
-// that adds is given later, as an event of its own.
+// in a cache. It never waits for the writer. The newest event may become another one (HasLeft):
+// what that adds is given later, as an event of its own.
 #include "watch/run/segment_reader.h"
 
 #include <fcntl.h>
