@@ -16,7 +16,18 @@ enum class Phase : std::uint8_t {
   kLeave,
   kMade,  // an object exists from now on
   kFreed,
+  // These two become what they are where the call returns and nothing was written meanwhile.
+  kEnterLeft,  // kEnter, then kLeave
+  kDoneLeft,   // kDone, then kLeave
 };
+
+// What the newest event of a call becomes when that returns; kNothing: it can't say so.
+inline constexpr Phase LeftAfter(Phase phase) {
+  return phase == Phase::kEnter  ? Phase::kEnterLeft
+         : phase == Phase::kDone ? Phase::kDoneLeft
+                                 : Phase::kNothing;
+}
+inline constexpr bool HasLeft(Phase phase) { return phase >= Phase::kEnterLeft; }
 
 enum class Object : std::uint8_t {
   kCommunicator,

@@ -12,7 +12,7 @@
 
 namespace lockstep::watch::events {
 
-inline constexpr std::uint64_t kMagic = 0x3268637461776b6cULL;  // "lkwatch2"
+inline constexpr std::uint64_t kMagic = 0x3368637461776b6cULL;  // "lkwatch3"
 inline constexpr std::uint64_t kChunkEvents = 4096;
 inline constexpr std::uint64_t kChunks = 1024;
 inline constexpr std::size_t kChunkBytes = kChunkEvents * sizeof(Event);
@@ -50,7 +50,7 @@ struct Header {
   std::atomic<std::uint32_t> threads;  // more than one calls MPI at a time
   std::atomic<std::uint32_t> exited;   // the process ended by exit() or return
   std::atomic<std::int32_t> exit_code;
-  std::atomic<std::uint64_t> head;   // events begun
+  std::atomic<std::uint64_t> head;   // events begun; one may say two things (HasLeft)
   std::atomic<std::uint64_t> tail;   // events whose chunks may be used again
   std::atomic<std::uint64_t> ready;  // chunks that were prepared: events are in these alone
   std::atomic<std::uint64_t> polls;  // tests that found nothing

@@ -32,6 +32,13 @@ std::uint8_t FlagsOf(Call call) {
   }
 }
 
+void Join(const std::vector<int>& from, std::vector<int>& into) {
+  into.resize(std::max(into.size(), from.size()));
+  for (std::size_t rank = 0; rank < from.size(); ++rank) {
+    into[rank] = std::max(into[rank], from[rank]);
+  }
+}
+
 }  // namespace
 
 std::int64_t RoomOf(const Action& action) {
@@ -53,6 +60,7 @@ Library::Library(const Program& program)
 
 void Library::Begin(int rank) {
   RankState& mine = ranks_[Index(rank)];
+  mine.clock.resize(ranks_.size());
   mine.actions = ActionsOf(program_, rank);
   for (std::size_t comm = 0; comm < program_.comms.size(); ++comm) {
     const int me = MemberOf(program_, comm, rank);
@@ -98,6 +106,7 @@ void Library::Enter(int rank) {
     return;
   }
   mine.current = {};
+  ++mine.clock[Index(rank)];
   if (FactsOf(action.call).call_class == Class::kTest) {
     mine.state = State::kPolls;
     return;
@@ -140,7 +149,7 @@ int Library::SendMessage(int rank, const Action& action) {
   const bool synchronous = (FlagsOf(call) & events::kSynchronous) != 0;
   const bool buffered = call == Call::kBsend ||
                         (!synchronous && static_cast<int>(random_.Below(4)) < program_.buffered);
-  sent_.push_back({rank, action.peer, action, buffered, -1});
+  sent_.push_back({rank, action.peer, action, buffered, -1, ranks_[Index(rank)].clock});
   const auto [found, fresh] =
       channel_of_.try_emplace({action.comm, rank, action.peer}, channels_.size());
   if (fresh) channels_.emplace_back();
@@ -162,7 +171,7 @@ void Library::Match(int receive, int message) {
 
 int Library::PostReceive(int rank, const Action& action) {
   const auto number = static_cast<int>(posted_.size());
-  posted_.push_back({rank, action, -1, false});
+  posted_.push_back({rank, action, -1, false, ranks_[Index(rank)].clock});
   RankState& mine = ranks_[Index(rank)];
   const auto message = std::ranges::find_if(
       mine.arrived, [&](int each) { return Fits(posted_.back(), sent_[Index(each)]); });
@@ -200,6 +209,7 @@ std::size_t Library::EnterCollective(int rank, const Action& action) {
     there.first = action;
   }
   there.came[me] = true;
+  Join(ranks_[Index(rank)].clock, there.clock);
   const Sync sync = FactsOf(action.call).sync;
   const bool rooted = sync == Sync::kRoot || sync == Sync::kAtRoot;
   there.broken = there.broken || there.first.call != action.call ||
@@ -236,7 +246,7 @@ bool Library::IsOver(int rank, const RequestState& request) const {
 
 bool Library::ProbeFinds(int rank) const {
   const RankState& mine = ranks_[Index(rank)];
-  const Posted probe = {rank, mine.actions[mine.next], -1, false};
+  const Posted probe = {rank, mine.actions[mine.next], -1, false, {}};
   return std::ranges::any_of(mine.arrived,
                              [&](int each) { return Fits(probe, sent_[Index(each)]); });
 }
@@ -253,11 +263,51 @@ bool Library::MayReturn(int rank) const {
              : std::ranges::all_of(action.requests, over);
 }
 
+// What is over tells its rank whatever the others knew that took part.
+void Library::Learn(int rank, const RequestState& over) {
+  std::vector<int>& mine = ranks_[Index(rank)].clock;
+  const int now = ++mine[Index(rank)];
+  if (over.position != 0) Join(places_[over.action.comm][over.position - 1].clock, mine);
+  if (over.receive >= 0) {
+    Posted& receive = posted_[Index(over.receive)];
+    receive.told = now;
+    Join(sent_[Index(receive.message)].clock, mine);
+  }
+  if (over.message >= 0) {
+    Sent& message = sent_[Index(over.message)];
+    message.over = now;
+    if (!message.buffered) Join(posted_[Index(message.receive)].clock, mine);
+  }
+}
+
+bool Library::Raced(const Posted& receive) const {
+  if (receive.action.peer != kAny || !receive.known) return false;
+  const Sent& taken = sent_[Index(receive.message)];
+  return std::ranges::any_of(sent_, [&](const Sent& other) {
+    const bool later = other.receive >= 0 && &posted_[Index(other.receive)] > &receive;
+    return later && other.source != taken.source && Fits(receive, other) &&
+           other.clock[Index(receive.rank)] < receive.told &&
+           other.clock[Index(taken.source)] < taken.over;
+  });
+}
+
 void Library::EndRequest(int rank, std::uint32_t number) {
   RankState& mine = ranks_[Index(rank)];
   const auto found = mine.requests.find(number);
   WriteDone(rank, mine.actions[mine.next], number, found->second.receive);
+  Learn(rank, found->second);
   mine.requests.erase(found);
+}
+
+// Mostly the newest event becomes one that says so. In several threads, say, it does not.
+void Library::WriteLeave(int rank, const Action& action) {
+  std::vector<Event>& events = ranks_[Index(rank)].events;
+  const Phase left = events::LeftAfter(events.back().phase);
+  if (left == Phase::kNothing || Mix64(program_.seed + events.size()) % 4 == 0) {
+    Write(rank, EventOf(Phase::kLeave, action));
+  } else {
+    events.back().phase = left;
+  }
 }
 
 void Library::Return(int rank) {
@@ -271,6 +321,7 @@ void Library::Return(int rank) {
     const bool receives = FactsOf(action.call).call_class == Class::kReceive ||
                           FactsOf(action.call).call_class == Class::kExchange;
     if (receives) WriteDone(rank, action, 0, mine.current.receive);
+    if (action.request == 0) Learn(rank, mine.current);
   }
   std::vector<std::uint32_t> over, left;
   for (const std::uint32_t request : action.requests) {
@@ -282,7 +333,7 @@ void Library::Return(int rank) {
     over.resize(1);
   }
   for (const std::uint32_t request : over) EndRequest(rank, request);
-  Write(rank, EventOf(Phase::kLeave, action));
+  WriteLeave(rank, action);
   mine.state = action.call == Call::kFinalize ? State::kFinished : State::kReady;
   if (left.empty()) {
     ++mine.next;

@@ -3,6 +3,7 @@
 // never go on. It shares no line with the judge.
 #pragma once
 
+#include <climits>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -27,16 +28,20 @@ std::int64_t RoomOf(const Action& action);
 struct Sent {
   int source = 0, to = 0;  // of the world
   Action action;
-  bool buffered = false;  // its sender needs nobody
-  int receive = -1;       // that took it
+  bool buffered = false;   // its sender needs nobody
+  int receive = -1;        // that took it
+  std::vector<int> clock;  // of its sender
+  int over = INT_MAX;      // what its sender's own clock was when it knew that it is over
 };
 
 // A receive, from its post on.
 struct Posted {
   int rank = 0;
   Action action;
-  int message = -1;    // that it took
-  bool known = false;  // its rank was told which
+  int message = -1;        // that it took
+  bool known = false;      // its rank was told which
+  std::vector<int> clock;  // of its rank
+  int told = INT_MAX;      // that rank's own clock when it was told
 };
 
 // A blocked rank's need.
@@ -79,6 +84,9 @@ class Library {
 
   const std::vector<Sent>& sent() const { return sent_; }
   const std::vector<Posted>& posted() const { return posted_; }
+  // The first took the message that it took although another one fits, which a later receive of its
+  // rank took and whose sender can't have known of that.
+  bool Raced(const Posted& receive) const;
   // Of a request that its rank did not await: what it was posted with.
   std::vector<std::pair<int, Action>> Unawaited() const;
   const Action* ActionAt(int rank) const;  // it is in; null: in none
@@ -101,11 +109,13 @@ class Library {
     std::vector<int> posted;                         // receives without a message, in order
     std::vector<int> arrived;                        // messages without a receive, in order
     std::vector<Event> events;
+    std::vector<int> clock;  // of each rank, as far as this one may have heard of it
   };
   struct Place {
     std::vector<bool> came;
     Action first;
     bool broken = false;  // not all call the same here
+    std::vector<int> clock;
   };
   static std::size_t Index(int rank) { return static_cast<std::size_t>(rank); }
 
@@ -124,9 +134,11 @@ class Library {
   bool CollectiveIsOver(int rank, const RequestState& request) const;
   bool ProbeFinds(int rank) const;
   void EndRequest(int rank, std::uint32_t number);
+  void Learn(int rank, const RequestState& over);
 
   Event EventOf(events::Phase phase, const Action& action) const;
   void Write(int rank, const Event& event) { ranks_[Index(rank)].events.push_back(event); }
+  void WriteLeave(int rank, const Action& action);
   void WriteParts(int rank, const Action& action);
   void WriteDone(int rank, const Action& action, std::uint32_t request, int receive);
 

@@ -32,6 +32,9 @@ bool Blames(const Finding& finding, int rank) {
   return std::ranges::count(finding.culprits, rank) > 0;
 }
 
+// Where it does, the judge takes every call by itself.
+bool AsksForRaces(const Program& program) { return program.seed % 2 == 0; }
+
 // The findings of one program against what happened in it.
 class Findings {
  public:
@@ -73,10 +76,16 @@ class Findings {
       } else if (message.action.count > RoomOf(receive.action)) {
         Add(Cause::kTruncation, receive.action.line, both);
       }
-      if (receive.action.peer != kAny) continue;
+      if (receive.action.peer != kAny || !AsksForRaces(program_)) continue;
       std::set<int>& of_line = sources[receive.action.line];
       of_line.insert(message.source);
       if (of_line.size() == 2) Add(Cause::kMessageRace, receive.action.line, {receive.rank});
+    }
+    for (const Posted& receive : library_.posted()) {
+      if (!library_.Raced(receive)) continue;
+      const std::pair race{Cause::kMessageRace, receive.action.line};
+      expected_.try_emplace(race, true);  // it may be told
+      culprits_[race].insert({receive.rank});
     }
   }
 
@@ -248,8 +257,9 @@ class Trial {
         spoil_(spoil),
         library_(program),
         judge_(program.ranks, [](int, std::uint64_t site) { return fmt::format("line {}", site); },
-               {.races = true}),
+               {.races = AsksForRaces(program)}),
         read_(static_cast<std::size_t>(program.ranks)),
+        said_left_(read_.size()),
         random_(Mix64(program.seed ^ 0x100c)) {}
 
   Assessment Run() {
@@ -269,6 +279,33 @@ class Trial {
     return events.size() - (rank == late && left ? 1 : 0);
   }
 
+  // As it was before the call returned, where that is not to be seen yet.
+  Event Seen(int rank, std::size_t number, int late) const {
+    Event event = library_.events(rank)[number];
+    if (rank == late && number + 1 == library_.events(rank).size()) {
+      if (event.phase == events::Phase::kEnterLeft) event.phase = events::Phase::kEnter;
+      if (event.phase == events::Phase::kDoneLeft) event.phase = events::Phase::kDone;
+    }
+    return event;
+  }
+
+  // What was read as the newest event may say by now that its call returned.
+  void TakeLeave(int rank, int late) {
+    const std::size_t read = read_[static_cast<std::size_t>(rank)];
+    if (read == 0) return;
+    Event newest = Seen(rank, read - 1, late);
+    if (!events::HasLeft(newest.phase) || said_left_[static_cast<std::size_t>(rank)]) return;
+    said_left_[static_cast<std::size_t>(rank)] = true;
+    newest.phase = events::Phase::kLeave;
+    judge_.Take(rank, newest);
+  }
+
+  void TakeNext(int rank, int late) {
+    const Event event = Seen(rank, read_[static_cast<std::size_t>(rank)]++, late);
+    said_left_[static_cast<std::size_t>(rank)] = events::HasLeft(event.phase);
+    judge_.Take(rank, event);
+  }
+
   // Each rank's events in their order, the ranks in any.
   void ReadAll(int late) {
     std::vector<int> left(read_.size());
@@ -276,11 +313,11 @@ class Trial {
     while (!left.empty()) {
       const std::size_t index = random_.Below(left.size());
       const int rank = left[index];
-      const std::vector<Event>& events = library_.events(rank);
       const std::size_t written = Written(rank, late);
-      std::size_t& read = read_[static_cast<std::size_t>(rank)];
+      const std::size_t& read = read_[static_cast<std::size_t>(rank)];
+      TakeLeave(rank, late);
       for (std::uint64_t some = 1 + random_.Below(8); some > 0 && read < written; --some) {
-        judge_.Take(rank, events[read++]);
+        TakeNext(rank, late);
       }
       if (read < written) continue;
       left.erase(left.begin() + static_cast<std::ptrdiff_t>(index));
@@ -363,6 +400,7 @@ class Trial {
   Library library_;
   judge::Judge judge_;
   std::vector<std::size_t> read_;
+  std::vector<bool> said_left_;  // what was read last says that its call was left
   Random random_;
   Assessment assessment_;
 };

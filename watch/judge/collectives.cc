@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "watch/judge/arguments.h"
 #include "watch/judge/judge.h"
 
 namespace lockstep::watch::judge {
@@ -33,9 +34,65 @@ std::int64_t Bytes(const Event& event) { return event.count * (event.type & 255)
 
 const Position* Communicator::FirstMissed(int member) const {
   for (std::size_t each = 0; each < positions.size(); ++each) {
-    if (!positions[each].came[static_cast<std::size_t>(member)]) return &positions[each];
+    if (!Came(positions[each], static_cast<std::size_t>(member))) return &positions[each];
   }
   return nullptr;
+}
+
+namespace {
+
+// What all members must agree on is the same in both, and so is what each of them gives.
+bool Alike(const Event& a, const Event& b) {
+  return a.call == b.call && a.flags == b.flags && a.peer == b.peer && a.tag == b.tag &&
+         a.type == b.type && a.count == b.count && a.type2 == b.type2 && a.count2 == b.count2;
+}
+
+bool SendsWhatItReceives(const Event& event) {
+  return event.type2 == events::kMixedType ||
+         (event.type == event.type2 && event.count == event.count2);
+}
+
+}  // namespace
+
+// The next collective of a member, `place`. False: nothing was done.
+bool Judge::PassCollective(int rank, const Event& event, Communicator& comm, std::uint64_t place) {
+  if (comm.size == 1) return IsRightCollective(event, 1);
+  const std::size_t number = comm.positions.Before(place);
+  if (number == comm.positions.size()) {
+    if (!comm.ended.empty() || !IsRightCollective(event, comm.size)) return false;
+    Position& there = comm.positions.Begin(place);
+    there.first = event;
+    there.first_rank = rank;
+    there.entered = 1;
+  } else {
+    Position& there = comm.positions[number];
+    if (there.place != place || !Alike(there.first, event)) return false;
+    ++there.entered;
+    if (there.entered == comm.size) comm.positions.Erase(place);
+  }
+  return true;
+}
+
+// The calls of a thread that makes them alone leave nothing behind but a place in their order.
+std::size_t Judge::PassCollectives(int rank, std::span<const Event> some) {
+  const Rank& mine = history_.ranks[Index(rank)];
+  const auto& [name, known, me] = mine.newest;
+  if (!known || me < 0 || known->inter || known->broken) return 0;
+  if (mine.threads.size() != 1 || !mine.open.empty()) return 0;
+  const std::uint16_t thread = mine.threads.begin()->first;
+  std::uint64_t place = known->called[Index(me)];
+  std::size_t passed = 0;
+  for (const Event& event : some) {
+    const bool over = event.phase == events::Phase::kEnterLeft && event.comm == name &&
+                      event.thread == thread && !OfGroup(event.call) &&
+                      FactsOf(event.call).call_class == Class::kCollective &&
+                      SendsWhatItReceives(event);
+    if (!over || !PassCollective(rank, event, *known, place)) break;
+    ++place;
+    ++passed;
+  }
+  if (passed > 0) known->called[Index(me)] = known->passed[Index(me)] = place;
+  return passed;
 }
 
 void Judge::EnterCollective(int rank, const Event& event, std::uint64_t* position) {
@@ -52,7 +109,7 @@ void Judge::EnterCollective(int rank, const Event& event, std::uint64_t* positio
   *position = place + 1;
   if (FactsOf(event.call).call_class == Class::kCollective) comm.passed[Index(me)] = place + 1;
   Position& there = PositionAt(rank, event, comm, place);
-  there.came[Index(me)] = true;
+  if (!there.came.empty()) there.came[Index(me)] = true;
   ++there.entered;
   if (comm.broken) {
     if (event.call != there.first.call) there.different.push_back(me);
@@ -79,7 +136,7 @@ Position& Judge::PositionAt(int rank, const Event& event, Communicator& comm, st
 void Judge::BeginPosition(int rank, const Event& event, const Communicator& comm, Position& there) {
   there.first = event;
   there.first_rank = rank;
-  there.came.assign(Index(comm.size), false);
+  if (OfGroup(event.call)) there.came.assign(Index(comm.size), false);
   if (comm.broken) return;
   for (const int member : comm.ended) TellMissing(comm.world[Index(member)], there);
 }

@@ -20,6 +20,13 @@ Event Collective(Call call, int line, int root = events::kNoRoot, int op = event
   return event;
 }
 
+// All have called something: what follows, equal and over when it is read, is only counted.
+LiteralHistory Begun(int size) {
+  LiteralHistory history(size);
+  for (int rank = 0; rank < size; ++rank) history.Call_(rank, Collective(Call::kBarrier, 1));
+  return history;
+}
+
 TEST(Collectives, TheSameEverywhereIsNoNews) {
   LiteralHistory history(3);
   for (int round = 0; round < 100; ++round) {
@@ -62,7 +69,7 @@ TEST(Collectives, ABlockingOneDoesNotMatchAPostedOne) {
 
 TEST(Collectives, RootOperatorDatatypeAndCount) {
   const auto causes = [](const Event& first, const Event& second) {
-    LiteralHistory history(2);
+    LiteralHistory history = Begun(2);
     history.Call_(0, first);
     history.Call_(1, second);
     return history.Causes();
@@ -80,6 +87,28 @@ TEST(Collectives, RootOperatorDatatypeAndCount) {
   EXPECT_THAT(causes(reduce, other), ElementsAre("datatype_mismatch"));
   other.count = events::kUnknownCount;
   EXPECT_THAT(causes(reduce, other), IsEmpty());
+  EXPECT_THAT(causes(Collective(Call::kReduce, 3, 7, 2), reduce), ElementsAre("invalid_root"));
+  other = reduce;
+  other.type2 = kFloat;
+  EXPECT_THAT(causes(other, other), ElementsAre("datatype_mismatch"));
+}
+
+TEST(Collectives, WhatIsOnlyCountedIsCounted) {
+  LiteralHistory history = Begun(2);
+  history.Call_(0, Collective(Call::kBcast, 3, 0));
+  history.Call_(0, Literal::Sends(Call::kSend, 4, 1));
+  history.Got(1, Literal::Receives(Call::kRecv, 5, 0), 0);
+  history.Call_(1, Collective(Call::kBcast, 6, 0));
+  EXPECT_THAT(history.Causes(), ElementsAre("unsafe_order"));
+}
+
+// An exception ended its send.
+TEST(Collectives, WhoCallsAgainIsInNoEarlierCall) {
+  LiteralHistory history = Begun(2);
+  history.Open(0, Literal::Sends(Call::kSsend, 3, 1, 4));
+  for (const int rank : {0, 1}) history.Call_(rank, Collective(Call::kBarrier, 4));
+  history.Open(1, Literal::Receives(Call::kRecv, 5, 0, 9));
+  EXPECT_THAT(history.Stuck(), IsEmpty());
 }
 
 TEST(Collectives, EachCommunicatorHasItsOwnOrder) {
@@ -96,7 +125,7 @@ TEST(Collectives, EachCommunicatorHasItsOwnOrder) {
 
 TEST(Collectives, WhoEndsWithoutACall) {
   for (const bool ends_first : {false, true}) {
-    LiteralHistory history(2);
+    LiteralHistory history = Begun(2);
     if (ends_first) history.EnterFinalize(1);
     history.Call_(0, Collective(Call::kBcast, 3, 0));
     if (!ends_first) history.EnterFinalize(1);

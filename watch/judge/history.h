@@ -39,8 +39,18 @@ struct Communicator {
   // NCCL's messages without their other half, by (from, to): sends only, or receives only.
   std::map<std::pair<int, int>, std::deque<Event>> halves;
 
+  bool Came(const Position& there, std::size_t member) const {
+    return there.came.empty() ? called[member] > there.place : there.came[member];
+  }
   // The first position that others came to and `member` did not; null: none.
   const Position* FirstMissed(int member) const;
+};
+
+// What a rank knows of others at a moment, as far as races need it (races.cc).
+struct Knowledge {
+  std::uint64_t epoch = 0;  // blocking collectives of the world that it has entered
+  bool deaf = false;        // it has heard nothing of others since the last one
+  bool met_all = false;     // that one lets nobody go before all came, or there was none
 };
 
 struct Message {
@@ -48,6 +58,7 @@ struct Message {
   Event sent;
   int source = 0;            // in the world
   std::uint64_t passed = 0;  // collectives of this communicator that its sender came through
+  Knowledge known = {};      // by its sender
 };
 
 struct Taken {
@@ -57,6 +68,12 @@ struct Taken {
   bool blocked = false;      // the receiver did nothing else until it came
   std::uint64_t called = 0;  // collectives that it had called by then
   std::uint64_t order = 0;   // among the receives of its rank
+};
+
+// A message and the receive that took it.
+struct Matched {
+  Message message;
+  Taken taken;
 };
 
 // From one member to another of a communicator, by their ranks in it.
@@ -97,6 +114,8 @@ struct Membership {
   int me = -1;
 };
 
+inline constexpr std::uint64_t kNever = ~std::uint64_t{0};
+
 struct Rank {
   std::unordered_map<std::uint64_t, int> in;  // own rank in a communicator
   Membership newest;                          // that was asked for
@@ -114,10 +133,13 @@ struct Rank {
   bool aborted = false;
   bool misused = false;  // an argument of it was wrong: what follows is a consequence
   bool any_thread = false;
-  bool in_group = false;  // process groups: its threads call, and it needs no Finalize
-  bool failed = false;    // a collective of a group ended with an error
-  Event last;             // the group's call that was entered last
-  std::string gone;       // of a rank in groups that ended: "died", "exited with code 1"
+  bool in_group = false;         // process groups: its threads call, and it needs no Finalize
+  bool failed = false;           // a collective of a group ended with an error
+  bool met_all = true;           // as in Knowledge, now
+  std::uint64_t heard = kNever;  // the epoch in which it heard of others last, and first
+  std::uint64_t first_heard = kNever;
+  Event last;        // the group's call that was entered last
+  std::string gone;  // of a rank in groups that ended: "died", "exited with code 1"
 };
 
 // Where in the user's program: "solver.c:31".

@@ -59,7 +59,7 @@ Judge::Judge(int size, Locate locate, Options options)
   history_.ranks.resize(static_cast<std::size_t>(size));
 }
 
-void Judge::Take(int rank, const Event& event) {
+void Judge::TakeOne(int rank, const Event& event) {
   Rank& mine = history_.ranks[Index(rank)];
   mine.begun = true;
   switch (event.phase) {
@@ -83,6 +83,24 @@ void Judge::Take(int rank, const Event& event) {
     case Phase::kFreed:
       mine.objects.erase(event.request);
       break;
+    case Phase::kEnterLeft:
+      Enter(rank, event);
+      Leave(rank, event);
+      break;
+    case Phase::kDoneLeft:
+      Done(rank, event);
+      Leave(rank, event);
+      break;
+  }
+}
+
+void Judge::Take(int rank, std::span<const Event> some) {
+  while (!some.empty()) {
+    const bool over = some.front().phase == Phase::kEnterLeft && !options_.races;
+    some = some.subspan(over ? PassCollectives(rank, some) : 0);
+    if (some.empty()) break;
+    TakeOne(rank, some.front());
+    some = some.subspan(1);
   }
 }
 
@@ -100,6 +118,7 @@ void Judge::Enter(int rank, const Event& event) {
     if (part.request == 0) right = CheckArguments(rank, part) && right;
   }
   if (right) Follow(rank, open);
+  if (options_.races) NoteHeard(rank, event);
   if (events::OfNccl(event.call)) FollowNccl(rank, event);
   mine.misused = mine.misused || !right;
   if (event.call == Call::kAbort) {
@@ -285,6 +304,7 @@ void Judge::Leave(int rank, const Event& event) {
 void Judge::MadeObject(int rank, const Event& event) {
   Rank& mine = history_.ranks[Index(rank)];
   if (event.request != 0) mine.objects[event.request] = event;
+  unseen_ways_ = unseen_ways_ || IsUnseenWay(event);
   const bool mpi = mine.in.count(events::kWorldComm) > 0;
   mine.in_group =
       mine.in_group || event.call == Call::kGroupInit || (events::OfNccl(event.call) && !mpi);
@@ -308,7 +328,10 @@ void Judge::MadeObject(int rank, const Event& event) {
   mine.in[event.comm] = event.peer;
 }
 
-std::vector<Finding> Judge::Tell() { return std::exchange(findings_, {}); }
+std::vector<Finding> Judge::Tell() {
+  std::erase_if(open_races_, [&](const auto& race) { return DecideRace(race.first, race.second); });
+  return std::exchange(findings_, {});
+}
 
 void Judge::Add(Cause cause, std::vector<int> culprits, std::string text, std::uint64_t site,
                 bool proved) {

@@ -12,6 +12,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,7 +34,8 @@ class Judge {
  public:
   Judge(int size, Locate locate, Options options = {});
 
-  void Take(int rank, const Event& event);
+  void Take(int rank, std::span<const Event> some);
+  void Take(int rank, const Event& event) { Take(rank, {&event, 1}); }
   // `code`: of a rank that exited. `first`: it was gone while no other rank had died. Else a
   // launcher may have ended it because of the other.
   void Ended(int rank, End how, int code = 0, bool first = true);
@@ -58,6 +60,8 @@ class Judge {
 
  private:
   static std::size_t Index(int rank) { return static_cast<std::size_t>(rank); }
+  static bool IsUnseenWay(const Event& made);
+  void TakeOne(int rank, const Event& event);
   void Enter(int rank, const Event& event);
   void Follow(int rank, OpenCall& open);
   void Leave(int rank, const Event& event);
@@ -67,6 +71,10 @@ class Judge {
   void Start(int rank, std::uint32_t request);
   void Release(int rank, std::uint32_t request, Call call);
   bool CheckArguments(int rank, const Event& event);
+  // Collectives that are over, and of which there is nothing to tell: nearly all. How many; what
+  // comes next needs a closer look.
+  std::size_t PassCollectives(int rank, std::span<const Event> some);
+  bool PassCollective(int rank, const Event& event, Communicator& comm, std::uint64_t place);
   void EnterCollective(int rank, const Event& event, std::uint64_t* position);
   Position& PositionAt(int rank, const Event& event, Communicator& comm, std::uint64_t place);
   void BeginPosition(int rank, const Event& event, const Communicator& comm, Position& there);
@@ -99,7 +107,14 @@ class Judge {
   void PairOf(Channel& channel, std::deque<Message>::iterator sent,
               std::deque<Taken>::iterator taken);
   void Pair(const Message& message, const Taken& taken);
+  // Only where races are asked for:
   void CheckRace(int rank, const Event& receive, int source);
+  void TellRace(int rank, const Event& receive, int one, int other);
+  void NoteMatched(const Message& message, const Taken& taken);
+  bool DecideRace(const Matched& any, const Matched& other);
+  void NoteHeard(int rank, const Event& event);
+  std::uint64_t EpochOf(int rank) const;
+  Knowledge KnownBy(int rank) const;
   std::string Describe(int rank, const Event* subject) const;
   bool TellNearMiss(const Wait& wait, bool proved);
   bool TellNeverStarted(const Wait& wait, bool proved);
@@ -123,6 +138,9 @@ class Judge {
   std::vector<Finding> findings_;
   std::set<std::pair<Cause, std::string>> told_;               // by cause and place
   std::map<std::pair<int, std::uint64_t>, int> first_source_;  // of wildcards, by rank and site
+  std::map<int, std::deque<Matched>> matched_;                 // the newest of each rank
+  std::vector<std::pair<Matched, Matched>> open_races_;        // that are not decided
+  bool unseen_ways_ = false;  // by which ranks may hear of others: windows, files, neighbours
   bool explained_ = false;  // a finding was told already: a standstill after it is its consequence
   bool rank_lost_ = false;
   bool died_untold_ = false;  // a rank died, and nobody was found to wait for it

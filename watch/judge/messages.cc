@@ -44,6 +44,7 @@ std::uint64_t Judge::Send(int rank, const Event& event) {
   const std::uint64_t number = ++history_.last_message;
   channel.sent.push_back(
       {number, event, rank, history_.communicators[event.comm].passed[Index(me)]});
+  if (options_.races) channel.sent.back().known = KnownBy(rank);
   const auto taken = std::ranges::find(channel.taken, event.tag, &Taken::tag);
   if (taken == channel.taken.end()) return number;
   if (IsOpen(key, *taken)) {
@@ -60,7 +61,7 @@ void Judge::Received(int rank, const Event& receive, std::uint64_t order, int so
   Communicator& comm = history_.communicators[receive.comm];
   if (me < 0 || comm.inter) return;
   const bool wild = receive.peer == events::kAnySource;
-  if (wild) CheckRace(rank, receive, source);
+  if (wild && options_.races) CheckRace(rank, receive, source);
   const Taken taken{tag, receive, rank, blocked, comm.called[Index(me)], order};
   const ChannelKey key = {receive.comm, source, me};
   Channel& channel = history_.channels[key];
@@ -167,6 +168,7 @@ void Judge::PairOf(Channel& channel, std::deque<Message>::iterator sent,
 }
 
 void Judge::Pair(const Message& message, const Taken& taken) {
+  if (options_.races) NoteMatched(message, taken);
   const Event& sent = message.sent;
   const Event& receive = taken.receive;
   // A collective may wait for all members: then this message would never have been sent. Where
@@ -195,18 +197,6 @@ void Judge::Pair(const Message& message, const Taken& taken) {
                     receive.count, At(taken.rank, receive.site)),
         receive.site);
   }
-}
-
-// Two sources at one wildcard: which comes first is chance. Many right programs are made so.
-void Judge::CheckRace(int rank, const Event& receive, int source) {
-  if (!options_.races) return;
-  const auto [first, fresh] = first_source_.insert({{rank, receive.site}, source});
-  if (fresh || first->second == source) return;
-  Add(Cause::kMessageRace, {rank},
-      fmt::format("messages of ranks {} and {} race for the MPI_ANY_SOURCE of rank {} at {}",
-                  history_.WorldRank(receive.comm, first->second),
-                  history_.WorldRank(receive.comm, source), rank, At(rank, receive.site)),
-      receive.site, false);
 }
 
 }  // namespace lockstep::watch::judge

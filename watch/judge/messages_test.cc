@@ -141,6 +141,72 @@ TEST(Messages, ARaceIsToldWhereItIsAskedFor) {
   }
 }
 
+// Ranks 1 and 2 send to rank 0, which receives from any source before the collective and after it.
+LiteralHistory TwoPlaces(const Event& collective) {
+  LiteralHistory history(3, Options{.races = true});
+  history.Posts(0, Literal::Receives(Call::kIrecv, 5, events::kAnySource), 1);
+  for (const int rank : {0, 1, 2}) history.Call_(rank, collective);
+  history.Posts(0, Literal::Receives(Call::kIrecv, 6, events::kAnySource), 2);
+  return history;
+}
+
+Event OfAll(Call call, int root = events::kNoRoot) {
+  Event event = Literal::Asks(call, 4);
+  event.peer = root;
+  return event;
+}
+
+void SendAndReceive(LiteralHistory& history) {
+  for (const int rank : {1, 2}) history.Call_(rank, Literal::Sends(Call::kSend, 1, 0));
+  for (const int rank : {1, 2}) {
+    history.Waits(0, 7, static_cast<std::uint32_t>(rank), rank);
+  }
+}
+
+TEST(Messages, ReceivesAtTwoPlacesRaceForTwoMessages) {
+  for (const Event& between : {OfAll(Call::kBarrier), OfAll(Call::kBcast, 1)}) {
+    LiteralHistory history = TwoPlaces(between);
+    SendAndReceive(history);
+    EXPECT_THAT(history.Findings(), ElementsAre("message_race: messages of ranks 1 and 2 race for "
+                                                "the MPI_ANY_SOURCE of rank 0 at line 5"));
+  }
+}
+
+TEST(Messages, WhoMayKnowWhatWasTakenDoesNotRace) {
+  // Rank 2 heard of rank 0 before it sent.
+  LiteralHistory heard = TwoPlaces(OfAll(Call::kBarrier));
+  heard.Call_(0, Literal::Sends(Call::kSend, 2, 2));
+  heard.Got(2, Literal::Receives(Call::kRecv, 3, 0), 0);
+  SendAndReceive(heard);
+  EXPECT_THAT(heard.Findings(), IsEmpty());
+  // Rank 0 was told before all met.
+  LiteralHistory told(3, Options{.races = true});
+  told.Call_(1, Literal::Sends(Call::kSend, 1, 0));
+  told.Got(0, Literal::Receives(Call::kRecv, 2, events::kAnySource), 1);
+  for (const int rank : {0, 1, 2}) told.Call_(rank, OfAll(Call::kBarrier));
+  told.Call_(2, Literal::Sends(Call::kSend, 5, 0));
+  told.Got(0, Literal::Receives(Call::kRecv, 6, events::kAnySource), 2);
+  EXPECT_THAT(told.Findings(), IsEmpty());
+  // Rank 1 knew before all met that its message was received.
+  LiteralHistory knew(3, Options{.races = true});
+  knew.Posts(0, Literal::Receives(Call::kIrecv, 5, events::kAnySource), 1);
+  knew.Call_(1, Literal::Sends(Call::kSsend, 1, 0));
+  for (const int rank : {0, 1, 2}) knew.Call_(rank, OfAll(Call::kBarrier));
+  knew.Call_(2, Literal::Sends(Call::kSend, 3, 0));
+  knew.Waits(0, 7, 1, 1);
+  knew.Got(0, Literal::Receives(Call::kRecv, 6, events::kAnySource), 2);
+  EXPECT_THAT(knew.Findings(), IsEmpty());
+  // Rank 1 heard of rank 0, and a broadcast of rank 1 may carry that.
+  LiteralHistory carried(3, Options{.races = true});
+  carried.Call_(0, Literal::Sends(Call::kSend, 2, 1));
+  carried.Got(1, Literal::Receives(Call::kRecv, 3, 0), 0);
+  carried.Posts(0, Literal::Receives(Call::kIrecv, 5, events::kAnySource), 1);
+  for (const int rank : {0, 1, 2}) carried.Call_(rank, OfAll(Call::kBcast, 1));
+  carried.Posts(0, Literal::Receives(Call::kIrecv, 6, events::kAnySource), 2);
+  SendAndReceive(carried);
+  EXPECT_THAT(carried.Findings(), IsEmpty());
+}
+
 // Rank 0 posted a receive of any tag first, so that took the first message; the second receive took
 // the third.
 TEST(Messages, AReceivePostedEarlierTookTheFirstOne) {

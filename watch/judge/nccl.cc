@@ -45,7 +45,8 @@ void Consider(const Communicator& comm, Unanswered* oldest) {
     const Position& position = comm.positions[each];
     std::vector<int> missing;
     for (std::size_t member = 0; member < comm.world.size(); ++member) {
-      if (!position.came[member] && comm.world[member] >= 0) missing.push_back(comm.world[member]);
+      if (!comm.Came(position, member) && comm.world[member] >= 0)
+        missing.push_back(comm.world[member]);
     }
     oldest->Consider(position.first, position.first_rank, std::move(missing));
   }

@@ -20,7 +20,7 @@ struct Position {
   int entered = 0;
   bool mismatch = false;       // members called different things here
   std::vector<int> different;  // ranks of the communicator that differ from the first in kind
-  std::vector<bool> came;      // by rank of the communicator
+  std::vector<bool> came;      // by rank of the communicator; empty: who has called as many
 };
 
 class Positions {
@@ -36,6 +36,7 @@ class Positions {
     if (count_ == 0) return 0;
     const std::uint64_t first = (*this)[0].place;
     if (place <= first) return 0;
+    if ((*this)[count_ - 1].place < place) return count_;
     // Without gaps its number is known.
     if (place - first < count_ && (*this)[place - first].place == place) return place - first;
     std::size_t low = 0;
@@ -54,7 +55,7 @@ class Positions {
   // A place that is not there. Of what it held before, only memory is left.
   Position& Begin(std::uint64_t place) {
     const std::size_t number = Before(place);
-    if (count_ == ring_.size()) Grow();
+    if (count_ > mask_ || ring_.empty()) Grow();
     ++count_;
     for (std::size_t each = count_ - 1; each > number; --each) {
       std::swap((*this)[each], (*this)[each - 1]);
@@ -77,16 +78,18 @@ class Positions {
   }
 
  private:
-  std::size_t At(std::size_t number) const { return (first_ + number) & (ring_.size() - 1); }
+  std::size_t At(std::size_t number) const { return (first_ + number) & mask_; }
 
   void Grow() {
     std::vector<Position> larger(ring_.empty() ? 4 : 2 * ring_.size());
     for (std::size_t each = 0; each < count_; ++each) larger[each] = std::move((*this)[each]);
     ring_ = std::move(larger);
+    mask_ = ring_.size() - 1;
     first_ = 0;
   }
 
   std::vector<Position> ring_;  // its size is 0 or a power of two
+  std::size_t mask_ = 0;        // its last index
   std::size_t first_ = 0;
   std::size_t count_ = 0;
 };

@@ -115,7 +115,7 @@ std::vector<Need> Graph::NeedsOfCollective(int rank, const Event& event,
   Need others{{}, true, &event};
   for (int member = 0; member < comm.size; ++member) {
     const bool entered =
-        there->came[Index(member)] && Differs(*there, member) == Differs(*there, me);
+        comm.Came(*there, Index(member)) && Differs(*there, member) == Differs(*there, me);
     if (member == me || entered) continue;
     const int world = comm.world[Index(member)];
     if (world < 0) return {};

@@ -4,11 +4,11 @@
 // only the new members call, it is the parent, all of them, and how many they made before.
 #include "watch/preload/mpi_names.h"
 
-#include <algorithm>
 #include <atomic>
-#include <numeric>
+#include <climits>
 
 #include "watch/preload/handles.h"
+#include "watch/preload/members.h"
 #include "watch/preload/real.h"
 #include "watch/preload/recorder.h"
 
@@ -39,13 +39,6 @@ enum TypeLife : std::uint32_t { kPredefined, kFresh, kCommitted, kGone };
 template <typename Table>
 void Remember(Table& table, const Known& known) {
   if (!table.Insert(known)) Stop(events::Stopped::kTooManyHandles);
-}
-
-std::uint64_t Mix(std::uint64_t a, std::uint64_t b) {
-  std::uint64_t mixed =
-      (a ^ (b + 0x9e3779b97f4a7c15ULL + (a << 6) + (a >> 2))) * 0xff51afd7ed558ccdULL;
-  mixed ^= mixed >> 33;
-  return mixed < 1000 ? mixed + 1000 : mixed;
 }
 
 void NoteMade(Object object, std::uint32_t number, events::Call call, std::uint64_t site) {
@@ -114,26 +107,20 @@ int SizeOf(Handle comm) {
 
 // Where its members stand in the world, the first `most` of them. A library looks each one up.
 std::uint64_t MembersOf(Handle comm, int most) {
-  constexpr int kMost = 64;
   Handle mine;
   Handle world;
   Real<int(Handle, Handle*)>("PMPI_Comm_group")(comm, &mine);
   Real<int(Handle, Handle*)>("PMPI_Comm_group")(abi.comm_world, &world);
   int size = 0;
   Real<int(Handle, int*)>("PMPI_Group_size")(mine, &size);
-  const int count = std::min({size, most, kMost});
-  int here[kMost];
-  int there[kMost];
-  std::iota(here, here + count, 0);
-  Real<int(Handle, int, const int*, Handle, int*)>("PMPI_Group_translate_ranks")(mine, count, here,
-                                                                                 world, there);
+  const auto translate =
+      Real<int(Handle, int, const int*, Handle, int*)>("PMPI_Group_translate_ranks");
+  const std::uint64_t members = HashMembers(
+      size, most,
+      [&](const int* here, int count, int* there) { translate(mine, count, here, world, there); });
   const auto free_group = Real<int(Handle*)>("PMPI_Group_free");
   free_group(&mine);
   free_group(&world);
-  std::uint64_t members = static_cast<std::uint64_t>(size);
-  for (int each = 0; each < count; ++each) {
-    members = Mix(members, static_cast<std::uint64_t>(there[each]));
-  }
   return members;
 }
 
@@ -247,7 +234,8 @@ void MadeComm(Handle parent, Handle comm, std::uint64_t salt, events::Call call,
   const bool together = salt == 0;
   const std::uint64_t before = together ? Ordinal(CommOf(parent)) : 0;
   if (comm == abi.comm_null) return;
-  const std::uint64_t base = Mix(Mix(CommOf(parent), salt), MembersOf(comm, together ? 1 : 64));
+  const std::uint64_t base =
+      Mix(Mix(CommOf(parent), salt), MembersOf(comm, together ? 1 : INT_MAX));
   const std::uint64_t name = Mix(base, together ? before : Ordinal(base));
   const std::uint32_t number = ++last_object;
   Known old;

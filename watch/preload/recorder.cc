@@ -23,6 +23,7 @@ namespace lockstep::watch::preload {
 namespace internal {
 events::Header* header = nullptr;
 bool times = false;
+events::Event* newest = nullptr;
 }  // namespace internal
 
 namespace {

@@ -15,6 +15,7 @@ namespace lockstep::watch::preload {
 namespace internal {
 extern events::Header* header;  // null: this process is not watched
 extern bool times;              // the moments at which calls return are wanted, too
+extern events::Event* newest;   // while one thread writes: what it wrote last; null: not known
 inline constinit thread_local int depth __attribute__((tls_model("initial-exec"))) = 0;
 inline constinit thread_local std::uint16_t thread_number
     __attribute__((tls_model("initial-exec"))) = 0;
@@ -77,7 +78,18 @@ inline void AnyThreadCalls() { several_threads = any_thread_calls = true; }
   if (whole.ticks == 0) whole.ticks = events::NowTicks();
   *place = whole;
   std::atomic_ref<events::Phase>(place->phase).store(event.phase, std::memory_order_release);
+  internal::newest = several_threads ? nullptr : place;
   internal::FetchToWrite(place + 2);
+}
+
+// The call that wrote last returns, and its event says so. False: that needs an event of its own.
+[[gnu::always_inline]] inline bool LeaveInPlace() {
+  if (!internal::header || !internal::newest || several_threads) return false;
+  const std::atomic_ref<events::Phase> phase(internal::newest->phase);
+  const events::Phase left = events::LeftAfter(phase.load(std::memory_order_relaxed));
+  if (left == events::Phase::kNothing) return false;
+  phase.store(left, std::memory_order_release);
+  return true;
 }
 
 // FNV-1a, to be continued from `before`.

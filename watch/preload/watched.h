@@ -65,6 +65,7 @@ class Watched {
   }
   void Done(std::uint32_t request, Statuses status);
   void Leave(int error) {
+    if (!internal::times && error == kMpiSuccess && LeaveInPlace()) return;
     events::Event event;
     event.phase = events::Phase::kLeave;
     event.call = event_.call;

@@ -54,6 +54,14 @@ void Waits::Take(int rank, const Event& event) {
     case Phase::kFreed:
       Freed(rank, event);
       break;
+    case Phase::kEnterLeft:
+      Enter(rank, event);
+      Leave(rank, event);
+      break;
+    case Phase::kDoneLeft:
+      Done(rank, event);
+      Leave(rank, event);
+      break;
   }
 }
 

@@ -21,6 +21,7 @@
 #include "core/base/clock.h"
 #include "core/base/fd.h"
 #include "core/base/file_text.h"
+#include "core/base/process_stat.h"
 #include "core/flight/files.h"
 #include "core/flight/job.h"
 
@@ -42,10 +43,12 @@ std::string Set(const char* name) {
   return text ? text : "";
 }
 
+constexpr std::string_view kPrefix = "/tmp/lockstep-flight-";
+
 // Nobody else can guess it: /tmp is everybody's.
 std::string OwnPrefix() {
   std::random_device random;
-  return fmt::format("/tmp/lockstep-flight-{}-{:08x}{:08x}_", getpid(), random(), random());
+  return fmt::format("{}{}-{:08x}{:08x}_", kPrefix, getpid(), random(), random());
 }
 
 // The path of a rank -> the rank; -1: it is no rank's.
@@ -73,6 +76,35 @@ std::int64_t WrittenNs(const std::string& path) {
   return facts.st_mtim.tv_sec * 1'000'000'000 + facts.st_mtim.tv_nsec;
 }
 
+bool IsAlive(const std::string& pid) {
+  const std::optional<ProcessStat> stat = StatOf(std::atoi(pid.c_str()));
+  return stat && stat->state != 'Z' && stat->state != 'X';
+}
+
+// A rank reads this pipe.
+bool IsRead(const std::string& path, const struct stat& facts) {
+  return S_ISFIFO(facts.st_mode) &&
+         Fd(open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW)).valid();
+}
+
+// A watcher that was killed leaves what its ranks made. It stays while one of them is alive.
+void SweepLeft() {
+  std::multimap<std::string, std::string> left;  // by what a watcher's paths have in common
+  std::set<std::string> used;
+  ForEachBeside(std::string(kPrefix), [&](const std::string& path) {
+    struct stat facts;
+    if (!path.starts_with(kPrefix) || lstat(path.c_str(), &facts) != 0) return;
+    const std::string watcher = path.substr(0, path.find('_'));
+    if (facts.st_uid != geteuid()) return;
+    if (IsAlive(path.substr(kPrefix.size())) || IsRead(path, facts)) used.insert(watcher);
+    left.emplace(watcher, path);
+  });
+  std::error_code error;
+  for (const auto& [watcher, path] : left) {
+    if (!used.contains(watcher)) fs::remove(path, error);
+  }
+}
+
 }  // namespace
 
 Flight::Flight() : own_(OwnPrefix()), asked_ns_(MonotonicNs()) {
@@ -86,6 +118,7 @@ Flight::Flight() : own_(OwnPrefix()), asked_ns_(MonotonicNs()) {
   if (!chosen) set(kDump[0], own_);
   paths_.pipe = Set(kPipe).empty() ? own_ : Set(kPipe);
   set(kPipe, own_);
+  SweepLeft();
 }
 
 void Flight::Remove() const {

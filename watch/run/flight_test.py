@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 LOCKSTEP = os.path.abspath("cli/lockstep")
@@ -20,6 +21,14 @@ VERDICT = re.compile(r"^lockstep watch: (\w+) \((\w+), by PyTorch's Flight Recor
 def watched(*words, options=("--timeout=1",)):
     return [LOCKSTEP, "watch", *options, "--", sys.executable, TESTING + "/launch.py", "2",
             TESTING + "/fake_rank.py", DUMPS, *words]
+
+
+def is_read(pipe):
+    try:
+        os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
+    except OSError:
+        return False
+    return True
 
 
 class FlightTest(unittest.TestCase):
@@ -64,6 +73,26 @@ class FlightTest(unittest.TestCase):
         self.assertEqual(done.stdout.count("asked"), 2)
         self.assertEqual(VERDICT.findall(done.stderr), [])
         self.assertNotIn("lockstep show", done.stderr)
+
+    def sweep(self):
+        subprocess.run([LOCKSTEP, "watch", "--", "true"], check=True, timeout=60, cwd=FOLDER,
+                       stderr=subprocess.DEVNULL)
+
+    def test_the_next_watcher_sweeps_what_a_killed_one_left(self):
+        with subprocess.Popen(watched(options=()), stdout=subprocess.PIPE, text=True, cwd=FOLDER,
+                              start_new_session=True, stderr=subprocess.DEVNULL) as watcher:
+            self.assertEqual([watcher.stdout.readline() for _ in range(2)], ["ready\n"] * 2)
+            watcher.kill()
+            watcher.wait(60)
+            left = glob.glob("/tmp/lockstep-flight-%d-*" % watcher.pid)
+            self.assertEqual(len(left), 2)
+            self.sweep()  # but its ranks live
+            self.assertTrue(all(map(os.path.exists, left)))
+            os.killpg(watcher.pid, signal.SIGKILL)
+            while any(map(is_read, left)):
+                time.sleep(0.01)
+        self.sweep()
+        self.assertEqual([path for path in left if os.path.exists(path)], [])
 
     def test_nobody_is_asked_without_silence(self):
         done = subprocess.run([LOCKSTEP, "watch", "--timeout=0", "--", "sh", "-c",

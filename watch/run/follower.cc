@@ -127,7 +127,7 @@ bool Follower::TellEvents(std::uint32_t number, LocalProcess& process) {
         frame.bytes.append(reinterpret_cast<const char*>(some.data()), some.size_bytes());
       });
   if (count > 0 && Telling()) channel_->Send(frame);
-  return count == kEventsOfFrame;
+  return count >= kEventsOfFrame;
 }
 
 bool Differ(const ProcessFacts& a, const ProcessFacts& b) {
@@ -164,7 +164,7 @@ void Follower::Answer(const AskFrame& question) {
   if (question.about == About::kAskForDumps) {
     answer.ranks = flight_.Ask();
   } else if (question.about == About::kDump) {
-    answer.line = flight_.Written(static_cast<int>(question.site));
+    answer.line = flight_.Written(question.rank);
   } else if (question.process < mine_.size()) {
     LocalProcess& process = *mine_[question.process].process;
     if (question.about == About::kPython) {

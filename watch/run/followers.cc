@@ -45,15 +45,15 @@ class Followers::Remote : public Process {
         seen_(std::move(seen)) {}
 
   std::uint64_t Drain(std::uint64_t most, const Take& take) override {
-    std::uint64_t count = 0;
+    const std::uint64_t before = seen_->taken;
     // To take one may ask for a line, and more events come meanwhile.
-    for (; count < most && !seen_->events.empty(); ++count) {
+    for (; most > 0 && !seen_->events.empty(); --most) {
       const events::Event event = seen_->events.front();
       seen_->events.pop_front();
-      ++seen_->taken;
+      seen_->taken += events::HasLeft(event.phase) ? 2 : 1;
       take({&event, 1});
     }
-    return count;
+    return seen_->taken - before;
   }
   std::uint64_t read() const override { return seen_->taken; }
 
@@ -67,19 +67,20 @@ class Followers::Remote : public Process {
   std::string Line(std::uint64_t site) override {
     const auto known = lines_.find(site);
     if (known != lines_.end()) return known->second;
-    const auto answer = all_.Ask(follower_, {0, number_, About::kSite, site});
+    const auto answer =
+        all_.Ask(follower_, {.process = number_, .about = About::kSite, .site = site});
     if (!answer) return site == 0 ? "" : "?";
     if (site != 0) lines_[site] = answer->line;
     return answer->line;
   }
 
   stacks::PythonStack Python() override {
-    const auto answer = all_.Ask(follower_, {0, number_, About::kPython, 0});
+    const auto answer = all_.Ask(follower_, {.process = number_, .about = About::kPython});
     return answer ? stacks::PythonStack{answer->line, answer->in_torch} : stacks::PythonStack{};
   }
 
   std::string Stacks() override {
-    const auto answer = all_.Ask(follower_, {0, number_, About::kStacks, 0});
+    const auto answer = all_.Ask(follower_, {.process = number_, .about = About::kStacks});
     return answer ? answer->line : "no stack: its watcher does not answer";
   }
 
@@ -171,7 +172,7 @@ bool Followers::Seen::Append(const std::string& bytes) {
   for (std::size_t at = 0; at < bytes.size(); at += sizeof(events::Event)) {
     events::Event event;
     std::memcpy(&event, bytes.data() + at, sizeof event);
-    if (event.call >= events::Call::kCount || event.phase > events::Phase::kFreed ||
+    if (event.call >= events::Call::kCount || event.phase > events::Phase::kDoneLeft ||
         event.object > events::Object::kFile) {
       return false;
     }
@@ -290,7 +291,7 @@ std::vector<int> Followers::AskForDumps() {
   dumps_of_.clear();
   std::vector<int> asked;
   for (const auto& [rank, follower] : all_) {
-    const auto answer = Ask(*follower, {0, 0, About::kAskForDumps, 0});
+    const auto answer = Ask(*follower, {.about = About::kAskForDumps});
     if (!answer) continue;
     for (const int each : answer->ranks) {
       asked.push_back(each);
@@ -303,7 +304,7 @@ std::vector<int> Followers::AskForDumps() {
 std::vector<WrittenDump> Followers::Dumps() {
   std::vector<WrittenDump> dumps;
   for (const auto& [rank, follower] : dumps_of_) {
-    auto answer = Ask(*follower, {0, 0, About::kDump, static_cast<std::uint64_t>(rank)});
+    auto answer = Ask(*follower, {.about = About::kDump, .rank = rank});
     if (answer && !answer->line.empty()) dumps.push_back({rank, std::move(answer->line)});
   }
   return dumps;

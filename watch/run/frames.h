@@ -67,7 +67,7 @@ struct RoundFrame {
 using RoundOrder = RoundFrame<kRound>;
 using RoundReport = RoundFrame<kRoundDone>;
 
-// kAskForDumps: of its ranks. kDump: of the rank in `site`.
+// kAskForDumps: of its ranks.
 enum class About : std::uint8_t { kSite, kPython, kStacks, kAskForDumps, kDump };
 
 struct AskFrame {
@@ -75,9 +75,10 @@ struct AskFrame {
   std::uint64_t question = 0;
   std::uint32_t process = 0;
   About about = About::kSite;
-  std::uint64_t site = 0;
+  std::uint64_t site = 0;  // of kSite
+  std::int32_t rank = -1;  // of kDump
   static void Describe(auto& fields, auto& frame) {
-    fields(frame.question, frame.process, frame.site);
+    fields(frame.question, frame.process, frame.site, frame.rank);
     fields.UpTo(frame.about, About::kDump);
   }
 };

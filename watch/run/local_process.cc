@@ -64,7 +64,7 @@ ProcessFacts LocalProcess::Look(bool over) {
   ProcessFacts facts;
   // First of all: what it wrote before it was gone counts.
   facts.state = over ? ProcessState::kGone : StateOf(reader_->pid());
-  facts.begun = header.head.load();
+  facts.begun = reader_->begun();
   facts.ran_ns = RanNs(reader_->pid());
   facts.cut_off = header.stopped.load() != 0;
   facts.exited = header.exited.load() != 0;

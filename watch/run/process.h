@@ -59,9 +59,10 @@ class Process {
   const ProcessName& name() const { return name_; }
   const std::string& host() const { return host_; }
 
-  // Gives the events that are complete to `take`, in order; at most `most`. How many.
+  // Gives the events that are complete to `take`, in order; at most `most`. How many, as read().
   virtual std::uint64_t Drain(std::uint64_t most, const Take& take) = 0;
-  virtual std::uint64_t read() const = 0;  // events that were given away
+  // Events that were given away; one that says that its call returned, too, is two.
+  virtual std::uint64_t read() const = 0;
   // `over`: its launcher is gone, so it is, too. Of another watcher's: what that told last.
   virtual ProcessFacts Look(bool over) = 0;
   // "solver.c:31"; "?" where that is not known.

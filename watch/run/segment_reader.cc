@@ -1,6 +1,7 @@
 // Maps a watched process's segment and takes events until it meets one that is not whole. The
 // writer uses chunks again that were read, so a long run takes little memory, and events are mostly
-// in a cache. It never waits for the writer.
+// in a cache. It never waits for the writer. The newest event may become another one (HasLeft):
+// what that adds is given later, as an event of its own.
 #include "watch/run/segment_reader.h"
 
 #include <fcntl.h>
@@ -47,37 +48,78 @@ SegmentReader::SegmentReader(void* memory) : header_(static_cast<events::Header*
 
 SegmentReader::~SegmentReader() { munmap(header_, events::kSegmentBytes); }
 
-std::span<const Event> SegmentReader::Complete(std::uint64_t most) const {
+Event& SegmentReader::At(std::uint64_t event) const {
+  return *reinterpret_cast<Event*>(reinterpret_cast<char*>(header_) +
+                                   events::OffsetOf(*header_, event));
+}
+
+namespace {
+
+Phase PhaseOf(Event& event) {
+  return std::atomic_ref<Phase>(event.phase).load(std::memory_order_acquire);
+}
+
+}  // namespace
+
+std::span<const Event> SegmentReader::Complete(std::uint64_t most) {
   constexpr std::uint64_t kMostAtOnce = 64;  // they are still in the nearest cache when taken
-  const std::uint64_t ready = header_->ready.load(std::memory_order_acquire);
-  const std::uint64_t head = header_->head.load(std::memory_order_acquire);
-  const std::uint64_t end = std::min(head, ready * events::kChunkEvents);
-  if (read_ >= end) return {};
-  const std::uint64_t of_chunk = events::kChunkEvents - read_ % events::kChunkEvents;
-  most = std::min({most, end - read_, of_chunk, kMostAtOnce});
-  Event* const first = reinterpret_cast<Event*>(reinterpret_cast<char*>(header_) +
-                                                events::OffsetOf(*header_, read_));
-  std::uint64_t count = 0;
-  while (count < most &&
-         std::atomic_ref<Phase>(first[count].phase).load(std::memory_order_acquire) !=
-             Phase::kNothing) {
-    ++count;
+  if (read_ >= known_) {
+    // The writer's processor has these words: it takes a while to get them.
+    const std::uint64_t ready = header_->ready.load(std::memory_order_acquire);
+    const std::uint64_t head = header_->head.load(std::memory_order_acquire);
+    known_ = std::min(head, ready * events::kChunkEvents);
+    if (read_ >= known_) return {};
   }
+  const std::uint64_t of_chunk = events::kChunkEvents - read_ % events::kChunkEvents;
+  most = std::min({most, known_ - read_, of_chunk, kMostAtOnce});
+  Event* const first = &At(read_);
+  std::uint64_t count = 0;
+  while (count < most && PhaseOf(first[count]) != Phase::kNothing) ++count;
   return {first, count};
 }
 
+// All but the newest event stay as they are.
+void SegmentReader::Give(std::span<const Event> some, const Take& take) {
+  Event last = some.back();
+  last.phase = PhaseOf(At(read_ + some.size() - 1));
+  read_ += some.size();
+  some = some.first(some.size() - 1);
+  for (const Event& event : some) given_ += events::HasLeft(event.phase) ? 2 : 1;
+  given_ += events::HasLeft(last.phase) ? 2 : 1;
+  may_leave_ = events::LeftAfter(last.phase) != Phase::kNothing;
+  if (!some.empty()) take(some);
+  take({&last, 1});
+}
+
+bool SegmentReader::LeftMeanwhile() const {
+  return may_leave_ && events::HasLeft(PhaseOf(At(read_ - 1)));
+}
+
+std::uint64_t SegmentReader::begun() const {
+  const std::uint64_t head = header_->head.load(std::memory_order_acquire);
+  return given_ + (head - read_) + (head == read_ && LeftMeanwhile() ? 1 : 0);
+}
+
 std::uint64_t SegmentReader::Drain(std::uint64_t most, const Take& take) {
-  const std::uint64_t before = read_;
-  while (read_ - before < most) {
-    const std::span<const Event> some = Complete(most - (read_ - before));
+  const std::uint64_t before = given_;
+  for (const std::uint64_t end = read_ + most; read_ < end;) {
+    const std::span<const Event> some = Complete(end - read_);
+    // What is complete was written after the call before it returned.
+    if (LeftMeanwhile()) {
+      Event leave = At(read_ - 1);
+      leave.phase = Phase::kLeave;
+      leave.peer = 0;
+      may_leave_ = false;
+      ++given_;
+      take({&leave, 1});
+    }
     if (some.empty()) break;
-    read_ += some.size();
-    take(some);
+    Give(some, take);
     // The newest chunk stays for `status`.
     if (read_ % events::kChunkEvents != 0 || read_ < 2 * events::kChunkEvents) continue;
     header_->tail.store(read_ - events::kChunkEvents, std::memory_order_release);
   }
-  return read_ - before;
+  return given_ - before;
 }
 
 }  // namespace lockstep::watch::run

@@ -26,20 +26,30 @@ class SegmentReader {
 
   using Take = std::function<void(std::span<const events::Event>)>;
   // Gives every event that is complete to `take`, in order, some at a time; at most `most`. Their
-  // memory goes back to the writer a chunk later. How many.
+  // memory goes back to the writer a chunk later. How many, as they are counted here: one that says
+  // that its call returned, too, is two.
   std::uint64_t Drain(std::uint64_t most, const Take& take);
+  std::uint64_t read() const { return given_; }
+  // Equal to that where all was read; else more than was read, and at most what was written.
+  std::uint64_t begun() const;
 
   const events::Header& header() const { return *header_; }
-  std::uint64_t read() const { return read_; }
   pid_t pid() const { return header_->pid; }
 
  private:
   explicit SegmentReader(void* memory);
   // Complete events that lie one behind the other, from the next one on.
-  std::span<const events::Event> Complete(std::uint64_t most) const;
+  std::span<const events::Event> Complete(std::uint64_t most);
+  void Give(std::span<const events::Event> some, const Take& take);
+  events::Event& At(std::uint64_t event) const;
+  // The event that was given last says by now that its call returned.
+  bool LeftMeanwhile() const;
 
   events::Header* header_;
-  std::uint64_t read_ = 0;
+  std::uint64_t known_ = 0;  // events that the writer had begun when it was last asked
+  std::uint64_t read_ = 0;   // places of events
+  std::uint64_t given_ = 0;
+  bool may_leave_ = false;  // the call of the event that was given last
 };
 
 }  // namespace lockstep::watch::run

@@ -84,8 +84,8 @@ class Memory(unittest.TestCase):
             await_that(lambda: segments(watcher))
             segment, = segments(watcher)
             for part in range(50):
-                # Send: entry, return. Recv: entry, receipt, return.
-                await_that(lambda: counts_of(segment)[0] >= 500_000 * (part + 1))
+                # Send: its entry says later that it returned, and so does the receipt of Recv.
+                await_that(lambda: counts_of(segment)[0] >= 300_000 * (part + 1))
                 await_that(lambda: counts_of(segment)[1] >= counts_of(segment)[0] - 3 * 4096)
                 blocks.append(os.stat(segment).st_blocks * 512)
                 memory.append(anonymous_kib(watcher.pid))
@@ -93,7 +93,7 @@ class Memory(unittest.TestCase):
             said = watcher.communicate(timeout=250)[1]
         self.assertRegex(said, r"1 ranks, 25\d{6} events, no finding$")
         # What a part leaves when it is read late is at most its own events.
-        self.assertLess(max(blocks), 500_000 * 64 + 8 * MIB)
+        self.assertLess(max(blocks), 300_000 * 64 + 8 * MIB)
         self.assertLess(max(memory[5:]) - max(memory[:5]), 4 * 1024)
 
 

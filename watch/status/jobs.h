@@ -24,7 +24,7 @@ struct RankNow {
   std::string state;         // "running", "sleeping", "stopped", "ended"
   int exit_code = -1;        // of one that ended by exit(); -1: not known
   bool watched = true;       // false: it stopped to write events
-  std::uint64_t events = 0;  // since it began
+  std::uint64_t events = 0;  // since it began; a call and its return are mostly one
   bool polls = false;        // a Test was called again and again while it was looked at
   std::string poll_site;
   std::vector<CallNow> calls;  // threads in a call; where none is, the one that left one last

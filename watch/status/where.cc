@@ -16,8 +16,12 @@ using events::Phase;
 
 namespace {
 
+bool Enters(const Event& event) {
+  return event.phase == Phase::kEnter || event.phase == Phase::kEnterLeft;
+}
+
 bool Posts(const Event& event) {
-  if (event.phase != Phase::kEnter || event.request == 0) return false;
+  if (!Enters(event) || event.request == 0) return false;
   const Class call_class = FactsOf(event.call).call_class;
   return call_class == Class::kPostSend || call_class == Class::kPostReceive ||
          call_class == Class::kPostLocal || call_class == Class::kPrepare ||
@@ -88,11 +92,12 @@ std::vector<ThreadNow> WhereNow(const std::vector<Event>& newest) {
   std::map<std::uint16_t, ThreadNow> threads;
   for (std::size_t i = newest.size(); i-- > 0;) {
     const Event& event = newest[i];
-    if (event.phase != Phase::kEnter && event.phase != Phase::kLeave) continue;
+    const bool left = event.phase == Phase::kLeave || events::HasLeft(event.phase);
+    if (!left && event.phase != Phase::kEnter) continue;
     const auto [found, fresh] = threads.try_emplace(event.thread);
     if (!fresh) continue;
     ThreadNow& thread = found->second;
-    thread = {event.thread, event.phase == Phase::kEnter, event, event.ticks, 0, {}};
+    thread = {event.thread, !left, event, event.ticks, 0, {}};
     if (Waits(thread)) AddAwaited(newest, i, thread);
   }
   std::vector<ThreadNow> found;

@@ -57,6 +57,17 @@ TEST(WhereNow, InsideUntilItLeaves) {
   EXPECT_THAT(Texts(newest), ElementsAre("outside"));
 }
 
+TEST(WhereNow, AnEntryMaySayThatTheCallWasLeft) {
+  std::vector<Event> newest = {Receive(Call::kIrecv, 1, 1, 7, 41)};
+  newest[0].phase = Phase::kEnterLeft;
+  EXPECT_THAT(Texts(newest), ElementsAre("outside"));
+  newest.push_back(Part(Call::kWait, 2, 41));
+  newest.push_back(At(Phase::kEnter, Call::kWait, 3));
+  EXPECT_THAT(Texts(newest), ElementsAre("MPI_Wait: MPI_Irecv from 1, tag 7"));
+  newest.push_back(At(Phase::kDoneLeft, Call::kWait, 4));
+  EXPECT_THAT(Texts(newest), ElementsAre("outside"));
+}
+
 TEST(WhereNow, EachThread) {
   EXPECT_THAT(Texts({At(Phase::kEnter, Call::kBarrier, 1, 2),
                      Receive(Call::kRecv, 2, events::kAnySource, events::kAnyTag)}),

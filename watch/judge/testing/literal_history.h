@@ -62,9 +62,11 @@ class LiteralHistory {
     event.phase = events::Phase::kLeave;
     judge_.Take(rank, event);
   }
-  void Call_(int rank, const Event& event) {
+  // It returned before it was read. Of a group that needs an event of its own.
+  void Call_(int rank, Event event) {
+    if (!events::OfGroup(event.call)) event.phase = events::LeftAfter(event.phase);
     Open(rank, event);
-    Left(rank, event.call);
+    if (events::OfGroup(event.call)) Left(rank, event.call);
   }
   // A receive that got its message.
   void Got(int rank, const Event& receive, int source, int tag = 0) {

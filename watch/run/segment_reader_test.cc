@@ -1,0 +1,125 @@
+// What a reader makes of events that say later that their call returned.
+#include "watch/run/segment_reader.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace lockstep::watch::run {
+namespace {
+
+using events::Call;
+using events::Event;
+using events::Phase;
+using testing::ElementsAre;
+
+class SegmentReaderTest : public testing::Test {
+ protected:
+  SegmentReaderTest() {
+    const std::string path = testing::TempDir() + "segment";
+    const int file = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
+    EXPECT_EQ(ftruncate(file, events::kSegmentBytes), 0);
+    void* const memory =
+        mmap(nullptr, events::kSegmentBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    close(file);
+    header_ = static_cast<events::Header*>(memory);
+    for (std::uint32_t place = 0; place < events::kChunks; ++place) header_->places[place] = place;
+    header_->ready = events::kChunks;
+    header_->magic = events::kMagic;
+    reader_ = std::move(SegmentReader::Open(path)).value();
+    unlink(path.c_str());
+  }
+  ~SegmentReaderTest() override { munmap(header_, events::kSegmentBytes); }
+
+  Event& At(std::uint64_t event) {
+    return *reinterpret_cast<Event*>(reinterpret_cast<char*>(header_) +
+                                     events::OffsetOf(*header_, event));
+  }
+  void Write(Phase phase) {
+    Event event;
+    event.phase = phase;
+    event.call = Call::kBarrier;
+    event.thread = 3;
+    At(header_->head++) = event;
+  }
+  void Leave() {
+    Event& newest = At(header_->head - 1);
+    newest.phase = events::LeftAfter(newest.phase);
+  }
+  std::vector<Phase> Read(std::uint64_t most = 1'000'000) {
+    std::vector<Phase> phases;
+    const std::uint64_t before = reader_->read();
+    const std::uint64_t count = reader_->Drain(most, [&](std::span<const Event> some) {
+      for (const Event& event : some) {
+        phases.push_back(event.phase);
+        EXPECT_TRUE(event.thread == 3 && event.call == Call::kBarrier);
+      }
+    });
+    EXPECT_EQ(reader_->read(), before + count);
+    return phases;
+  }
+
+  events::Header* header_;
+  std::unique_ptr<SegmentReader> reader_;
+};
+
+TEST_F(SegmentReaderTest, ACallThatReturnedIsOneEventAndCountsTwice) {
+  Write(Phase::kEnter);
+  Leave();
+  EXPECT_GT(reader_->begun(), reader_->read());
+  EXPECT_THAT(Read(), ElementsAre(Phase::kEnterLeft));
+  EXPECT_EQ(reader_->read(), 2u);
+  EXPECT_EQ(reader_->begun(), 2u);
+  EXPECT_THAT(Read(), ElementsAre());
+}
+
+TEST_F(SegmentReaderTest, WhatIsAddedToAnEventThatWasReadIsGivenByItself) {
+  Write(Phase::kEnter);
+  EXPECT_THAT(Read(), ElementsAre(Phase::kEnter));
+  EXPECT_EQ(reader_->begun(), reader_->read());
+  Leave();
+  EXPECT_EQ(reader_->begun(), reader_->read() + 1);  // so two looks differ
+  EXPECT_THAT(Read(), ElementsAre(Phase::kLeave));
+  EXPECT_EQ(reader_->begun(), reader_->read());
+  EXPECT_THAT(Read(), ElementsAre());
+}
+
+TEST_F(SegmentReaderTest, ItComesBeforeWhatWasWrittenAfterIt) {
+  Write(Phase::kEnter);
+  Write(Phase::kDone);
+  EXPECT_THAT(Read(), ElementsAre(Phase::kEnter, Phase::kDone));
+  Leave();
+  Write(Phase::kEnter);
+  EXPECT_GT(reader_->begun(), reader_->read());
+  EXPECT_THAT(Read(), ElementsAre(Phase::kLeave, Phase::kEnter));
+  Write(Phase::kLeave);
+  EXPECT_THAT(Read(), ElementsAre(Phase::kLeave));
+}
+
+// An event that was begun and is not whole is not read, and no look may take it for read.
+TEST_F(SegmentReaderTest, WhatIsBegunCounts) {
+  Write(Phase::kEnter);
+  Read();
+  ++header_->head;
+  EXPECT_THAT(Read(), ElementsAre());
+  EXPECT_EQ(reader_->begun(), reader_->read() + 1);
+}
+
+TEST_F(SegmentReaderTest, TheChunkOfTheNewestEventStays) {
+  for (std::uint64_t each = 0; each < 3 * events::kChunkEvents; ++each) Write(Phase::kEnter);
+  EXPECT_EQ(Read().size(), 3 * events::kChunkEvents);
+  EXPECT_EQ(header_->tail.load(), 2 * events::kChunkEvents);
+  Leave();
+  EXPECT_THAT(Read(), ElementsAre(Phase::kLeave));
+  Write(Phase::kEnter);
+  EXPECT_THAT(Read(1), ElementsAre(Phase::kEnter));
+}
+
+}  // namespace
+}  // namespace lockstep::watch::run
