@@ -3,6 +3,7 @@ start launches, see what is left of them, and remember what is over."""
 
 import argparse
 import ctypes
+import errno
 import json
 import os
 import random
@@ -94,6 +95,11 @@ def fail(program, code, message):
     sys.exit(code)
 
 
+# Of a write to what an error does not name. What Python could not write at once it has forgotten,
+# so that a second try tells nothing.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+
 def run(main):
     """A program whose `main` takes the arguments and gives the exit code. What the machine refuses,
     as an output that is full, is one line and exit code 4."""
@@ -105,8 +111,9 @@ def run(main):
         sys.stdout.flush()
     except OSError as error:
         what = error.filename or _lost_output()
-        if what is None:
+        if what is None and error.errno not in _NO_ROOM:
             raise
+        what = what or "an output"
         fail(os.path.basename(sys.argv[0]), 4,
              f"{what}: {error.strerror}; free space there, or choose another place")
     sys.exit(code)

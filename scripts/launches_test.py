@@ -2,6 +2,8 @@
 """What the programs of scripts/ share: files that a crash leaves whole, and where binaries are."""
 import json
 import os
+import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -31,6 +33,18 @@ class LaunchesTest(unittest.TestCase):
         file.append({"pass": 2})
         file.append({"pass": 3})
         self.assertEqual(self.lines(), [{"pass": 1}, {"pass": 2}, {"pass": 3}])
+
+    def test_an_output_that_is_full_is_one_line_and_exit_code_4(self):
+        for arguments, words in ((["-u"], 1), ([], 1), ([], 100000), (["-u"], 100000)):
+            program = ("import launches\n"
+                       f"launches.run(lambda _: print('QUALIFIED ' * {words}) or 0)")
+            with open("/dev/full", "wb") as full:
+                done = subprocess.run([sys.executable, *arguments, "-c", program], stdout=full,
+                                      stderr=subprocess.PIPE, text=True, check=False,
+                                      cwd=launches.SCRIPTS,
+                                      env={**os.environ, "PYTHONUNBUFFERED": ""})
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (4, 1), done.stderr)
+            self.assertIn("put: No space left on device; free space there", done.stderr)
 
     def test_a_command_keeps_a_second_pair_of_dashes(self):
         parser = launches.parser("")
