@@ -1,6 +1,5 @@
 #include "core/control/heartbeat_monitor.h"
 
-#include <fmt/core.h>
 
 #include <charconv>
 #include <string_view>

@@ -3,7 +3,6 @@
 #include "core/control/segment.h"
 
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 

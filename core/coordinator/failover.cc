@@ -3,7 +3,6 @@
 // bounded, and shorter once a signal to end has come.
 #include "core/coordinator/failover.h"
 
-#include <fmt/core.h>
 #include <poll.h>
 
 #include <algorithm>

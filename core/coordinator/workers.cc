@@ -4,7 +4,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 
 namespace lockstep::coordinator {
 namespace {

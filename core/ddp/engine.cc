@@ -3,7 +3,6 @@
 // something blocks depends on the streams only, never on a question asked here.
 #include "core/ddp/engine.h"
 
-#include <fmt/core.h>
 
 #include <cstddef>
 #include <span>

@@ -1,6 +1,5 @@
 // DDP under torch.distributed.algorithms.join.Join: a rank without inputs shadows the collectives
 // of those that still train. What it reads from others is checked, since ranks may be out of step.
-#include <fmt/core.h>
 
 #include <cstdint>
 #include <span>

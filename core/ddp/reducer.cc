@@ -12,7 +12,6 @@
 #include <span>
 #include <utility>
 
-#include "core/base/check.h"
 
 namespace lockstep::ddp {
 namespace {

@@ -2,7 +2,6 @@
 #include <cstddef>
 #include <span>
 
-#include "core/base/check.h"
 #include "core/ddp/reducer.h"
 
 namespace lockstep::ddp {

@@ -4,7 +4,6 @@
 // then does not wait.
 #include "core/comm/nccl/connection.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <thread>

@@ -6,8 +6,6 @@
 #include <dlfcn.h>
 
 #include <cstddef>
-#include <iterator>
-#include <utility>
 
 #include "core/base/check.h"
 #include "fmt/format.h"

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/status.h"
 #include "core/comm/sim/fate.h"
 #include "core/comm/sim/mismatch.h"
 #include "core/comm/sim/rules.h"

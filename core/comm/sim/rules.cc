@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "fmt/format.h"
 
 namespace lockstep::comm::sim {
 namespace {

@@ -13,7 +13,6 @@
 
 #include "core/base/check.h"
 #include "core/comm/sim/state.h"
-#include "fmt/format.h"
 
 namespace lockstep::comm::sim {
 namespace {

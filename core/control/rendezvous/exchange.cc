@@ -2,7 +2,6 @@
 // uses it to gather one text of every rank over MPI, on order of its agent.
 #include "core/control/rendezvous/exchange.h"
 
-#include <fmt/core.h>
 #include <poll.h>
 
 #include <optional>

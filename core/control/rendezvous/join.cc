@@ -1,7 +1,6 @@
 // How a follower joins: it connects, says hello, answers the challenge, and waits for its welcome.
 // A follower that was dropped without a word (strangers crowd the server) comes again until its
 // deadline.
-#include <fmt/core.h>
 #include <poll.h>
 
 #include <algorithm>

@@ -3,7 +3,6 @@
 #include "core/control/rendezvous/master.h"
 
 #include <arpa/inet.h>
-#include <fmt/core.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>

@@ -1,6 +1,5 @@
 #include "core/device/cuda/cuda_call.h"
 
-#include "fmt/format.h"
 
 namespace lockstep::device::cuda {
 

@@ -14,7 +14,6 @@
 #include "core/device/host/available_memory.h"
 #include "core/device/host/fifo_stream.h"
 #include "core/device/host/host_event.h"
-#include "fmt/format.h"
 
 namespace lockstep::device::host {
 namespace {
