@@ -22,7 +22,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <limits>
 
 #include "core/base/random.h"
 #include "core/collective/collective.h"
@@ -255,35 +254,23 @@ struct PatternEncoding<DataType::kF8E4M3> : SmallFloatEncoding<std::uint8_t, 3, 
 template <>
 struct PatternEncoding<DataType::kF8E5M2> : SmallFloatEncoding<std::uint8_t, 2, 112> {};
 
-template <>
-struct PatternEncoding<DataType::kI8> {
-  using Word = std::int8_t;
+// Integers of up to 32 bits.
+template <typename Integer, Integer kPoison>
+struct IntegerEncoding {
+  using Word = Integer;
   LOCKSTEP_INLINE static Word FromValue(PatternValue value) { return static_cast<Word>(value.lo); }
-  LOCKSTEP_INLINE static Word FromBits(PatternBits bits) {
-    const auto word = static_cast<Word>(bits.lo & 0xffu);
-    return word == std::numeric_limits<Word>::min() ? Word{1} : word;
-  }
-};
-
-template <>
-struct PatternEncoding<DataType::kU8> {
-  using Word = std::uint8_t;
-  LOCKSTEP_INLINE static Word FromValue(PatternValue value) { return static_cast<Word>(value.lo); }
-  LOCKSTEP_INLINE static Word FromBits(PatternBits bits) {
-    const auto word = static_cast<Word>(bits.lo & 0xffu);
-    return word == 0xff ? Word{1} : word;
-  }
-};
-
-template <>
-struct PatternEncoding<DataType::kI32> {
-  using Word = std::int32_t;
-  LOCKSTEP_INLINE static Word FromValue(PatternValue value) { return value.lo; }
   LOCKSTEP_INLINE static Word FromBits(PatternBits bits) {
     const auto word = static_cast<Word>(bits.lo);
-    return word == std::numeric_limits<Word>::min() ? Word{1} : word;
+    return word == kPoison ? Word{1} : word;
   }
 };
+
+template <>
+struct PatternEncoding<DataType::kI8> : IntegerEncoding<std::int8_t, INT8_MIN> {};
+template <>
+struct PatternEncoding<DataType::kU8> : IntegerEncoding<std::uint8_t, UINT8_MAX> {};
+template <>
+struct PatternEncoding<DataType::kI32> : IntegerEncoding<std::int32_t, INT32_MIN> {};
 
 template <>
 struct PatternEncoding<DataType::kI64> {

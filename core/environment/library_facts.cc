@@ -15,6 +15,7 @@
 #include <sstream>
 #include <vector>
 
+#include "core/base/file_text.h"
 #include "core/environment/facts.h"
 
 namespace lockstep::environment {
@@ -61,13 +62,11 @@ std::vector<fs::path> PythonPackages() {
     if (const char* root = std::getenv(variable)) roots.push_back(fs::path(root) / "lib");
   }
   std::vector<fs::path> folders;
-  std::error_code error;
   for (const fs::path& root : roots) {
-    for (fs::directory_iterator entry(root, error), end; !error && entry != end;
-         entry.increment(error)) {
-      if (!entry->path().filename().string().starts_with("python3")) continue;
+    for (const fs::path& entry : EntriesOf(root)) {
+      if (!entry.filename().string().starts_with("python3")) continue;
       for (const char* packages : {"site-packages", "dist-packages"}) {
-        folders.push_back(entry->path() / packages);
+        folders.push_back(entry / packages);
       }
     }
   }

@@ -14,8 +14,7 @@ namespace lockstep::verdict {
 namespace {
 
 bool IsMessage(const JournalEvent& event) {
-  return IsCollective(event) && (event.collective == collective::Collective::kSend ||
-                                 event.collective == collective::Collective::kRecv);
+  return IsCollective(event) && collective::IsMessage(event.collective);
 }
 
 class Sorting {

@@ -69,8 +69,7 @@ bool Ends(const JournalEvent& event) {
 
 // Positions of both ends agree in a lane.
 bool IsMessageOutsideLanes(const JournalEvent& event) {
-  return event.communicator < kFirstLane && (event.collective == collective::Collective::kSend ||
-                                             event.collective == collective::Collective::kRecv);
+  return event.communicator < kFirstLane && collective::IsMessage(event.collective);
 }
 
 void Follow(RankView& view, OpenOperations& open, const JournalEvent& event, std::size_t index) {

@@ -98,8 +98,8 @@ std::string NameOfInvocation(const JournalEvent& event) {
     return fmt::format("{} of {}", name, journal::Describe(annotation));
   }
   std::string text = fmt::format("{} {}", name, event.nth);
-  const bool sends = event.collective == collective::Collective::kSend;
-  if (sends || event.collective == collective::Collective::kRecv) {
+  if (collective::IsMessage(event.collective)) {
+    const bool sends = event.collective == collective::Collective::kSend;
     text += fmt::format(" {} peer {}", sends ? "to" : "from", event.root);
   }
   const bool plain = annotation.purpose == Purpose::kNone || annotation.purpose == Purpose::kStep ||

@@ -169,10 +169,9 @@ Status Library::Takes(const collective::Operation& operation, int compute_capabi
         "with --nccl-library",
         collective::NameOf(operation.type), nccl::VersionText(kSinceFloat8), path_, VersionText());
   }
-  const bool message =
-      collective == collective::Collective::kSend || collective == collective::Collective::kRecv;
   const bool copies = !collective::InfoOf(collective).reduces && version_ >= kCopiesAnywhere;
-  if (compute_capability == 0 || compute_capability >= kHopper || message || copies) {
+  if (compute_capability == 0 || compute_capability >= kHopper ||
+      collective::IsMessage(collective) || copies) {
     return OkStatus();
   }
   return Unsupported(
