@@ -32,11 +32,15 @@ class PowerSgdHook final : public GradientHook {
  public:
   PowerSgdHook(const PowerSgdOptions& options, const std::vector<Parameter>& params,
                Launcher& launcher)
-      : options_(options), params_(params), launcher_(launcher), random_(options.seed) {}
+      : options_(options),
+        params_(params),
+        launcher_(launcher),
+        plain_(MakeAllReduceHook(CommHook::kAllReduce, launcher)),
+        random_(options.seed) {}
 
   Status Launch(BucketInFlight& bucket, Purpose purpose) override {
     if (iteration_ < options_.start_iteration) {
-      LOCKSTEP_RETURN_IF_ERROR(LaunchPlain(bucket, purpose));
+      LOCKSTEP_RETURN_IF_ERROR(plain_->Launch(bucket, purpose));
     } else {
       if (bucket.bucket->type != DataType::kF32) {
         return Unsupported("powersgd: gradients of another type than f32; use hook none or fp16");
@@ -50,18 +54,6 @@ class PowerSgdHook final : public GradientHook {
   Status Finish(BucketInFlight& bucket) override { return launcher_.Wait(bucket.work); }
 
  private:
-  Status LaunchPlain(BucketInFlight& bucket, Purpose purpose) {
-    const EnginePorts& ports = launcher_.ports();
-    const Bucket& what = *bucket.bucket;
-    ports.kernels.Divide(ports.compute, what.type, bucket.data, bucket.data, what.elements,
-                         ports.communicator.size());
-    const Operation operation = {
-        .collective = Collective::kAllReduce, .type = what.type, .count = what.elements};
-    LOCKSTEP_ASSIGN_OR_RETURN(bucket.work, launcher_.Launch(operation, {bucket.data, bucket.data},
-                                                            purpose, bucket.index));
-    return OkStatus();
-  }
-
   // The arithmetic runs on the communication stream between the collectives, as PyTorch's callbacks
   // do beside the backward pass. The order is that of NCCL: bucket by bucket.
   Status LaunchCompressed(BucketInFlight& bucket, Purpose purpose) {
@@ -179,6 +171,7 @@ class PowerSgdHook final : public GradientHook {
   PowerSgdOptions options_;
   const std::vector<Parameter>& params_;
   Launcher& launcher_;
+  std::unique_ptr<GradientHook> plain_;  // before options_.start_iteration
   Random random_;
   std::int64_t iteration_ = 0;
   std::map<int, BucketState> states_;

@@ -102,11 +102,7 @@ class FifoStream::Queue {
  private:
   static Status RunItem(const Item& item, const Status& before) {
     if (item.reached == nullptr) return before.ok() ? item.work() : before;
-    if (before.ok()) {
-      item.reached->Set();
-    } else {
-      item.reached->Fail(before);
-    }
+    item.reached->Settle(before);
     return before;
   }
 

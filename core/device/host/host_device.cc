@@ -61,11 +61,7 @@ class InlineStream final : public Stream {
   void Record(Event& event) override {
     const auto latch = HostEvent::LatchOf(event);
     latch->Promise();
-    if (status_.ok()) {
-      latch->Set();
-    } else {
-      latch->Fail(status_);
-    }
+    latch->Settle(status_);
   }
   void WaitFor(Event& event) override {
     if (!status_.ok()) return;
