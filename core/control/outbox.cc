@@ -13,7 +13,7 @@ std::size_t OutboxBytes(std::size_t capacity) {
   return sizeof(OutboxHeader) + capacity;
 }
 
-OutboxWriter::OutboxWriter(std::span<std::byte> memory, std::size_t capacity)
+OutboxEnd::OutboxEnd(std::span<std::byte> memory, std::size_t capacity)
     : header_(reinterpret_cast<OutboxHeader*>(memory.data())),
       data_(memory.data() + sizeof(OutboxHeader)),
       capacity_(capacity) {
@@ -34,13 +34,6 @@ bool OutboxWriter::Append(std::span<const std::byte> record) {
   if (record.size() > first) std::memcpy(data_, record.data() + first, record.size() - first);
   header_->written.store(written + record.size(), std::memory_order_release);
   return true;
-}
-
-OutboxReader::OutboxReader(std::span<std::byte> memory, std::size_t capacity)
-    : header_(reinterpret_cast<OutboxHeader*>(memory.data())),
-      data_(memory.data() + sizeof(OutboxHeader)),
-      capacity_(capacity) {
-  LOCKSTEP_CHECK(memory.size() >= OutboxBytes(capacity), "outbox memory is too small");
 }
 
 std::string OutboxReader::Drain(std::size_t most) {

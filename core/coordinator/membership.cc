@@ -289,10 +289,7 @@ void Membership::Dismiss() {
     // Each answers kDismissed, then waits for our channel to close, which the end of this object
     // does: the launcher sees our exit first.
     while (member.channel && !member.lost && member.channel->open() && !deadline.Passed()) {
-      pollfd item{member.channel->fd(), member.channel->poll_events(), 0};
-      poll(&item, 1, deadline.RemainingMs());
-      member.channel->Flush();
-      member.channel->Fill();
+      member.channel->MoveOn(deadline);
       bool gone = false;
       while (const std::optional<control::Frame> frame = member.channel->Take()) {
         gone = gone || frame->is(FrameType::kDismissed);

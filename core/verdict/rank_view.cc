@@ -233,6 +233,12 @@ std::vector<int> RanksOf(const Views& views) {
   return ranks;
 }
 
+Views ViewsAt(const std::vector<RankView>& views, const std::vector<std::size_t>& indices) {
+  Views those;
+  for (const std::size_t i : indices) those.push_back(&views[i]);
+  return those;
+}
+
 std::string Who(const Views& ranks) {
   std::vector<const RankEvidence*> evidence;
   for (const RankView* view : ranks) evidence.push_back(view->evidence);
@@ -266,18 +272,8 @@ int WeightOf(std::string_view error) {
 }  // namespace
 
 bool EndedBySelf(int signal) {
-  switch (signal) {
-    case SIGSEGV:
-    case SIGABRT:
-    case SIGBUS:
-    case SIGFPE:
-    case SIGILL:
-    case SIGSYS:
-    case SIGTRAP:
-      return true;
-    default:
-      return false;
-  }
+  constexpr int kOwn[] = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGTRAP};
+  return std::ranges::find(kOwn, signal) != std::end(kOwn);
 }
 
 bool Failed(const RankView& view) {
