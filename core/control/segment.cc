@@ -86,8 +86,8 @@ Result<std::unique_ptr<Segment>> Segment::Map(Fd fd) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::byte* const memory, MapShared(fd.get(), bytes));
   Header header;
   std::memcpy(&header, memory, sizeof header);
-  std::unique_ptr<Segment> segment(new Segment(
-      std::move(fd), memory, bytes, header.journal_capacity, header.outbox_capacity));
+  std::unique_ptr<Segment> segment(
+      new Segment(std::move(fd), memory, bytes, header.journal_capacity, header.outbox_capacity));
   if (header.magic != kMagic || !std::has_single_bit(header.journal_capacity) ||
       !std::has_single_bit(header.outbox_capacity) ||
       SegmentBytes(header.journal_capacity, header.outbox_capacity) != bytes) {

@@ -3,7 +3,6 @@
 // too: it may have to take the coordinator's place.
 #include "core/coordinator/meet.h"
 
-
 #include <utility>
 
 #include "core/control/context.h"

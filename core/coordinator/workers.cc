@@ -4,7 +4,6 @@
 
 #include <fmt/core.h>
 
-
 namespace lockstep::coordinator {
 namespace {
 
@@ -141,8 +140,7 @@ bool Workers::AwaitExits(Deadline deadline) {
 
 void Workers::OnStarted(Worker& worker, const std::string& payload) {
   const auto report = control::Decode<control::StartedReport>(payload);
-  worker.started =
-      report ? report->status : EnvironmentError("malformed reply from its agent");
+  worker.started = report ? report->status : EnvironmentError("malformed reply from its agent");
   if (worker.started->ok()) worker.state = State::kRunning;
 }
 

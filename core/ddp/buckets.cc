@@ -3,7 +3,6 @@
 // 1.9, 1.13 and 2.6, read from reducer.cpp and distributed.py.
 #include "core/ddp/buckets.h"
 
-
 #include <algorithm>
 #include <charconv>
 #include <limits>

@@ -3,7 +3,6 @@
 // something blocks depends on the streams only, never on a question asked here.
 #include "core/ddp/engine.h"
 
-
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -145,8 +144,8 @@ Result<StepTimes> Engine::TakeStepTimes() {
   StepTimes times;
   LOCKSTEP_ASSIGN_OR_RETURN(times.collectives, launcher_.TakeTimes());
   static constexpr Ticks StepTimes::*kTimes[kMarks] = {
-      &StepTimes::forward_begin,  &StepTimes::buffers_begin,        &StepTimes::buffers_end,
-      &StepTimes::forward_end,    &StepTimes::backward_begin,       &StepTimes::backward_compute_end,
+      &StepTimes::forward_begin, &StepTimes::buffers_begin,  &StepTimes::buffers_end,
+      &StepTimes::forward_end,   &StepTimes::backward_begin, &StepTimes::backward_compute_end,
       &StepTimes::backward_end};  // by Mark
   for (std::size_t i = 0; i < marks_.size(); ++i) {
     if (marks_[i] == nullptr) continue;

@@ -37,9 +37,8 @@ Status Engine::VerifyParameterCount() {
   const std::int64_t count = static_cast<std::int64_t>(module_.params().size());
   const Operation operation = {
       .collective = Collective::kAllGather, .type = DataType::kI64, .count = 1};
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      const auto counts,
-      values_.Exchange(operation, std::vector{count}, Purpose::kVerifyCount));
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto counts,
+                            values_.Exchange(operation, std::vector{count}, Purpose::kVerifyCount));
   if (!launcher_.ports().communicator.capabilities().moves_data) return OkStatus();
   for (std::size_t r = 0; r < counts.size(); ++r) {
     if (counts[r] == count) continue;

@@ -34,8 +34,8 @@ class AllReduceHook final : public GradientHook {
     }
     const Operation operation = {
         .collective = Collective::kAllReduce, .type = type, .count = what.elements};
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        bucket.work, launcher_.Launch(operation, {data, data}, purpose, bucket.index));
+    LOCKSTEP_ASSIGN_OR_RETURN(bucket.work,
+                              launcher_.Launch(operation, {data, data}, purpose, bucket.index));
     return OkStatus();
   }
 

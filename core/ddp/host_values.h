@@ -28,8 +28,7 @@ class HostValues {
 
   // Sends `values` (operation.count elements of operation.type); does not wait.
   template <typename T>
-  Result<Handle> Launch(const Operation& operation, const std::vector<T>& values,
-                        Purpose purpose) {
+  Result<Handle> Launch(const Operation& operation, const std::vector<T>& values, Purpose purpose) {
     return LaunchBytes(operation, std::as_bytes(std::span(values)), purpose);
   }
   // An all_reduce once more, over what the last one left.

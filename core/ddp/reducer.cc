@@ -12,7 +12,6 @@
 #include <span>
 #include <utility>
 
-
 namespace lockstep::ddp {
 namespace {
 

@@ -90,9 +90,7 @@ Status Reducer::LaunchBitmap() {
                                .type = DataType::kI32,
                                .count = static_cast<std::int64_t>(used_map_.size())};
   bitmap_.reset();
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      bitmap_,
-      values_.Launch(operation, used_map_, Purpose::kUnusedBitmap));
+  LOCKSTEP_ASSIGN_OR_RETURN(bitmap_, values_.Launch(operation, used_map_, Purpose::kUnusedBitmap));
   return OkStatus();
 }
 

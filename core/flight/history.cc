@@ -3,7 +3,6 @@
 // other ranks' dumps.
 #include "core/flight/history.h"
 
-
 #include <algorithm>
 #include <limits>
 #include <optional>

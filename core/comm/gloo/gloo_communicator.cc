@@ -266,11 +266,14 @@ ReduceFunction ReduceFunctionFor(DataType type, Reduction reduction) {
   // bits when they "are equal": 2.0 is not assigned to a place that holds the bits 0x0002. So
   // results would depend on what the output buffer held before.
   if (const NarrowReduction narrow = NarrowReductionFor(type, reduction)) return narrow;
-  // By DataType.
-  static constexpr const ReduceFunction* kOwnOf[] = {
-      nullptr,           nullptr,            kOwn<float>,        kOwn<double>,
-      kOwn<std::int8_t>, kOwn<std::int32_t>, kOwn<std::int64_t>, kOwn<std::uint8_t>};
-  return kOwnOf[static_cast<std::size_t>(type)][static_cast<std::size_t>(reduction)];
+  const auto index = static_cast<std::size_t>(reduction);
+  if (type == DataType::kF32) return kOwn<float>[index];
+  if (type == DataType::kF64) return kOwn<double>[index];
+  if (type == DataType::kI8) return kOwn<std::int8_t>[index];
+  if (type == DataType::kI32) return kOwn<std::int32_t>[index];
+  if (type == DataType::kI64) return kOwn<std::int64_t>[index];
+  LOCKSTEP_CHECK(type == DataType::kU8, "a DataType that is not in the table");
+  return kOwn<std::uint8_t>[index];
 }
 
 namespace {

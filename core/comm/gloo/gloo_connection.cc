@@ -21,7 +21,6 @@
 #include <utility>
 #include <vector>
 
-
 namespace lockstep::comm::gloo {
 namespace {
 

@@ -34,7 +34,8 @@ int SimGroup::PlaceOf(int member) const {
 }
 
 std::shared_ptr<SimCall>& SimGroup::PlaceIn(SimMeeting& meeting, const SimCall& call) const {
-  if (!collective::IsMessage(call.run.collective)) return meeting.calls[static_cast<std::size_t>(call.rank)];
+  if (!collective::IsMessage(call.run.collective))
+    return meeting.calls[static_cast<std::size_t>(call.rank)];
   return meeting.calls[call.run.collective == Collective::kRecv ? 1 : 0];
 }
 

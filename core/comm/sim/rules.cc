@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <bit>
 
-
 namespace lockstep::comm::sim {
 namespace {
 

@@ -1,6 +1,5 @@
 #include "core/device/cuda/cuda_call.h"
 
-
 namespace lockstep::device::cuda {
 
 Status CudaStatus(std::string_view call, cudaError_t error) {

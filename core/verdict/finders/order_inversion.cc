@@ -21,10 +21,9 @@ Finding Inversion(const Situation& situation, const std::vector<std::size_t>& cy
     const RankView& next = situation.views[cycle[(n + 1) % cycle.size()]];
     finding.culprits.push_back(view.rank());
     if (n >= kShown) continue;
-    finding.message +=
-        fmt::format("{}rank {} waits in {} ({}) for rank {}", n == 0 ? "" : ", ", view.rank(),
-                    DescribeInvocation(*view.open), situation.GroupAt(view.open_group).name,
-                    next.rank());
+    finding.message += fmt::format("{}rank {} waits in {} ({}) for rank {}", n == 0 ? "" : ", ",
+                                   view.rank(), DescribeInvocation(*view.open),
+                                   situation.GroupAt(view.open_group).name, next.rank());
   }
   if (cycle.size() > kShown)
     finding.message += fmt::format(" (and {} more)", cycle.size() - kShown);

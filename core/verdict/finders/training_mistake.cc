@@ -220,8 +220,8 @@ std::optional<Finding> OneSidedUnusedParameters(const Parts& parts, bool mismatc
     return part.at != nullptr && part.says.purpose == Purpose::kBucket;
   });
   if (waiting == parts.end()) return std::nullopt;
-  const Some withheld = PartsWhere(
-      parts, [&](const Part& part) { return Withheld(part, waiting->says, mismatch); });
+  const Some withheld =
+      PartsWhere(parts, [&](const Part& part) { return Withheld(part, waiting->says, mismatch); });
   if (withheld.empty()) return std::nullopt;
   const std::vector<int> ranks = RanksOf(withheld);
   return Explain(
