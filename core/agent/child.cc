@@ -15,11 +15,11 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <fstream>
 #include <sstream>
 #include <string_view>
 
 #include "core/base/check.h"
+#include "core/base/file_text.h"
 #include "core/control/frames.h"
 #include "core/control/open_files.h"
 #include "core/control/signals.h"
@@ -30,9 +30,7 @@ namespace lockstep::agent {
 namespace {
 
 std::vector<std::string> OwnArguments() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
+  std::istringstream text(TextOf("/proc/self/cmdline"));
   std::vector<std::string> arguments;
   std::string argument;
   while (std::getline(text, argument, '\0')) arguments.push_back(argument);
@@ -183,29 +181,17 @@ bool Child::AwaitExit(Deadline deadline) {
 }
 
 void WorkerState::Note(const ChildChange& change) {
-  switch (change.kind) {
-    case ChildChange::Kind::kExited:
-      process = verdict::ProcessState::kExited;
-      exit_code = change.value;
-      death = W_EXITCODE(change.value, 0);
-      died = NowTicks();
-      break;
-    case ChildChange::Kind::kSignalled:
-      process = verdict::ProcessState::kSignalled;
-      signal = change.value;
-      death = W_EXITCODE(0, change.value);
-      died = NowTicks();
-      break;
-    case ChildChange::Kind::kStopped:
-      process = verdict::ProcessState::kStopped;
-      signal = change.value;
-      stopped = NowTicks();
-      break;
-    case ChildChange::Kind::kContinued:
-      process = verdict::ProcessState::kRunning;
-      signal = 0;
-      break;
-  }
+  using Kind = ChildChange::Kind;
+  using State = verdict::ProcessState;
+  static constexpr State kStates[] = {State::kExited, State::kSignalled, State::kStopped,
+                                      State::kRunning};  // by Kind
+  process = kStates[static_cast<std::size_t>(change.kind)];
+  const bool exited = change.kind == Kind::kExited;
+  (exited ? exit_code : signal) = change.kind == Kind::kContinued ? 0 : change.value;
+  if (change.kind == Kind::kStopped) stopped = NowTicks();
+  if (!exited && change.kind != Kind::kSignalled) return;
+  death = exited ? W_EXITCODE(change.value, 0) : W_EXITCODE(0, change.value);
+  died = NowTicks();
 }
 
 void WorkerState::AppendDeath(journal::Journal& journal) const {

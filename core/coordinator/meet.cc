@@ -57,12 +57,11 @@ Result<std::vector<std::string>> Exchange(const LaunchContext& context,
   if (options.workers_own_mpi) {
     LOCKSTEP_ASSIGN_OR_RETURN(caller, agent.StartExchangingWorker());
   } else {
-    control::ChildRole role;
-    role.kind = control::ChildRole::Kind::kExchange;
-    role.rank = context.rank;
-    role.size = context.size;
-    role.local_rank = context.local_rank;
-    LOCKSTEP_ASSIGN_OR_RETURN(child, agent::Child::Spawn(role));
+    LOCKSTEP_ASSIGN_OR_RETURN(child,
+                              agent::Child::Spawn({.kind = control::ChildRole::Kind::kExchange,
+                                                   .rank = context.rank,
+                                                   .size = context.size,
+                                                   .local_rank = context.local_rank}));
     caller = child.get();
   }
   const bool on_threads = options.workers_own_mpi && options.mpi_on_threads;

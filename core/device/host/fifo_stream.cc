@@ -130,14 +130,12 @@ FifoStream::~FifoStream() {
   static_cast<void>(queue_->Close(Deadline::AfterSeconds(5 * kGiveUpPollSeconds)));
 }
 
-void FifoStream::Push(Item item) { queue_->Push(std::move(item)); }
-
-void FifoStream::Enqueue(Work work) { Push({std::move(work), nullptr}); }
+void FifoStream::Enqueue(Work work) { queue_->Push({std::move(work), nullptr}); }
 
 void FifoStream::Record(Event& event) {
   auto latch = HostEvent::LatchOf(event);
   latch->Promise();
-  Push({nullptr, std::move(latch)});
+  queue_->Push({nullptr, std::move(latch)});
 }
 
 void FifoStream::WaitFor(Event& event) {
