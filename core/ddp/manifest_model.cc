@@ -260,9 +260,8 @@ void ManifestModel::WriteGradient(ModuleContext context, int index) {
     return kernels_.WriteTile(context.compute, param.info.type, param.grad, param.info.numel,
                               source, !overwrites);
   }
-  context.compute.Enqueue([this, index, &param, overwrites, input = pass_.input] {
+  context.compute.Do([this, index, &param, overwrites, input = pass_.input] {
     WriteLowRankGradient(options_.rank, input, index, param.info, overwrites, param.grad);
-    return OkStatus();
   });
 }
 

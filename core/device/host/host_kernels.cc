@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstring>
 #include <mutex>
-#include <utility>
 #include <vector>
 
 #include "core/base/check.h"
@@ -120,15 +119,6 @@ void MultiplyFor(double ns, DataType type) {
   type == DataType::kF64 ? SpendOnRows<double>(ns) : SpendOnRows<float>(ns);
 }
 
-// Work that cannot fail.
-template <typename Function>
-void Run(Stream& stream, Function work) {
-  stream.Enqueue([work = std::move(work)] {
-    work();
-    return OkStatus();
-  });
-}
-
 template <typename Word, typename Function>
 void ApplyTo(Word* out, const Word* in, std::int64_t count, Function function) {
   for (std::int64_t i = 0; i < count; ++i) out[i] = function(out[i], in[i]);
@@ -154,7 +144,7 @@ template <typename Function>
 void Elementwise(Stream& stream, DataType type, void* to, const void* from, std::int64_t count,
                  Function function) {
   LOCKSTEP_CHECK(collective::IsComputeType(type), "arithmetic is for f16, bf16, f32 and f64");
-  Run(stream, [=] {
+  stream.Do([=] {
     if (type == DataType::kF32) {
       ApplyTo(static_cast<float*>(to), static_cast<const float*>(from), count, function);
     } else if (type == DataType::kF64) {
@@ -241,12 +231,12 @@ constexpr std::int64_t kFewestBytesAPass = 64;
 
 void HostKernels::Copy(Stream& stream, void* to, const void* from, std::int64_t bytes) {
   if (to == from || bytes == 0) return;
-  Run(stream, [=] { std::memcpy(to, from, static_cast<std::size_t>(bytes)); });
+  stream.Do([=] { std::memcpy(to, from, static_cast<std::size_t>(bytes)); });
 }
 
 void HostKernels::Zero(Stream& stream, void* to, std::int64_t bytes) {
   if (bytes == 0) return;
-  Run(stream, [=] { std::memset(to, 0, static_cast<std::size_t>(bytes)); });
+  stream.Do([=] { std::memset(to, 0, static_cast<std::size_t>(bytes)); });
 }
 
 void HostKernels::Scale(Stream& stream, DataType type, void* to, const void* from,
@@ -274,7 +264,7 @@ void HostKernels::Convert(Stream& stream, DataType to_type, void* to, DataType f
   if (to_type == from_type) return Copy(stream, to, from, count * collective::SizeOf(to_type));
   LOCKSTEP_CHECK(collective::IsComputeType(to_type) && collective::IsComputeType(from_type),
                  "conversion is between floating-point types");
-  Run(stream, [=] {
+  stream.Do([=] {
     for (std::int64_t begin = 0; begin < count; begin += kBlock) {
       ConvertBlock(to_type, static_cast<std::byte*>(to) + begin * collective::SizeOf(to_type),
                    from_type,
@@ -287,20 +277,20 @@ void HostKernels::Convert(Stream& stream, DataType to_type, void* to, DataType f
 void HostKernels::WriteTile(Stream& stream, DataType type, void* to, std::int64_t count,
                             const TileSource& source, bool add) {
   LOCKSTEP_CHECK(collective::IsComputeType(type), "tiles are of floating-point numbers");
-  Run(stream, [=] { PutTile(type, to, count, MakeTile(source, count), add); });
+  stream.Do([=] { PutTile(type, to, count, MakeTile(source, count), add); });
 }
 
 void HostKernels::Increment(Stream& stream, std::int64_t* number) {
-  Run(stream, [number] { ++*number; });
+  stream.Do([number] { ++*number; });
 }
 
 void HostKernels::Read(Stream& stream, const void* from, std::int64_t bytes) {
-  Run(stream, [=] { ReadOnce(from, bytes); });
+  stream.Do([=] { ReadOnce(from, bytes); });
 }
 
 void HostKernels::Compute(Stream& stream, double ns, const void* memory, std::int64_t bytes) {
   LOCKSTEP_CHECK(bytes > 0, "computing needs memory to read");
-  Run(stream, [=] {
+  stream.Do([=] {
     const double wanted = ns * ReadRate(std::max(bytes, kSmallestRange));
     std::int64_t left = static_cast<std::int64_t>(wanted);
     while (left > 0) {
@@ -313,11 +303,11 @@ void HostKernels::Compute(Stream& stream, double ns, const void* memory, std::in
 
 void HostKernels::MatrixProduct(Stream& stream, DataType type, void* out, const void* a,
                                 const void* b, std::int64_t rows) {
-  Run(stream, [=] { MultiplyMatrices(type, out, a, b, rows); });
+  stream.Do([=] { MultiplyMatrices(type, out, a, b, rows); });
 }
 
 void HostKernels::ComputeProducts(Stream& stream, double ns, DataType type) {
-  Run(stream, [=] { MultiplyFor(ns, type); });
+  stream.Do([=] { MultiplyFor(ns, type); });
 }
 
 }  // namespace lockstep::device::host
