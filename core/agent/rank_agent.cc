@@ -263,8 +263,9 @@ int RankAgent::wake_ms() const {
 }
 
 void RankAgent::Watch() {
-  faults_.HealDue(
-      [this](std::uint32_t fault) { TellOfFault(fault, control::FaultNews::kHealed, ""); });
+  faults_.HealDue([this](std::uint32_t fault) {
+    Tell(control::FaultReport{fault, FaultNews::kHealed, ""});
+  });
   if (!has_worker()) return;
   if (!awaits_order_ && silence_.TakeGlance() && silence_.IsNewlyQuiet(worker_, NewestEvent())) {
     report_(FrameType::kQuiet, {});
@@ -277,14 +278,10 @@ void RankAgent::Watch() {
   }
 }
 
-void RankAgent::TellOfFault(std::uint32_t fault, control::FaultNews news, const std::string& text) {
-  Tell(control::FaultReport{fault, news, text});
-}
-
 void RankAgent::Inject(std::uint32_t fault, const control::AgentFault& order) {
   const Result<std::string> done = faults_.Apply(fault, order);
-  if (done.ok()) return TellOfFault(fault, control::FaultNews::kApplied, *done);
-  TellOfFault(fault, control::FaultNews::kImpossible, done.status().message());
+  if (done.ok()) return Tell(control::FaultReport{fault, FaultNews::kApplied, *done});
+  Tell(control::FaultReport{fault, FaultNews::kImpossible, done.status().message()});
 }
 
 void RankAgent::Signal(int signal) {

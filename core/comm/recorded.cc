@@ -202,8 +202,10 @@ Status RecordedCommunicator::Enqueue(const Operation& operation, const Buffers& 
     Append(event);
     return stream.status();
   }
-  return beside ? EnqueueBeside(operation, buffers, stream, event)
-                : EnqueueInline(operation, buffers, stream, event);
+  if (beside) return EnqueueBeside(operation, buffers, stream, event);
+  event.kind = EventKind::kStart;
+  Append(event);
+  return RunInline(operation, buffers, stream, event);
 }
 
 Result<bool> RecordedCommunicator::MarkOn(std::span<std::byte> memory, device::Device& device) {
@@ -229,13 +231,6 @@ Status RecordedCommunicator::Call(Communicator& inner, const Family& family,
   }
   MarkingStream marked(stream, *native, words, event.sequence + 1);
   return inner.Enqueue(operation, buffers, marked);
-}
-
-Status RecordedCommunicator::EnqueueInline(const Operation& operation, const Buffers& buffers,
-                                           Stream& stream, JournalEvent& event) {
-  event.kind = EventKind::kStart;
-  Append(event);
-  return RunInline(operation, buffers, stream, event);
 }
 
 Status RecordedCommunicator::RunInline(const Operation& operation, const Buffers& buffers,

@@ -180,13 +180,8 @@ void Membership::PollOnce(Deadline deadline) {
 
 bool Membership::Await(Deadline deadline, const std::function<bool(int rank)>& done) {
   const Deadline hurried = Deadline::AfterSeconds(kHurrySeconds);
-  const auto all = [&] {
-    for (int rank = 0; rank < size(); ++rank) {
-      if (!At(rank).lost && !done(rank)) return false;
-    }
-    return true;
-  };
-  while (!all()) {
+  const auto over = [&](int rank) { return At(rank).lost || done(rank); };
+  while (!std::ranges::all_of(ranks(), over)) {
     // Told to end, there is about a second left in all before the launcher kills.
     if (terminating_) deadline = deadline.Earlier(hurried);
     if (deadline.Passed()) return false;
