@@ -30,12 +30,12 @@ static_assert(sizeof(OutboxHeader) == 128 && std::atomic<std::uint64_t>::is_alwa
 // Bytes of memory for an outbox of `capacity` bytes (a power of two).
 std::size_t OutboxBytes(std::size_t capacity);
 
-// What both ends see. `memory` is 64-byte aligned and OutboxBytes(capacity) long; zeroed at first.
+// What both ends see. `memory` is 64-byte aligned and OutboxBytes(bytes) long; zeroed at first.
 struct OutboxEnd {
-  OutboxEnd(std::span<std::byte> memory, std::size_t capacity);
-  OutboxHeader* header_;
-  std::byte* data_;
-  std::size_t capacity_;
+  OutboxEnd(std::span<std::byte> memory, std::size_t bytes);
+  OutboxHeader* header;
+  std::byte* data;
+  std::size_t capacity;
 };
 
 class OutboxWriter : public Outbox, private OutboxEnd {
@@ -43,7 +43,7 @@ class OutboxWriter : public Outbox, private OutboxEnd {
   using OutboxEnd::OutboxEnd;
   bool Append(std::span<const std::byte> record) override;
   std::size_t free_bytes() const override;
-  std::size_t capacity_bytes() const override { return capacity_; }
+  std::size_t capacity_bytes() const override { return capacity; }
 };
 
 class OutboxReader : private OutboxEnd {

@@ -53,7 +53,6 @@ constexpr Symbol kSymbols[] = {
     LOCKSTEP_NCCL_SYMBOL(CommFinalize, 2, 14, 3),
     LOCKSTEP_NCCL_SYMBOL(CommSplit, 2, 18, 1),
     LOCKSTEP_NCCL_SYMBOL(CommRegister, 2, 19, 1),
-    LOCKSTEP_NCCL_SYMBOL(CommDeregister, 2, 19, 1),
     LOCKSTEP_NCCL_SYMBOL(CommShrink, 2, 27, 3),
     LOCKSTEP_NCCL_SYMBOL(CommRevoke, 2, 28, 7),
 };
