@@ -112,7 +112,7 @@ Generator GeneratorOf(const Operation& operation) {
 
 // All but the total of the weights, which needs a loop over the slots.
 PatternTerms TermsOf(const Operation& operation, int world_size) {
-  const PatternRange range = RangeOf(operation.type);
+  const PatternRange& range = kPatternRanges[static_cast<std::size_t>(operation.type)];
   const std::uint32_t room = (1u << range.sum_bits) - 1;
   PatternTerms terms;
   terms.world = static_cast<std::uint32_t>(world_size);

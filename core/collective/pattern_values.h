@@ -20,6 +20,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
 
@@ -46,31 +47,18 @@ struct PatternRange {
   bool is_signed;
 };
 
-constexpr PatternRange RangeOf(DataType type) {
-  switch (type) {
-    case DataType::kF16:
-      return {10, 10, 0, 14, 0, true};
-    case DataType::kBf16:
-      return {7, 7, 0, 30, 0, true};
-    case DataType::kF32:
-      return {23, 23, 0, 30, 0, true};
-    case DataType::kF64:
-      return {23, 23, 0, 30, 28, true};
-    case DataType::kF8E4M3:
-      return {3, 3, 0, 7, 0, true};
-    case DataType::kF8E5M2:
-      return {2, 2, 0, 14, 0, true};
-    case DataType::kI8:
-      return {6, 6, 0, 6, 0, true};
-    case DataType::kU8:
-      return {6, 6, 128, 7, 0, false};
-    case DataType::kI32:
-      return {30, 30, 0, 30, 0, true};
-    case DataType::kI64:
-      return {30, 30, 0, 30, 31, true};
-  }
-  return {};
-}
+// One row a type, in the order of the enumeration.
+constexpr std::array<PatternRange, kDataTypeCount> kPatternRanges = {
+    {{10, 10, 0, 14, 0, true},   // f16
+     {7, 7, 0, 30, 0, true},     // bf16
+     {23, 23, 0, 30, 0, true},   // f32
+     {23, 23, 0, 30, 28, true},  // f64
+     {6, 6, 0, 6, 0, true},      // i8
+     {30, 30, 0, 30, 0, true},   // i32
+     {30, 30, 0, 30, 31, true},  // i64
+     {6, 6, 128, 7, 0, false},   // u8
+     {3, 3, 0, 7, 0, true},      // f8e4m3
+     {2, 2, 0, 14, 0, true}}};   // f8e5m2
 
 // The constants of one operation on a communicator of `world` ranks.
 struct PatternTerms {
