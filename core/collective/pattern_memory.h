@@ -68,14 +68,32 @@ LOCKSTEP_INLINE typename PatternEncoding<kType>::Word PatternElement(const Patte
   return Encoding::FromValue(value);
 }
 
-// Calls function.operator()<type>() for the type, which it looks for among kFirst and the later.
-template <DataType kFirst = DataType{}, typename Function>
+// Calls function.operator()<type>() for the type.
+template <typename Function>
 auto WithPatternType(DataType type, const Function& function) {
-  if constexpr (kFirst != kLastDataType) {
-    constexpr auto kNext = static_cast<DataType>(static_cast<int>(kFirst) + 1);
-    if (type != kFirst) return WithPatternType<kNext>(type, function);
+  switch (type) {
+    case DataType::kF16:
+      return function.template operator()<DataType::kF16>();
+    case DataType::kBf16:
+      return function.template operator()<DataType::kBf16>();
+    case DataType::kF32:
+      return function.template operator()<DataType::kF32>();
+    case DataType::kF64:
+      return function.template operator()<DataType::kF64>();
+    case DataType::kI8:
+      return function.template operator()<DataType::kI8>();
+    case DataType::kI32:
+      return function.template operator()<DataType::kI32>();
+    case DataType::kI64:
+      return function.template operator()<DataType::kI64>();
+    case DataType::kF8E4M3:
+      return function.template operator()<DataType::kF8E4M3>();
+    case DataType::kF8E5M2:
+      return function.template operator()<DataType::kF8E5M2>();
+    case DataType::kU8:
+      break;
   }
-  return function.template operator()<kFirst>();
+  return function.template operator()<DataType::kU8>();
 }
 
 }  // namespace lockstep::collective
