@@ -245,6 +245,7 @@ Terms TermsOf(const NcclOptions& options, std::shared_ptr<const Library> library
                  .operation_seconds = options.operation_seconds,
                  .abort_seconds = options.abort_seconds,
                  .finalize_seconds = options.finalize_seconds,
+                 .enter_thread = {},
                  .given_up = options.given_up,
                  .last_resort = options.last_resort != nullptr ? options.last_resort : &EndProcess};
   if (native != nullptr) terms.enter_thread = [native] { return native->EnterThread(); };
