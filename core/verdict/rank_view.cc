@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "core/verdict/headline.h"
 #include "core/verdict/messages.h"
