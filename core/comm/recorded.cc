@@ -98,12 +98,7 @@ class RecordedCommunicator::RecordingStream final : public device::ForwardingStr
                               std::shared_ptr<Family> family, std::shared_ptr<Pending> pending,
                               JournalEvent& event) {
     event.kind = EventKind::kStart;
-    stream.Enqueue([family, pending, event] {
-      std::lock_guard lock(family->mutex);
-      family->journal.Append(event);
-      pending->Begin(NowTicks());
-      return OkStatus();
-    });
+    stream.Do([family, pending, event] { Start(*family, *pending, event); });
     const Status status = Call(inner, *family, operation, buffers, stream, event);
     stream.Enqueue([family, pending, event, refused = !status.ok()]() mutable {
       event.ticks = NowTicks();
@@ -117,14 +112,15 @@ class RecordedCommunicator::RecordingStream final : public device::ForwardingStr
   }
 
  private:
+  static void Start(Family& family, Pending& pending, const JournalEvent& event) {
+    std::lock_guard lock(family.mutex);
+    family.journal.Append(event);
+    pending.Begin(NowTicks());
+  }
   static Status Run(Family& family, Pending& pending, JournalEvent& event, Blocking blocking,
                     const Work& work) {
-    {
-      std::lock_guard lock(family.mutex);
-      event.kind = EventKind::kStart;
-      family.journal.Append(event);
-      pending.Begin(NowTicks());
-    }
+    event.kind = EventKind::kStart;
+    Start(family, pending, event);
     Status status = work();
     const Ticks exit = NowTicks();
     std::lock_guard lock(family.mutex);

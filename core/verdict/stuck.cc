@@ -194,7 +194,6 @@ class Search {
     const std::size_t ranks = situation_.views.size();
     stuck.ranks.resize(ranks);
     stuck.waits_for.assign(ranks, Stuck::kNobody);
-    stuck.root.assign(ranks, Stuck::kNobody);
     for (std::size_t i = 0; i < ranks; ++i) {
       if (!doubtful_[i] || IsGone(View(i))) continue;
       stuck.ranks[i] = true;
