@@ -109,15 +109,16 @@ Result<std::unique_ptr<Injection>> AgentFaults::Inject(const control::AgentFault
 Result<std::string> AgentFaults::Apply(std::uint32_t fault, const control::AgentFault& order) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Injection> injection, Inject(order));
   std::string done = injection->Describe();
-  const bool ends = order.duration_seconds > 0;
-  active_.push_back({fault, order, std::move(injection),
-                     Deadline::AfterSeconds(ends ? order.duration_seconds : 0), ends});
+  active_.push_back({fault, order, std::move(injection), std::nullopt});
+  if (order.duration_seconds > 0) {
+    active_.back().until = Deadline::AfterSeconds(order.duration_seconds);
+  }
   return done;
 }
 
 void AgentFaults::HealDue(const std::function<void(std::uint32_t fault)>& healed) {
   for (std::size_t i = 0; i < active_.size();) {
-    if (!active_[i].ends || !active_[i].until.Passed()) {
+    if (!active_[i].until || !active_[i].until->Passed()) {
       ++i;
       continue;
     }
@@ -130,23 +131,15 @@ void AgentFaults::HealDue(const std::function<void(std::uint32_t fault)>& healed
 int AgentFaults::wake_ms() const {
   int soonest = -1;
   for (const Active& active : active_) {
-    if (!active.ends) continue;
-    const int ms = active.until.RemainingMs();
+    if (!active.until) continue;
+    const int ms = active.until->RemainingMs();
     soonest = soonest < 0 ? ms : std::min(soonest, ms);
   }
   return soonest;
 }
 
-bool AgentFaults::throttles() const {
-  return std::ranges::any_of(active_, [](const Active& active) {
-    return active.order.kind == control::AgentFault::Kind::kCpuThrottle;
-  });
-}
+bool AgentFaults::throttles() const { return std::ranges::any_of(active_, &Active::throttles); }
 
-void AgentFaults::EndThrottle() {
-  std::erase_if(active_, [](const Active& active) {
-    return active.order.kind == control::AgentFault::Kind::kCpuThrottle;
-  });
-}
+void AgentFaults::EndThrottle() { std::erase_if(active_, std::mem_fn(&Active::throttles)); }
 
 }  // namespace lockstep::agent

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,8 +49,8 @@ class AgentFaults {
     std::uint32_t fault;
     control::AgentFault order;
     std::unique_ptr<Injection> injection;
-    Deadline until;
-    bool ends = false;
+    std::optional<Deadline> until;  // none: it does not end by itself
+    bool throttles() const { return order.kind == control::AgentFault::Kind::kCpuThrottle; }
   };
   Result<std::unique_ptr<Injection>> Inject(const control::AgentFault& order);
   Status OpenClock();

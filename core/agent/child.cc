@@ -15,11 +15,11 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <fstream>
 #include <sstream>
 #include <string_view>
 
 #include "core/base/check.h"
+#include "core/base/file_text.h"
 #include "core/control/frames.h"
 #include "core/control/open_files.h"
 #include "core/control/signals.h"
@@ -30,9 +30,7 @@ namespace lockstep::agent {
 namespace {
 
 std::vector<std::string> OwnArguments() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
+  std::istringstream text(TextOf("/proc/self/cmdline"));
   std::vector<std::string> arguments;
   std::string argument;
   while (std::getline(text, argument, '\0')) arguments.push_back(argument);

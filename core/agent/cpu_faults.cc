@@ -11,10 +11,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <cstring>
 #include <map>
-#include <utility>
 #include <vector>
 
 #include "core/agent/injection.h"

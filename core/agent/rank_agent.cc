@@ -53,12 +53,12 @@ Status RankAgent::Spawn(control::ChildRole::Kind kind, int lifetime,
   silence_.Begin();
   ending_ = false;
   lifetime_ = lifetime;
-  control::ChildRole role;
-  role.kind = kind;
-  role.rank = context_.rank;
-  role.size = context_.size;
-  role.local_rank = context_.local_rank;
-  role.lifetime = lifetime;
+  const control::ChildRole role = {.kind = kind,
+                                   .segment_fd = segment_->fd(),
+                                   .rank = context_.rank,
+                                   .size = context_.size,
+                                   .local_rank = context_.local_rank,
+                                   .lifetime = lifetime};
   sockets_.clear();
   std::vector<std::string> environment;
   if (plugin_) environment = plugin_->BeginLifetime(lifetime);
@@ -67,7 +67,6 @@ Status RankAgent::Spawn(control::ChildRole::Kind kind, int lifetime,
   log_ = Fd(memfd_create("lockstep-log", MFD_CLOEXEC));
   if (!log_.valid()) return EnvironmentError("no memory or descriptor for a log of the worker");
   environment.push_back(fmt::format("{}={}", journal::kWorkerLogVariable, LogPath()));
-  role.segment_fd = segment_->fd();
   LOCKSTEP_ASSIGN_OR_RETURN(child_, Child::Spawn(role, {segment_->fd(), log_.get()}, environment));
   faults_.Begin(child_->pid());
   if (plugin_) plugin_->OnStarted(child_->pid());
@@ -264,8 +263,9 @@ int RankAgent::wake_ms() const {
 }
 
 void RankAgent::Watch() {
-  faults_.HealDue(
-      [this](std::uint32_t fault) { TellOfFault(fault, control::FaultNews::kHealed, ""); });
+  faults_.HealDue([this](std::uint32_t fault) {
+    Tell(control::FaultReport{fault, FaultNews::kHealed, ""});
+  });
   if (!has_worker()) return;
   if (!awaits_order_ && silence_.TakeGlance() && silence_.IsNewlyQuiet(worker_, NewestEvent())) {
     report_(FrameType::kQuiet, {});
@@ -278,14 +278,10 @@ void RankAgent::Watch() {
   }
 }
 
-void RankAgent::TellOfFault(std::uint32_t fault, control::FaultNews news, const std::string& text) {
-  Tell(control::FaultReport{fault, news, text});
-}
-
 void RankAgent::Inject(std::uint32_t fault, const control::AgentFault& order) {
   const Result<std::string> done = faults_.Apply(fault, order);
-  if (done.ok()) return TellOfFault(fault, control::FaultNews::kApplied, *done);
-  TellOfFault(fault, control::FaultNews::kImpossible, done.status().message());
+  if (done.ok()) return Tell(control::FaultReport{fault, FaultNews::kApplied, *done});
+  Tell(control::FaultReport{fault, FaultNews::kImpossible, done.status().message()});
 }
 
 void RankAgent::Signal(int signal) {

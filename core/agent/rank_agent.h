@@ -25,6 +25,7 @@
 
 namespace lockstep::agent {
 
+using control::FaultNews;
 using control::FrameType;
 using verdict::ProcessState;
 
@@ -82,7 +83,6 @@ class RankAgent {
   void TellOfChange(const ChildChange& change);
   void Signal(int signal);
   void Inject(std::uint32_t fault, const control::AgentFault& order);
-  void TellOfFault(std::uint32_t fault, control::FaultNews news, const std::string& text);
   void AwaitEnd(Deadline deadline);
   void LookAtSockets();
   void KeepLog();               // of a worker that is gone

@@ -20,19 +20,13 @@ struct ClockPair {
   std::int64_t window_ns;  // how long the pair took to read: its uncertainty
 };
 
-std::int64_t RawNs() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC_RAW, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
 // The tightest of several reads: one that was not interrupted between its parts.
 ClockPair ReadPair() {
   ClockPair best{0, 0, std::numeric_limits<std::int64_t>::max()};
   for (int i = 0; i < 32; ++i) {
-    const std::int64_t before = RawNs();
+    const std::int64_t before = ClockNs(CLOCK_MONOTONIC_RAW);
     const Ticks ticks = NowTicks();
-    const std::int64_t after = RawNs();
+    const std::int64_t after = ClockNs(CLOCK_MONOTONIC_RAW);
     if (after - before < best.window_ns) best = {ticks, (before + after) / 2, after - before};
   }
   return best;

@@ -19,12 +19,13 @@ using Ticks = std::uint64_t;
 // True when this machine's TSC is invariant (constant rate, runs in all sleep states).
 bool TscIsInvariant();
 
-// CLOCK_MONOTONIC in nanoseconds.
-inline std::int64_t MonotonicNs() {
+// A clock of the kernel in nanoseconds.
+inline std::int64_t ClockNs(clockid_t clock) {
   timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
+  clock_gettime(clock, &now);
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
+inline std::int64_t MonotonicNs() { return ClockNs(CLOCK_MONOTONIC); }
 
 namespace clock_internal {
 extern const bool kUseTsc;

@@ -1,4 +1,4 @@
-// Whole files as text.
+// Whole files as text, and what a folder holds.
 #pragma once
 
 #include <filesystem>
@@ -6,6 +6,8 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <system_error>
+#include <vector>
 
 namespace lockstep {
 
@@ -26,6 +28,17 @@ inline std::string FirstLine(const std::filesystem::path& path, const char* miss
   std::ifstream file(path);
   std::string line;
   return std::getline(file, line) ? line : missing;
+}
+
+// In no order; none where it cannot be read.
+inline std::vector<std::filesystem::path> EntriesOf(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> entries;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    entries.push_back(entry->path());
+  }
+  return entries;
 }
 
 }  // namespace lockstep

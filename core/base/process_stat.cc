@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <system_error>
+#include <fstream>
 
 #include "core/base/file_text.h"
 
@@ -28,13 +28,20 @@ std::string VariableText(const char* name) {
 
 std::vector<int> NumbersIn(const std::string& folder) {
   std::vector<int> numbers;
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
-    const std::string name = entry->path().filename();
+  for (const std::filesystem::path& entry : EntriesOf(folder)) {
+    const std::string name = entry.filename();
     if ('0' <= name[0] && name[0] <= '9') numbers.push_back(std::atoi(name.c_str()));
   }
   return numbers;
+}
+
+std::optional<std::int64_t> MemAvailableBytes() {
+  std::ifstream meminfo("/proc/meminfo");
+  std::string name, unit;
+  for (std::int64_t kib = 0; meminfo >> name >> kib; std::getline(meminfo, unit)) {
+    if (name == "MemAvailable:") return kib * 1024;
+  }
+  return std::nullopt;
 }
 
 std::optional<ProcessStat> ReadStat(const std::string& text) {

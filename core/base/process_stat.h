@@ -20,6 +20,9 @@ std::string VariableText(const char* name);
 // "/proc/PID/fd". None where it cannot be read.
 std::vector<int> NumbersIn(const std::string& folder);
 
+// Of this host, in /proc/meminfo; none: the kernel does not say.
+std::optional<std::int64_t> MemAvailableBytes();
+
 // Of /proc/PID/stat.
 struct ProcessStat {
   char state = 0;  // its letter: R, S, D, T, t, Z …

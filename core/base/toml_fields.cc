@@ -84,26 +84,29 @@ void TomlFields::WrongType(const toml::node& node, std::string_view key, std::st
   mistakes_.Add(LineOf(node), PathOf(key), fmt::format("{}; write {}", KindOf(node), right));
 }
 
+template <typename T>
+bool TomlFields::ReadAs(const toml::node& node, std::string_view key, std::string_view right,
+                        T& target) {
+  const toml::value<T>* const value = node.as<T>();
+  if (value == nullptr) return WrongType(node, key, right), false;
+  target = value->get();
+  return true;
+}
+
 bool TomlFields::Read(std::string_view key, bool& target) {
   const toml::node* node = Find(key);
-  if (node == nullptr) return false;
-  if (!node->is_boolean()) return WrongType(*node, key, "true or false"), false;
-  target = **node->as_boolean();
-  return true;
+  return node != nullptr && ReadAs(*node, key, "true or false", target);
 }
 
 bool TomlFields::Read(std::string_view key, std::string& target) {
   const toml::node* node = Find(key);
-  if (node == nullptr) return false;
-  if (!node->is_string()) return WrongType(*node, key, "a string in quotes"), false;
-  target = **node->as_string();
-  return true;
+  return node != nullptr && ReadAs(*node, key, "a string in quotes", target);
 }
 
 bool TomlFields::ReadInt(const toml::node& node, std::string_view key, TomlRange range,
                          std::string_view right, std::int64_t& target) {
-  if (!node.is_integer()) return WrongType(node, key, right), false;
-  const std::int64_t value = **node.as_integer();
+  std::int64_t value = 0;
+  if (!ReadAs(node, key, right, value)) return false;
   if (value < range.min || value > range.max) {
     mistakes_.Add(LineOf(node), PathOf(key),
                   fmt::format("{} is out of range; it must be {}", value, Describe(range)));
@@ -145,8 +148,32 @@ bool TomlFields::ReadList(std::string_view key, std::vector<std::int64_t>& targe
   if (!node->is_array()) return WrongType(*node, key, "a list of integers"), false;
   std::vector<std::int64_t> items;
   for (const toml::node& item : *node->as_array()) {
-    items.emplace_back();
-    if (!ReadInt(item, key, range, "a list of integers", items.back())) return false;
+    if (!ReadInt(item, key, range, "a list of integers", items.emplace_back())) return false;
+  }
+  target = std::move(items);
+  return true;
+}
+
+template <typename T, typename ReadOne>
+bool TomlFields::ReadOneOrAll(std::string_view key, int ranks, std::vector<T>& target,
+                              const ReadOne& read_one) {
+  const toml::node* node = Find(key);
+  if (node == nullptr) return false;
+  std::vector<T> items;
+  if (const toml::array* list = node->as_array()) {
+    for (const toml::node& item : *list) {
+      if (!read_one(item, items.emplace_back())) return false;
+    }
+  } else {
+    T value{};
+    if (!read_one(*node, value)) return false;
+    items.assign(static_cast<std::size_t>(ranks), value);
+  }
+  if (items.size() != static_cast<std::size_t>(ranks)) {
+    mistakes_.Add(LineOf(*node), PathOf(key),
+                  fmt::format("a list of {} for {} ranks; write {} items, or one value for all",
+                              items.size(), ranks, ranks));
+    return false;
   }
   target = std::move(items);
   return true;
@@ -154,60 +181,23 @@ bool TomlFields::ReadList(std::string_view key, std::vector<std::int64_t>& targe
 
 bool TomlFields::ReadPerRank(std::string_view key, int ranks, std::vector<std::int64_t>& target,
                              TomlRange range) {
-  constexpr std::string_view kRight = "an integer, or a list with one for each rank";
-  const toml::node* node = Find(key);
-  if (node == nullptr) return false;
-  std::vector<std::int64_t> items;
-  if (const toml::array* list = node->as_array()) {
-    for (const toml::node& item : *list) {
-      items.emplace_back();
-      if (!ReadInt(item, key, range, kRight, items.back())) return false;
-    }
-  } else {
-    std::int64_t value = 0;
-    if (!ReadInt(*node, key, range, kRight, value)) return false;
-    items.assign(static_cast<std::size_t>(ranks), value);
-  }
-  if (!CheckLength(*node, key, items.size(), ranks)) return false;
-  target = std::move(items);
-  return true;
+  return ReadOneOrAll(key, ranks, target, [&](const toml::node& node, std::int64_t& value) {
+    return ReadInt(node, key, range, "an integer, or a list with one for each rank", value);
+  });
 }
 
 bool TomlFields::ReadPerRank(std::string_view key, int ranks, std::vector<std::string>& target) {
-  constexpr std::string_view kRight = "a string, or a list with one for each rank";
-  const toml::node* node = Find(key);
-  if (node == nullptr) return false;
-  std::vector<std::string> items;
-  if (const toml::array* list = node->as_array()) {
-    for (const toml::node& item : *list) {
-      if (!item.is_string()) return WrongType(item, key, kRight), false;
-      items.push_back(**item.as_string());
-    }
-  } else {
-    if (!node->is_string()) return WrongType(*node, key, kRight), false;
-    items.assign(static_cast<std::size_t>(ranks), **node->as_string());
-  }
-  if (!CheckLength(*node, key, items.size(), ranks)) return false;
-  target = std::move(items);
-  return true;
-}
-
-bool TomlFields::CheckLength(const toml::node& node, std::string_view key, std::size_t items,
-                             int ranks) {
-  if (items == static_cast<std::size_t>(ranks)) return true;
-  mistakes_.Add(LineOf(node), PathOf(key),
-                fmt::format("a list of {} for {} ranks; write {} items, or one value for all",
-                            items, ranks, ranks));
-  return false;
+  return ReadOneOrAll(key, ranks, target, [&](const toml::node& node, std::string& value) {
+    return ReadAs(node, key, "a string, or a list with one for each rank", value);
+  });
 }
 
 std::optional<std::size_t> TomlFields::ReadName(std::string_view key,
                                                 std::span<const std::string_view> names) {
   std::string name;
   if (!Read(key, name)) return std::nullopt;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (names[i] == name) return i;
-  }
+  const auto known = std::ranges::find(names, name);
+  if (known != names.end()) return static_cast<std::size_t>(known - names.begin());
   Wrong(key, DescribeUnknown(name, names));
   return std::nullopt;
 }

@@ -92,10 +92,14 @@ class TomlFields {
 
  private:
   void WrongType(const toml::node& node, std::string_view key, std::string_view right);
+  // Of a value that is there; `right`: what a mistake asks for.
+  template <typename T>
+  bool ReadAs(const toml::node& node, std::string_view key, std::string_view right, T& target);
   bool ReadInt(const toml::node& node, std::string_view key, TomlRange range,
                std::string_view right, std::int64_t& target);
-
-  bool CheckLength(const toml::node& node, std::string_view key, std::size_t items, int ranks);
+  template <typename T, typename ReadOne>
+  bool ReadOneOrAll(std::string_view key, int ranks, std::vector<T>& target,
+                    const ReadOne& read_one);
 
   const toml::table& table_;
   std::string path_;

@@ -111,9 +111,8 @@ std::string Describe(const Operation& operation) {
   if (operation.collective == Collective::kBarrier) return std::string(info.name);
   std::string text = fmt::format("{} {} x {}", info.name, NameOf(operation.type), operation.count);
   if (info.reduces) text += fmt::format(" {}", NameOf(operation.reduction));
-  const bool point_to_point =
-      operation.collective == Collective::kSend || operation.collective == Collective::kRecv;
-  if (info.rooted) text += fmt::format(" {} {}", point_to_point ? "peer" : "root", operation.root);
+  const bool message = IsMessage(operation.collective);
+  if (info.rooted) text += fmt::format(" {} {}", message ? "peer" : "root", operation.root);
   return text;
 }
 

@@ -24,6 +24,11 @@ enum class Collective : std::uint8_t {
 
 enum class Reduction : std::uint8_t { kSum, kProd, kMin, kMax };
 
+// One of the two ends of a message; all other operations are of all ranks.
+constexpr bool IsMessage(Collective collective) {
+  return collective == Collective::kSend || collective == Collective::kRecv;
+}
+
 // How the caller waits: kBlocking returns from Enqueue when the library's blocking call returns;
 // kNonblocking posts the library's non-blocking call, and Await completes it.
 enum class Blocking : std::uint8_t { kBlocking, kNonblocking };

@@ -49,12 +49,12 @@ std::string_view NcclNameOf(DataType type) { return RowOf(type).nccl_name; }
 std::string_view TorchNameOf(DataType type) { return RowOf(type).torch_name; }
 
 const std::vector<DataType>& AllDataTypes() {
-  static const auto* const kAll = [] {
-    auto* all = new std::vector<DataType>;
-    for (const Row& row : kTypes) all->push_back(row.type);
-    return all;
+  static const std::vector<DataType> all = [] {
+    std::vector<DataType> types;
+    for (const Row& row : kTypes) types.push_back(row.type);
+    return types;
   }();
-  return *kAll;
+  return all;
 }
 
 Result<DataType> ParseDataType(std::string_view option, std::string_view text) {

@@ -88,25 +88,31 @@ Generator GeneratorOf(DataType type) {
   });
 }
 
+PatternRule RuleOf(const Operation& operation) {
+  if (!InfoOf(operation.collective).reduces) return PatternRule::kCopy;
+  static constexpr PatternRule kRules[] = {PatternRule::kSum, PatternRule::kProd,
+                                           PatternRule::kOrder, PatternRule::kOrder};
+  return kRules[static_cast<std::size_t>(operation.reduction)];
+}
+
 template <bool kResult>
 Generator GeneratorOf(const Operation& operation) {
-  if (!InfoOf(operation.collective).reduces) return GeneratorOf<CopyRule, true>(operation.type);
-  switch (operation.reduction) {
-    case Reduction::kSum:
+  switch (RuleOf(operation)) {
+    case PatternRule::kCopy:
+      return GeneratorOf<CopyRule, true>(operation.type);
+    case PatternRule::kSum:
       return GeneratorOf<SumRule, kResult>(operation.type);
-    case Reduction::kProd:
+    case PatternRule::kProd:
       return GeneratorOf<ProdRule, kResult>(operation.type);
-    case Reduction::kMin:
-    case Reduction::kMax:
-      return GeneratorOf<OrderRule, kResult>(operation.type);
+    case PatternRule::kOrder:
+      break;
   }
-  LOCKSTEP_CHECK(false, "a Reduction that is not in the table");
-  return nullptr;
+  return GeneratorOf<OrderRule, kResult>(operation.type);
 }
 
 // All but the total of the weights, which needs a loop over the slots.
 PatternTerms TermsOf(const Operation& operation, int world_size) {
-  const PatternRange range = RangeOf(operation.type);
+  const PatternRange& range = kPatternRanges[static_cast<std::size_t>(operation.type)];
   const std::uint32_t room = (1u << range.sum_bits) - 1;
   PatternTerms terms;
   terms.world = static_cast<std::uint32_t>(world_size);
@@ -175,35 +181,29 @@ Word Load(const unsigned char* bytes) {
   return word;
 }
 
-std::string FormatElement(DataType type, const unsigned char* bytes) {
+std::string TextOf(DataType type, const unsigned char* bytes) {
   switch (type) {
-    case DataType::kF16: {
-      const auto bits = Load<std::uint16_t>(bytes);
-      return fmt::format("{} (0x{:04x})", FloatFromF16(bits), bits);
-    }
-    case DataType::kBf16: {
-      const auto bits = Load<std::uint16_t>(bytes);
-      return fmt::format("{} (0x{:04x})", FloatFromBf16(bits), bits);
-    }
+    case DataType::kF16:
+      return fmt::format("{}", FloatFromF16(Load<std::uint16_t>(bytes)));
+    case DataType::kBf16:
+      return fmt::format("{}", FloatFromBf16(Load<std::uint16_t>(bytes)));
     case DataType::kF8E4M3:
-      return fmt::format("{} (0x{:02x})", FloatFromF8E4M3(bytes[0]), bytes[0]);
+      return fmt::format("{}", FloatFromF8E4M3(bytes[0]));
     case DataType::kF8E5M2:
-      return fmt::format("{} (0x{:02x})", FloatFromF8E5M2(bytes[0]), bytes[0]);
-    case DataType::kF32:
-      return fmt::format("{} (0x{:08x})", Load<float>(bytes), Load<std::uint32_t>(bytes));
-    case DataType::kF64:
-      return fmt::format("{} (0x{:016x})", Load<double>(bytes), Load<std::uint64_t>(bytes));
-    case DataType::kI8:
-      return fmt::format("{} (0x{:02x})", Load<std::int8_t>(bytes), bytes[0]);
-    case DataType::kU8:
-      return fmt::format("{} (0x{:02x})", bytes[0], bytes[0]);
-    case DataType::kI32:
-      return fmt::format("{} (0x{:08x})", Load<std::int32_t>(bytes), Load<std::uint32_t>(bytes));
-    case DataType::kI64:
-      return fmt::format("{} (0x{:016x})", Load<std::int64_t>(bytes), Load<std::uint64_t>(bytes));
+      return fmt::format("{}", FloatFromF8E5M2(bytes[0]));
+    default:
+      return WithPatternType(type, [&]<DataType kType>() {
+        return fmt::format("{}", Load<typename PatternEncoding<kType>::Word>(bytes));
+      });
   }
-  LOCKSTEP_CHECK(false, "a DataType that is not in the table");
-  return "";
+}
+
+// "1.5 (0x3e00)".
+std::string FormatElement(DataType type, const unsigned char* bytes) {
+  const auto size = static_cast<std::size_t>(SizeOf(type));
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, bytes, size);
+  return fmt::format("{} (0x{:0{}x})", TextOf(type, bytes), bits, 2 * size);
 }
 
 // Counts and names the elements of a block that differ; its first is element `begin` of the buffer.
@@ -218,13 +218,6 @@ void Locate(DataType type, const unsigned char* expected, const unsigned char* g
                             .expected = FormatElement(type, expected),
                             .got = FormatElement(type, got)});
   }
-}
-
-PatternRule RuleOf(const Operation& operation) {
-  if (!InfoOf(operation.collective).reduces) return PatternRule::kCopy;
-  static constexpr PatternRule kRules[] = {PatternRule::kSum, PatternRule::kProd,
-                                           PatternRule::kOrder, PatternRule::kOrder};
-  return kRules[static_cast<std::size_t>(operation.reduction)];
 }
 
 // A quiet NaN with a payload, or the smallest (u8: largest) integer, repeated.

@@ -46,6 +46,12 @@ class PatternMemory {
 
 inline constexpr std::int64_t kPatternBlock = 1024;  // elements that share a key
 
+template <typename Rule>
+LOCKSTEP_INLINE PatternValue ValueBy(const PatternPiece& piece, PatternBits bits) {
+  if (piece.result) return Rule::Result(piece.terms, bits);
+  return Rule::Contribution(piece.terms, SlotOf(piece.rank, piece.terms.world, bits), bits);
+}
+
 // Element number `element` of the stream: one at a time, the same bits as Pattern's loops write.
 template <DataType kType>
 LOCKSTEP_INLINE typename PatternEncoding<kType>::Word PatternElement(const PatternPiece& piece,
@@ -56,18 +62,9 @@ LOCKSTEP_INLINE typename PatternEncoding<kType>::Word PatternElement(const Patte
   const PatternBits bits = DrawBits(static_cast<std::uint32_t>(key) + place * kWeylStep,
                                     static_cast<std::uint32_t>(key >> 32));
   if (piece.rule == PatternRule::kCopy) return Encoding::FromBits(bits);
-  const std::uint32_t slot = SlotOf(piece.rank, piece.terms.world, bits);
-  PatternValue value;
-  if (piece.rule == PatternRule::kSum) {
-    value = piece.result ? SumRule::Result(piece.terms, bits)
-                         : SumRule::Contribution(piece.terms, slot, bits);
-  } else if (piece.rule == PatternRule::kProd) {
-    value = piece.result ? ProdRule::Result(piece.terms, bits)
-                         : ProdRule::Contribution(piece.terms, slot, bits);
-  } else {
-    value = piece.result ? OrderRule::Result(piece.terms, bits)
-                         : OrderRule::Contribution(piece.terms, slot, bits);
-  }
+  const PatternValue value = piece.rule == PatternRule::kSum    ? ValueBy<SumRule>(piece, bits)
+                             : piece.rule == PatternRule::kProd ? ValueBy<ProdRule>(piece, bits)
+                                                                : ValueBy<OrderRule>(piece, bits);
   return Encoding::FromValue(value);
 }
 

@@ -20,9 +20,9 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
-#include <limits>
 
 #include "core/base/random.h"
 #include "core/collective/collective.h"
@@ -47,31 +47,18 @@ struct PatternRange {
   bool is_signed;
 };
 
-constexpr PatternRange RangeOf(DataType type) {
-  switch (type) {
-    case DataType::kF16:
-      return {10, 10, 0, 14, 0, true};
-    case DataType::kBf16:
-      return {7, 7, 0, 30, 0, true};
-    case DataType::kF32:
-      return {23, 23, 0, 30, 0, true};
-    case DataType::kF64:
-      return {23, 23, 0, 30, 28, true};
-    case DataType::kF8E4M3:
-      return {3, 3, 0, 7, 0, true};
-    case DataType::kF8E5M2:
-      return {2, 2, 0, 14, 0, true};
-    case DataType::kI8:
-      return {6, 6, 0, 6, 0, true};
-    case DataType::kU8:
-      return {6, 6, 128, 7, 0, false};
-    case DataType::kI32:
-      return {30, 30, 0, 30, 0, true};
-    case DataType::kI64:
-      return {30, 30, 0, 30, 31, true};
-  }
-  return {};
-}
+// One row a type, in the order of the enumeration.
+constexpr std::array<PatternRange, kDataTypeCount> kPatternRanges = {
+    {{10, 10, 0, 14, 0, true},   // f16
+     {7, 7, 0, 30, 0, true},     // bf16
+     {23, 23, 0, 30, 0, true},   // f32
+     {23, 23, 0, 30, 28, true},  // f64
+     {6, 6, 0, 6, 0, true},      // i8
+     {30, 30, 0, 30, 0, true},   // i32
+     {30, 30, 0, 30, 31, true},  // i64
+     {6, 6, 128, 7, 0, false},   // u8
+     {3, 3, 0, 7, 0, true},      // f8e4m3
+     {2, 2, 0, 14, 0, true}}};   // f8e5m2
 
 // The constants of one operation on a communicator of `world` ranks.
 struct PatternTerms {
@@ -255,35 +242,23 @@ struct PatternEncoding<DataType::kF8E4M3> : SmallFloatEncoding<std::uint8_t, 3, 
 template <>
 struct PatternEncoding<DataType::kF8E5M2> : SmallFloatEncoding<std::uint8_t, 2, 112> {};
 
-template <>
-struct PatternEncoding<DataType::kI8> {
-  using Word = std::int8_t;
+// Integers of up to 32 bits.
+template <typename Integer, Integer kPoison>
+struct IntegerEncoding {
+  using Word = Integer;
   LOCKSTEP_INLINE static Word FromValue(PatternValue value) { return static_cast<Word>(value.lo); }
-  LOCKSTEP_INLINE static Word FromBits(PatternBits bits) {
-    const auto word = static_cast<Word>(bits.lo & 0xffu);
-    return word == std::numeric_limits<Word>::min() ? Word{1} : word;
-  }
-};
-
-template <>
-struct PatternEncoding<DataType::kU8> {
-  using Word = std::uint8_t;
-  LOCKSTEP_INLINE static Word FromValue(PatternValue value) { return static_cast<Word>(value.lo); }
-  LOCKSTEP_INLINE static Word FromBits(PatternBits bits) {
-    const auto word = static_cast<Word>(bits.lo & 0xffu);
-    return word == 0xff ? Word{1} : word;
-  }
-};
-
-template <>
-struct PatternEncoding<DataType::kI32> {
-  using Word = std::int32_t;
-  LOCKSTEP_INLINE static Word FromValue(PatternValue value) { return value.lo; }
   LOCKSTEP_INLINE static Word FromBits(PatternBits bits) {
     const auto word = static_cast<Word>(bits.lo);
-    return word == std::numeric_limits<Word>::min() ? Word{1} : word;
+    return word == kPoison ? Word{1} : word;
   }
 };
+
+template <>
+struct PatternEncoding<DataType::kI8> : IntegerEncoding<std::int8_t, INT8_MIN> {};
+template <>
+struct PatternEncoding<DataType::kU8> : IntegerEncoding<std::uint8_t, UINT8_MAX> {};
+template <>
+struct PatternEncoding<DataType::kI32> : IntegerEncoding<std::int32_t, INT32_MIN> {};
 
 template <>
 struct PatternEncoding<DataType::kI64> {

@@ -1,15 +1,16 @@
 // A meeting of processes that share a folder: a file a key.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
 
 #include "core/base/deadline.h"
+#include "core/base/file_text.h"
 #include "core/base/status.h"
 #include "core/comm/communicator.h"
 
@@ -30,16 +31,12 @@ class FolderMeeting final : public Meeting {
       if (deadline.Passed()) return DeadlineExceeded("nobody put " + key);
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
-    std::stringstream text;
-    text << std::ifstream(PathOf(key), std::ios::binary).rdbuf();
-    return text.str();
+    return TextOf(PathOf(key));
   }
 
  private:
   std::filesystem::path PathOf(std::string key) const {
-    for (char& letter : key) {
-      if (letter == '/') letter = '_';
-    }
+    std::ranges::replace(key, '/', '_');
     return folder_ / key;
   }
   std::filesystem::path folder_;

@@ -2,8 +2,6 @@
 // driver sees it. Elsewhere the work is kept as functions.
 #include "core/comm/keep_graph.h"
 
-#include <utility>
-
 #include "core/comm/work_graph.h"
 
 namespace lockstep::comm {

@@ -98,12 +98,7 @@ class RecordedCommunicator::RecordingStream final : public device::ForwardingStr
                               std::shared_ptr<Family> family, std::shared_ptr<Pending> pending,
                               JournalEvent& event) {
     event.kind = EventKind::kStart;
-    stream.Enqueue([family, pending, event] {
-      std::lock_guard lock(family->mutex);
-      family->journal.Append(event);
-      pending->Begin(NowTicks());
-      return OkStatus();
-    });
+    stream.Do([family, pending, event] { Start(*family, *pending, event); });
     Interval launch;  // of the host, while the stream works
     const Status status = Call(inner, *family, operation, buffers, stream, event, launch);
     stream.Enqueue([family, pending, event, refused = !status.ok()]() mutable {
@@ -118,14 +113,15 @@ class RecordedCommunicator::RecordingStream final : public device::ForwardingStr
   }
 
  private:
+  static void Start(Family& family, Pending& pending, const JournalEvent& event) {
+    std::lock_guard lock(family.mutex);
+    family.journal.Append(event);
+    pending.Begin(NowTicks());
+  }
   static Status Run(Family& family, Pending& pending, JournalEvent& event, Blocking blocking,
                     const Work& work) {
-    {
-      std::lock_guard lock(family.mutex);
-      event.kind = EventKind::kStart;
-      family.journal.Append(event);
-      pending.Begin(NowTicks());
-    }
+    event.kind = EventKind::kStart;
+    Start(family, pending, event);
     Status status = work();
     const Ticks exit = NowTicks();
     std::lock_guard lock(family.mutex);
@@ -203,8 +199,10 @@ Status RecordedCommunicator::Enqueue(const Operation& operation, const Buffers& 
     Append(event);
     return stream.status();
   }
-  return beside ? EnqueueBeside(operation, buffers, stream, event)
-                : EnqueueInline(operation, buffers, stream, event);
+  if (beside) return EnqueueBeside(operation, buffers, stream, event);
+  event.kind = EventKind::kStart;
+  Append(event);
+  return RunInline(operation, buffers, stream, event);
 }
 
 Result<bool> RecordedCommunicator::MarkOn(std::span<std::byte> memory, device::Device& device) {
@@ -230,13 +228,6 @@ Status RecordedCommunicator::Call(Communicator& inner, const Family& family,
   }
   MarkingStream marked(stream, *native, words, event.sequence + 1);
   return inner.EnqueueTimed(operation, buffers, marked, call);
-}
-
-Status RecordedCommunicator::EnqueueInline(const Operation& operation, const Buffers& buffers,
-                                           Stream& stream, JournalEvent& event) {
-  event.kind = EventKind::kStart;
-  Append(event);
-  return RunInline(operation, buffers, stream, event);
 }
 
 Status RecordedCommunicator::RunInline(const Operation& operation, const Buffers& buffers,

@@ -110,9 +110,7 @@ class RecordedCommunicator : public ForwardingCommunicator {
   RecordedCommunicator(std::unique_ptr<Communicator> inner, std::shared_ptr<Family> family,
                        std::uint16_t communicator_id);
   JournalEvent NextEvent(const Operation& operation);
-  Status EnqueueInline(const Operation& operation, const Buffers& buffers, Stream& stream,
-                       JournalEvent& event);
-  // From where its kStart is written on.
+  // From where the operation's kStart is written on.
   Status RunInline(const Operation& operation, const Buffers& buffers, Stream& stream,
                    JournalEvent& event);
   Status EnqueueBeside(const Operation& operation, const Buffers& buffers, Stream& stream,

@@ -85,6 +85,13 @@ void Channel::Flush() {
   }
 }
 
+void Channel::MoveOn(Deadline deadline, int other) {
+  pollfd items[] = {{fd_.get(), poll_events(), 0}, {other, POLLIN, 0}};
+  poll(items, 2, deadline.RemainingMs());
+  Flush();
+  Fill();
+}
+
 bool Channel::FlushUntil(Deadline deadline) {
   Flush();
   while (has_unsent()) {

@@ -51,6 +51,9 @@ class Channel {
   // Writes on; call when poll(2) says POLLOUT.
   void Flush();
   bool has_unsent() const { return open_ && sent_ < out_.size(); }
+  // Sleeps until the socket moves on, `other` (a file descriptor) can be read, or the deadline;
+  // writes and reads what goes.
+  void MoveOn(Deadline deadline, int other = -1);
   // Writes until all is gone; false at the deadline or when the channel closed.
   bool FlushUntil(Deadline deadline);
 

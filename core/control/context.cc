@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "core/base/file_text.h"
 #include "core/base/process_stat.h"
@@ -143,10 +144,11 @@ Result<LaunchContext> FromVariables(const Variables& names) {
   return context;
 }
 
-Status Consistent(const LaunchContext& context) {
+Result<LaunchContext> Checked(Result<LaunchContext> said) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const LaunchContext context, std::move(said));
   if (context.rank < context.size && context.local_rank < context.local_size &&
       context.local_size <= context.size) {
-    return OkStatus();
+    return context;
   }
   return InvalidInput(
       "the environment of launcher '{}' says rank {} of {}, local rank {} of {}, which cannot be; "
@@ -160,15 +162,9 @@ Result<LaunchContext> DetectLaunch() {
   if (IsRankOfTorchrun()) return FromPyTorch();
   for (const Variables& names : kLaunchers) {
     if (!std::getenv(names.rank) || !std::getenv(names.local_size)) continue;
-    LOCKSTEP_ASSIGN_OR_RETURN(LaunchContext context, FromVariables(names));
-    LOCKSTEP_RETURN_IF_ERROR(Consistent(context));
-    return context;
+    return Checked(FromVariables(names));
   }
-  if (IsTaskOfSrun()) {
-    LOCKSTEP_ASSIGN_OR_RETURN(LaunchContext context, FromSlurm());
-    LOCKSTEP_RETURN_IF_ERROR(Consistent(context));
-    return context;
-  }
+  if (IsTaskOfSrun()) return Checked(FromSlurm());
   for (const auto& [variable, launcher] : kUnknownLaunchers) {
     if (!std::getenv(variable)) continue;
     return InvalidInput(

@@ -1,7 +1,6 @@
 #include "core/control/facts.h"
 
 #include <fmt/core.h>
-#include <time.h>
 
 #include <limits>
 
@@ -10,12 +9,6 @@ namespace {
 
 constexpr int kReadings = 16;
 
-std::int64_t Now(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
 }  // namespace
 
 // The tightest of several: one that was not interrupted between its parts.
@@ -23,10 +16,10 @@ ClockReading ReadClock(double ns_per_tick) {
   ClockReading best;
   best.window_ns = std::numeric_limits<std::int64_t>::max();
   for (int i = 0; i < kReadings; ++i) {
-    const std::int64_t before_ns = Now(CLOCK_MONOTONIC_RAW);
-    const std::int64_t day_ns = Now(CLOCK_REALTIME);
+    const std::int64_t before_ns = ClockNs(CLOCK_MONOTONIC_RAW);
+    const std::int64_t day_ns = ClockNs(CLOCK_REALTIME);
     const Ticks ticks = NowTicks();
-    const std::int64_t after_ns = Now(CLOCK_MONOTONIC_RAW);
+    const std::int64_t after_ns = ClockNs(CLOCK_MONOTONIC_RAW);
     if (after_ns - before_ns >= best.window_ns) continue;
     best = {ticks, (before_ns + after_ns) / 2, day_ns, after_ns - before_ns, ns_per_tick};
   }

@@ -1,7 +1,6 @@
 #include "core/control/heartbeat_monitor.h"
 
-#include <fmt/core.h>
-
+#include <algorithm>
 #include <charconv>
 #include <string_view>
 
@@ -26,14 +25,14 @@ HeartbeatMonitor::HeartbeatMonitor(double lost_seconds, std::int64_t now_ns)
     : lost_ns_(static_cast<std::int64_t>(lost_seconds * 1e9)),
       heartbeat_ns_(lost_ns_ / 4),
       next_heartbeat_ns_(heartbeat_ns_),
-      last_turn_ns_(now_ns),
-      awake_time_(lost_ns_ / 3, now_ns) {}
+      last_turn_ns_(now_ns) {}
 
 std::int64_t HeartbeatMonitor::Turn(std::int64_t now_ns) {
   // The others heard of it for the last time up to a heartbeat earlier.
-  const bool too_long = now_ns - last_turn_ns_ > lost_ns_ - heartbeat_ns_;
+  const std::int64_t gap_ns = now_ns - last_turn_ns_;
+  const bool too_long = gap_ns > lost_ns_ - heartbeat_ns_;
   last_turn_ns_ = now_ns;
-  awake_ns_ = awake_time_.Read(now_ns);
+  awake_ns_ += std::clamp<std::int64_t>(gap_ns, 0, lost_ns_ / 3);
   if (too_long) woke_ns_ = awake_ns_;
   return awake_ns_;
 }

@@ -3,7 +3,6 @@
 // That is a suspicion, unlike a closed connection, which proves that a process is gone.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "core/base/status.h"
@@ -38,32 +37,14 @@ class HeartbeatMonitor {
   int wake_ms() const { return static_cast<int>(heartbeat_ns_ / 1'000'000) + 1; }
 
  private:
-  // Time in which this process was awake: of a gap between two readings at most `most_gap_ns`
-  // counts. Who was stopped itself (job control, a debugger, a suspended machine) takes nobody for
-  // lost.
-  class AwakeTime {
-   public:
-    AwakeTime(std::int64_t most_gap_ns, std::int64_t now_ns)
-        : most_gap_ns_(most_gap_ns), last_ns_(now_ns) {}
-    std::int64_t Read(std::int64_t now_ns) {
-      awake_ns_ += std::clamp<std::int64_t>(now_ns - last_ns_, 0, most_gap_ns_);
-      last_ns_ = now_ns;
-      return awake_ns_;
-    }
-
-   private:
-    std::int64_t most_gap_ns_;
-    std::int64_t last_ns_;
-    std::int64_t awake_ns_ = 0;
-  };
-
   std::int64_t lost_ns_;
   std::int64_t heartbeat_ns_;
   std::int64_t next_heartbeat_ns_;
   std::int64_t last_turn_ns_;
-  std::int64_t awake_ns_ = 0;  // at the last turn
+  // Time in which this process was awake, at the last turn. Who was stopped itself (job control, a
+  // debugger, a suspended machine) takes nobody for lost.
+  std::int64_t awake_ns_ = 0;
   std::int64_t woke_ns_ = -1;  // awake time, after the last stop that was too long
-  AwakeTime awake_time_;
 };
 
 }  // namespace lockstep::control

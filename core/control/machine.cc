@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <fstream>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -33,17 +32,6 @@ std::vector<int> AllowedCpus() {
     if (CPU_ISSET_S(static_cast<std::size_t>(cpu), bytes, set.get())) cpus.push_back(cpu);
   }
   return cpus;
-}
-
-std::int64_t MemoryAvailableBytes() {
-  std::ifstream file("/proc/meminfo");
-  std::string name, unit;
-  std::int64_t kib = 0;
-  while (file >> name >> kib) {
-    std::getline(file, unit);
-    if (name == "MemAvailable:") return kib * 1024;
-  }
-  return 0;
 }
 
 struct Interface {
@@ -76,7 +64,7 @@ AgentInfo DescribeAgent(int rank) {
   info.boot_id = FirstLine("/proc/sys/kernel/random/boot_id", "");
   info.pid = getpid();
   info.cpus = AllowedCpus();
-  info.memory_available_bytes = MemoryAvailableBytes();
+  info.memory_available_bytes = MemAvailableBytes().value_or(0);
   return info;
 }
 

@@ -30,31 +30,28 @@ static_assert(sizeof(OutboxHeader) == 128 && std::atomic<std::uint64_t>::is_alwa
 // Bytes of memory for an outbox of `capacity` bytes (a power of two).
 std::size_t OutboxBytes(std::size_t capacity);
 
-class OutboxWriter : public Outbox {
- public:
-  // `memory` is zeroed, 64-byte aligned and OutboxBytes(capacity) long.
-  OutboxWriter(std::span<std::byte> memory, std::size_t capacity);
-  bool Append(std::span<const std::byte> record) override;
-  std::size_t free_bytes() const override;
-  std::size_t capacity_bytes() const override { return capacity_; }
-
- private:
-  OutboxHeader* header_;
-  std::byte* data_;
-  std::size_t capacity_;
+// What both ends see. `memory` is 64-byte aligned and OutboxBytes(bytes) long; zeroed at first.
+struct OutboxEnd {
+  OutboxEnd(std::span<std::byte> memory, std::size_t bytes);
+  OutboxHeader* header;
+  std::byte* data;
+  std::size_t capacity;
 };
 
-class OutboxReader {
+class OutboxWriter : public Outbox, private OutboxEnd {
  public:
-  OutboxReader(std::span<std::byte> memory, std::size_t capacity);
+  using OutboxEnd::OutboxEnd;
+  bool Append(std::span<const std::byte> record) override;
+  std::size_t free_bytes() const override;
+  std::size_t capacity_bytes() const override { return capacity; }
+};
+
+class OutboxReader : private OutboxEnd {
+ public:
+  using OutboxEnd::OutboxEnd;
   // Takes up to `most` bytes. Empty when there is nothing, or when the worker overwrote the header
   // with nonsense.
   std::string Drain(std::size_t most);
-
- private:
-  OutboxHeader* header_;
-  const std::byte* data_;
-  std::size_t capacity_;
 };
 
 }  // namespace lockstep::control

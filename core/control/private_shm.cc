@@ -15,7 +15,6 @@
 #include <cstdlib>
 #include <string>
 
-#include "core/base/deadline.h"
 #include "core/base/fd.h"
 
 namespace lockstep::control {

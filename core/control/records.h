@@ -1,8 +1,6 @@
 // How records of the rooms below travel: each described once (core/control/codec.h).
 #pragma once
 
-#include <string>
-
 #include "core/base/status.h"
 #include "core/control/codec.h"
 #include "core/journal/device_marks.h"

@@ -3,7 +3,6 @@
 #include "core/control/segment.h"
 
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -70,12 +69,10 @@ Result<std::unique_ptr<Segment>> Segment::Create(std::size_t journal_capacity,
                             bytes, std::strerror(errno), remedy);
   }
   LOCKSTEP_ASSIGN_OR_RETURN(std::byte* const memory, MapShared(fd.get(), bytes));
-  std::unique_ptr<Segment> segment(new Segment(std::move(fd), memory, bytes));
   const Header header{kMagic, journal_capacity, outbox_capacity};
   std::memcpy(memory, &header, sizeof header);
-  segment->journal_capacity_ = journal_capacity;
-  segment->outbox_capacity_ = outbox_capacity;
-  return segment;
+  return std::unique_ptr<Segment>(
+      new Segment(std::move(fd), memory, bytes, journal_capacity, outbox_capacity));
 }
 
 Result<std::unique_ptr<Segment>> Segment::Map(Fd fd) {
@@ -87,9 +84,10 @@ Result<std::unique_ptr<Segment>> Segment::Map(Fd fd) {
   }
   const auto bytes = static_cast<std::size_t>(info.st_size);
   LOCKSTEP_ASSIGN_OR_RETURN(std::byte* const memory, MapShared(fd.get(), bytes));
-  std::unique_ptr<Segment> segment(new Segment(std::move(fd), memory, bytes));
   Header header;
   std::memcpy(&header, memory, sizeof header);
+  std::unique_ptr<Segment> segment(
+      new Segment(std::move(fd), memory, bytes, header.journal_capacity, header.outbox_capacity));
   if (header.magic != kMagic || !std::has_single_bit(header.journal_capacity) ||
       !std::has_single_bit(header.outbox_capacity) ||
       SegmentBytes(header.journal_capacity, header.outbox_capacity) != bytes) {
@@ -97,8 +95,6 @@ Result<std::unique_ptr<Segment>> Segment::Map(Fd fd) {
         "the memory shared with the agent has another shape; agent and worker "
         "must be the same program");
   }
-  segment->journal_capacity_ = header.journal_capacity;
-  segment->outbox_capacity_ = header.outbox_capacity;
   return segment;
 }
 

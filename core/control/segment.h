@@ -35,13 +35,18 @@ class Segment {
   std::span<std::byte> outbox() const;
 
  private:
-  Segment(Fd fd, std::byte* memory, std::size_t bytes)
-      : fd_(std::move(fd)), memory_(memory), bytes_(bytes) {}
+  Segment(Fd fd, std::byte* memory, std::size_t bytes, std::size_t journal_capacity,
+          std::size_t outbox_capacity)
+      : fd_(std::move(fd)),
+        memory_(memory),
+        bytes_(bytes),
+        journal_capacity_(journal_capacity),
+        outbox_capacity_(outbox_capacity) {}
   Fd fd_;
   std::byte* memory_;
   std::size_t bytes_;
-  std::size_t journal_capacity_ = 0;
-  std::size_t outbox_capacity_ = 0;
+  std::size_t journal_capacity_;
+  std::size_t outbox_capacity_;
 };
 
 // What a worker says of itself, in the memory that it shares with its agent: known also when the

@@ -57,6 +57,12 @@ Signals::Arrived Signals::Take() {
   return arrived;
 }
 
+Status Signals::TakeBeforeMeeting() {
+  const int number = Take().end;
+  if (number == 0) return OkStatus();
+  return Terminated("ended by signal {} before the agents met", number);
+}
+
 const sigset_t& Signals::inherited_mask() { return TheInherited(); }
 
 }  // namespace lockstep::control

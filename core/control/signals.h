@@ -4,6 +4,7 @@
 #include <csignal>
 
 #include "core/base/fd.h"
+#include "core/base/status.h"
 
 namespace lockstep::control {
 
@@ -24,6 +25,8 @@ class Signals {
     bool warned = false;
   };
   Arrived Take();
+  // For who waits to meet the other agents: kTerminated when a signal to end came.
+  Status TakeBeforeMeeting();
 
   static const sigset_t& inherited_mask();  // what a worker gets back
 

@@ -2,7 +2,6 @@
 #include "core/control/tcp.h"
 
 #include <arpa/inet.h>
-#include <fmt/core.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

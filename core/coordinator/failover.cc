@@ -3,9 +3,6 @@
 // bounded, and shorter once a signal to end has come.
 #include "core/coordinator/failover.h"
 
-#include <fmt/core.h>
-#include <poll.h>
-
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -26,13 +23,6 @@ constexpr std::size_t kPieceBytes = std::size_t{8} << 20;
 
 bool IsSilence(Loss loss) {
   return loss == Loss::kCutOff || loss == Loss::kDeaf || loss == Loss::kReset;
-}
-
-void WaitFor(Channel& channel, Deadline deadline) {
-  pollfd item{channel.fd(), channel.poll_events(), 0};
-  poll(&item, 1, std::min(deadline.RemainingMs(), 100));
-  channel.Flush();
-  channel.Fill();
 }
 
 RankEvidence Unheard(int rank) {
@@ -122,7 +112,7 @@ ExitCode Failover::Give(Channel& channel, const FailoverPart& own) {
   channel.Send(FrameType::kFailoverEnd);
   const Deadline deadline = Deadline::AfterSeconds(kGiveSeconds);
   // Until the successor is done, or gone: the launcher is to see its exit code first.
-  while (channel.open() && !deadline.Passed()) WaitFor(channel, deadline);
+  while (channel.open() && !deadline.Passed()) channel.MoveOn(deadline);
   return ExitCode::kPass;
 }
 
@@ -151,7 +141,7 @@ void Failover::Hear(control::rendezvous::JoinRequest& request, FailoverReport& f
       failover.journals[rank] = std::move(part->journal);
     }
     if (!request.channel.open() || deadline.Passed()) return;
-    WaitFor(request.channel, deadline);
+    request.channel.MoveOn(deadline);
   }
 }
 

@@ -244,12 +244,7 @@ class Follower {
     agent_.End();
     control_->Send(FrameType::kDismissed);
     const Deadline deadline = Deadline::AfterSeconds(3);
-    while (control_->open() && !deadline.Passed()) {
-      pollfd item{control_->fd(), control_->poll_events(), 0};
-      poll(&item, 1, deadline.RemainingMs());
-      control_->Flush();
-      control_->Fill();
-    }
+    while (control_->open() && !deadline.Passed()) control_->MoveOn(deadline);
     SleepNs(50'000'000);
     return ExitCode::kPass;
   }

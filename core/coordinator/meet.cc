@@ -3,8 +3,6 @@
 // too: it may have to take the coordinator's place.
 #include "core/coordinator/meet.h"
 
-#include <fmt/core.h>
-
 #include <utility>
 
 #include "core/control/context.h"
@@ -54,28 +52,27 @@ Result<std::vector<std::string>> Exchange(const LaunchContext& context,
                                           const CoordinatorOptions& options,
                                           agent::RankAgent& agent, const std::string& part,
                                           control::Signals& signals, Deadline deadline) {
+  agent::Child* caller = nullptr;
+  std::unique_ptr<agent::Child> child;
   if (options.workers_own_mpi) {
-    LOCKSTEP_ASSIGN_OR_RETURN(agent::Child* const worker, agent.StartExchangingWorker());
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        std::vector<std::string> parts,
-        control::rendezvous::AskForExchange(worker->channel(), part, options.mpi_on_threads,
-                                            signals, deadline));
-    LOCKSTEP_RETURN_IF_ERROR(CheckWorld(context, parts.size()));
-    return parts;
+    LOCKSTEP_ASSIGN_OR_RETURN(caller, agent.StartExchangingWorker());
+  } else {
+    LOCKSTEP_ASSIGN_OR_RETURN(child,
+                              agent::Child::Spawn({.kind = control::ChildRole::Kind::kExchange,
+                                                   .rank = context.rank,
+                                                   .size = context.size,
+                                                   .local_rank = context.local_rank}));
+    caller = child.get();
   }
-  control::ChildRole role;
-  role.kind = control::ChildRole::Kind::kExchange;
-  role.rank = context.rank;
-  role.size = context.size;
-  role.local_rank = context.local_rank;
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<agent::Child> child, agent::Child::Spawn(role));
+  const bool on_threads = options.workers_own_mpi && options.mpi_on_threads;
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::vector<std::string> parts,
-      control::rendezvous::AskForExchange(child->channel(), part, /*mpi_on_threads=*/false, signals,
-                                          deadline));
-  // It finalizes MPI together with the others.
-  child->AwaitExit(deadline);
-  child->Poll();
+      control::rendezvous::AskForExchange(caller->channel(), part, on_threads, signals, deadline));
+  if (child != nullptr) {
+    // It finalizes MPI together with the others.
+    child->AwaitExit(deadline);
+    child->Poll();
+  }
   LOCKSTEP_RETURN_IF_ERROR(CheckWorld(context, parts.size()));
   return parts;
 }

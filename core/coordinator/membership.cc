@@ -180,13 +180,8 @@ void Membership::PollOnce(Deadline deadline) {
 
 bool Membership::Await(Deadline deadline, const std::function<bool(int rank)>& done) {
   const Deadline hurried = Deadline::AfterSeconds(kHurrySeconds);
-  const auto all = [&] {
-    for (int rank = 0; rank < size(); ++rank) {
-      if (!At(rank).lost && !done(rank)) return false;
-    }
-    return true;
-  };
-  while (!all()) {
+  const auto over = [&](int rank) { return At(rank).lost || done(rank); };
+  while (!std::ranges::all_of(ranks(), over)) {
     // Told to end, there is about a second left in all before the launcher kills.
     if (terminating_) deadline = deadline.Earlier(hurried);
     if (deadline.Passed()) return false;
@@ -289,10 +284,7 @@ void Membership::Dismiss() {
     // Each answers kDismissed, then waits for our channel to close, which the end of this object
     // does: the launcher sees our exit first.
     while (member.channel && !member.lost && member.channel->open() && !deadline.Passed()) {
-      pollfd item{member.channel->fd(), member.channel->poll_events(), 0};
-      poll(&item, 1, deadline.RemainingMs());
-      member.channel->Flush();
-      member.channel->Fill();
+      member.channel->MoveOn(deadline);
       bool gone = false;
       while (const std::optional<control::Frame> frame = member.channel->Take()) {
         gone = gone || frame->is(FrameType::kDismissed);

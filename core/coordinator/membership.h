@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,7 @@ class Membership {
   Status Meet();
 
   int size() const { return context_.size; }
+  auto ranks() const { return std::views::iota(0, size()); }
   const std::vector<AgentInfo>& agents() const { return agents_; }
   const TickScale& scale() const { return agent_.scale(); }
   std::vector<verdict::RankPlace> places() const;

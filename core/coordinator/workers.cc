@@ -60,7 +60,7 @@ Status Workers::StartAll(const std::vector<WorkerSetup>& setups) {
   for (int rank = members_.size() - 1; rank >= 0; --rank) Order(rank);
   members_.Await(Deadline::AfterSeconds(kStartSeconds),
                  [&](int rank) { return At(rank).started.has_value(); });
-  for (int rank = 0; rank < members_.size(); ++rank) LOCKSTEP_RETURN_IF_ERROR(Started(rank));
+  for (const int rank : members_.ranks()) LOCKSTEP_RETURN_IF_ERROR(Started(rank));
   return OkStatus();
 }
 
@@ -114,7 +114,7 @@ void Workers::EndAll() {
   const std::uint64_t request = members_.NewRequest();
   members_.OrderAll(control::EndOrder{request});
   members_.AwaitAnswers(request);
-  for (int rank = 0; rank < members_.size(); ++rank) {
+  for (const int rank : members_.ranks()) {
     // Told to end, there is no time for the rest; left alone, an agent ends itself and its worker.
     if (!members_.Answered(rank, request)) members_.LoseSilent(rank);
     if (At(rank).state == State::kRunning) At(rank).state = State::kNone;
@@ -126,24 +126,17 @@ bool Workers::AwaitExits(Deadline deadline) {
     const State state = At(rank).state;
     return members_.lost(rank) || state == State::kSignalled || state == State::kNone;
   };
-  const auto any_failed = [&] {
-    for (int rank = 0; rank < members_.size(); ++rank) {
-      if (failed(rank)) return true;
-    }
-    return false;
-  };
-  members_.Await(deadline,
-                 [&](int rank) { return At(rank).state != State::kRunning || any_failed(); });
-  for (int rank = 0; rank < members_.size(); ++rank) {
-    if (members_.lost(rank) || At(rank).state != State::kExited) return false;
-  }
-  return true;
+  members_.Await(deadline, [&](int rank) {
+    return At(rank).state != State::kRunning || std::ranges::any_of(members_.ranks(), failed);
+  });
+  return std::ranges::all_of(members_.ranks(), [&](int rank) {
+    return !members_.lost(rank) && At(rank).state == State::kExited;
+  });
 }
 
 void Workers::OnStarted(Worker& worker, const std::string& payload) {
   const auto report = control::Decode<control::StartedReport>(payload);
-  worker.started =
-      report ? report->status : EnvironmentError("malformed reply from its agent");
+  worker.started = report ? report->status : EnvironmentError("malformed reply from its agent");
   if (worker.started->ok()) worker.state = State::kRunning;
 }
 

@@ -3,11 +3,10 @@
 // 1.9, 1.13 and 2.6, read from reducer.cpp and distributed.py.
 #include "core/ddp/buckets.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <ranges>
 
 #include "core/base/check.h"
 
@@ -53,17 +52,13 @@ std::int64_t FirstCap(const BucketOptions& options) {
   return first_follows_cap ? *options.cap_bytes : kDefaultFirstBucketBytes;
 }
 
-void CheckReadyOrder(std::span<const int> ready_order, std::size_t count) {
-  LOCKSTEP_CHECK(ready_order.size() == count, "a ready order without every gradient");
-  std::vector<bool> seen(count, false);
-  for (const int index : ready_order) {
-    LOCKSTEP_CHECK(index >= 0 && static_cast<std::size_t>(index) < count && !seen[index],
-                   "a ready order that is not a permutation");
-    seen[index] = true;
-  }
-}
-
 }  // namespace
+
+bool IsPermutation(std::span<const int> order, std::size_t count) {
+  std::vector<int> sorted(order.begin(), order.end());
+  std::ranges::sort(sorted);
+  return std::ranges::equal(sorted, std::views::iota(0, static_cast<int>(count)));
+}
 
 BucketLayout ComputeBucketAssignmentBySize(std::span<const Gradient> gradients,
                                            std::span<const std::int64_t> limits,
@@ -122,7 +117,8 @@ BucketLayout InitialBuckets(std::span<const Gradient> gradients, const BucketOpt
 
 BucketLayout SteadyBuckets(std::span<const Gradient> gradients, std::span<const int> ready_order,
                            const BucketOptions& options) {
-  CheckReadyOrder(ready_order, gradients.size());
+  LOCKSTEP_CHECK(IsPermutation(ready_order, gradients.size()),
+                 "a ready order that is not a permutation");
   if (!RebuildsBuckets(options)) return InitialBuckets(gradients, options);
   std::vector<int> order(ready_order.begin(), ready_order.end());
   if (options.small_bucket_last) std::ranges::reverse(order);

@@ -4,6 +4,7 @@
 // torch/nn/parallel/distributed.py (_ddp_init_helper).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -51,6 +52,9 @@ using BucketLayout = std::vector<Bucket>;
 BucketLayout ComputeBucketAssignmentBySize(std::span<const Gradient> gradients,
                                            std::span<const std::int64_t> limits,
                                            std::span<const int> order = {});
+
+// Whether `order` names each of 0 to count - 1 once.
+bool IsPermutation(std::span<const int> order, std::size_t count);
 
 // Whose rules: they differ in the first iteration (1.9) and in what an explicit cap means (2.6).
 enum class TorchRules : std::uint8_t { k1_9, k1_13, k2_6 };

@@ -3,11 +3,9 @@
 // something blocks depends on the streams only, never on a question asked here.
 #include "core/ddp/engine.h"
 
-#include <fmt/core.h>
-
 #include <cstddef>
-#include <span>
 #include <utility>
+#include <vector>
 
 namespace lockstep::ddp {
 
@@ -139,26 +137,22 @@ Status Engine::SumStatistics(int layer, float* statistics, std::int64_t count) {
 
 Result<HostValues::Handle> Engine::LaunchFlag(float value, Purpose purpose) {
   const Operation operation = {.collective = Collective::kAllReduce, .count = 1};
-  return values_.Launch(operation, std::span<const float>(&value, 1), purpose);
+  return values_.Launch(operation, std::vector{value}, purpose);
 }
 
 Result<StepTimes> Engine::TakeStepTimes() {
   StepTimes times;
   LOCKSTEP_ASSIGN_OR_RETURN(times.collectives, launcher_.TakeTimes());
-  std::array<Ticks, kMarks> ticks{};
+  static constexpr Ticks StepTimes::*kTimes[kMarks] = {
+      &StepTimes::forward_begin, &StepTimes::buffers_begin,  &StepTimes::buffers_end,
+      &StepTimes::forward_end,   &StepTimes::backward_begin, &StepTimes::backward_compute_end,
+      &StepTimes::backward_end};  // by Mark
   for (std::size_t i = 0; i < marks_.size(); ++i) {
     if (marks_[i] == nullptr) continue;
     LOCKSTEP_RETURN_IF_ERROR(marks_[i]->Await(launcher_.deadline()));
-    ticks[i] = marks_[i]->ReachedAt();
+    times.*kTimes[i] = marks_[i]->ReachedAt();
     marks_[i].reset();
   }
-  times.forward_begin = ticks[kForwardBegin];
-  times.buffers_begin = ticks[kBuffersBegin];
-  times.buffers_end = ticks[kBuffersEnd];
-  times.forward_end = ticks[kForwardEnd];
-  times.backward_begin = ticks[kBackwardBegin];
-  times.backward_compute_end = ticks[kComputeEnd];
-  times.backward_end = ticks[kBackwardEnd];
   return times;
 }
 

@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <cstddef>
-#include <span>
+#include <vector>
 
 #include "core/ddp/engine.h"
 
@@ -37,10 +37,8 @@ Status Engine::VerifyParameterCount() {
   const std::int64_t count = static_cast<std::int64_t>(module_.params().size());
   const Operation operation = {
       .collective = Collective::kAllGather, .type = DataType::kI64, .count = 1};
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      const auto handle,
-      values_.Launch(operation, std::span<const std::int64_t>(&count, 1), Purpose::kVerifyCount));
-  LOCKSTEP_ASSIGN_OR_RETURN(const auto counts, values_.Read<std::int64_t>(handle));
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto counts,
+                            values_.Exchange(operation, std::vector{count}, Purpose::kVerifyCount));
   if (!launcher_.ports().communicator.capabilities().moves_data) return OkStatus();
   for (std::size_t r = 0; r < counts.size(); ++r) {
     if (counts[r] == count) continue;
@@ -58,10 +56,8 @@ Status Engine::VerifyShapes() {
   const Operation operation = {.collective = Collective::kBroadcast,
                                .type = DataType::kI64,
                                .count = static_cast<std::int64_t>(own.size())};
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      const auto handle,
-      values_.Launch(operation, std::span<const std::int64_t>(own), Purpose::kVerifyShapes));
-  LOCKSTEP_ASSIGN_OR_RETURN(const auto of_rank_0, values_.Read<std::int64_t>(handle));
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto of_rank_0,
+                            values_.Exchange(operation, own, Purpose::kVerifyShapes));
   std::size_t at = 0;
   for (std::size_t p = 0; p < module_.params().size(); ++p) {
     const TensorInfo& info = module_.params()[p].info;

@@ -1,9 +1,8 @@
 // DDP under torch.distributed.algorithms.join.Join: a rank without inputs shadows the collectives
 // of those that still train. What it reads from others is checked, since ranks may be out of step.
-#include <fmt/core.h>
 
 #include <cstdint>
-#include <span>
+#include <vector>
 
 #include "core/ddp/engine.h"
 
@@ -30,10 +29,8 @@ Result<int> Engine::FindCommonRank(bool candidate, Purpose purpose) {
                                .reduction = collective::Reduction::kMax,
                                .count = 1};
   const std::int64_t own = candidate ? rank() : -1;
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      const auto handle,
-      values_.Launch(operation, std::span<const std::int64_t>(&own, 1), purpose));
-  LOCKSTEP_ASSIGN_OR_RETURN(const auto common, values_.Read<std::int64_t>(handle));
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto common,
+                            values_.Exchange(operation, std::vector{own}, purpose));
   if (common.front() == -1) {
     return SystemFailed(
         "BUG! Expected rank_cond to be true for at least one process. This indicates a bug in "

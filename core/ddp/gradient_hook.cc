@@ -13,32 +13,12 @@ namespace {
 
 constexpr std::string_view kHookNames[] = {"none", "all_reduce", "fp16", "bf16", "powersgd"};
 
-Operation SumOf(DataType type, std::int64_t count) {
-  return {.collective = Collective::kAllReduce, .type = type, .count = count};
-}
-
-// No hook: gradients arrive divided.
-class SumHook final : public GradientHook {
- public:
-  explicit SumHook(Launcher& launcher) : launcher_(launcher) {}
-  bool wants_divided() const override { return true; }
-  Status Launch(BucketInFlight& bucket, Purpose purpose) override {
-    LOCKSTEP_ASSIGN_OR_RETURN(bucket.work,
-                              launcher_.Launch(SumOf(bucket.bucket->type, bucket.bucket->elements),
-                                               {bucket.data, bucket.data}, purpose, bucket.index));
-    return OkStatus();
-  }
-  Status Finish(BucketInFlight& bucket) override { return launcher_.Wait(bucket.work); }
-
- private:
-  Launcher& launcher_;
-};
-
-// allreduce_hook, fp16_compress_hook and bf16_compress_hook: converts, then divides in the
+// No hook; allreduce_hook, fp16_compress_hook and bf16_compress_hook: converts, then divides in the
 // narrow type, sums in it, converts back.
-class CompressHook final : public GradientHook {
+class AllReduceHook final : public GradientHook {
  public:
-  CompressHook(Launcher& launcher, CommHook hook) : launcher_(launcher), hook_(hook) {}
+  AllReduceHook(Launcher& launcher, CommHook hook) : launcher_(launcher), hook_(hook) {}
+  bool wants_divided() const override { return hook_ == CommHook::kNone; }
 
   Status Launch(BucketInFlight& bucket, Purpose purpose) override {
     const EnginePorts& ports = launcher_.ports();
@@ -48,9 +28,14 @@ class CompressHook final : public GradientHook {
     if (type != what.type) {
       ports.kernels.Convert(ports.compute, type, data, what.type, bucket.data, what.elements);
     }
-    ports.kernels.Divide(ports.compute, type, data, data, what.elements, ports.communicator.size());
-    LOCKSTEP_ASSIGN_OR_RETURN(bucket.work, launcher_.Launch(SumOf(type, what.elements),
-                                                            {data, data}, purpose, bucket.index));
+    if (!wants_divided()) {
+      ports.kernels.Divide(ports.compute, type, data, data, what.elements,
+                           ports.communicator.size());
+    }
+    const Operation operation = {
+        .collective = Collective::kAllReduce, .type = type, .count = what.elements};
+    LOCKSTEP_ASSIGN_OR_RETURN(bucket.work,
+                              launcher_.Launch(operation, {data, data}, purpose, bucket.index));
     return OkStatus();
   }
 
@@ -68,8 +53,8 @@ class CompressHook final : public GradientHook {
 
  private:
   DataType TypeFor(DataType type) const {
-    if (hook_ == CommHook::kAllReduce) return type;
-    return hook_ == CommHook::kFp16 ? DataType::kF16 : DataType::kBf16;
+    if (hook_ == CommHook::kFp16) return DataType::kF16;
+    return hook_ == CommHook::kBf16 ? DataType::kBf16 : type;
   }
 
   Launcher& launcher_;
@@ -87,17 +72,15 @@ Result<CommHook> ParseCommHook(std::string_view option, std::string_view text) {
 
 std::string_view NameOf(CommHook hook) { return kHookNames[static_cast<std::size_t>(hook)]; }
 
+std::unique_ptr<GradientHook> MakeAllReduceHook(CommHook hook, Launcher& launcher) {
+  return std::make_unique<AllReduceHook>(launcher, hook);
+}
+
 std::unique_ptr<GradientHook> MakeGradientHook(const EngineOptions& options,
                                                const std::vector<Parameter>& params,
                                                Launcher& launcher) {
-  switch (options.hook) {
-    case CommHook::kNone:
-      return std::make_unique<SumHook>(launcher);
-    case CommHook::kPowerSgd:
-      return MakePowerSgdHook(options.power_sgd, params, launcher);
-    default:
-      return std::make_unique<CompressHook>(launcher, options.hook);
-  }
+  if (options.hook != CommHook::kPowerSgd) return MakeAllReduceHook(options.hook, launcher);
+  return MakePowerSgdHook(options.power_sgd, params, launcher);
 }
 
 }  // namespace lockstep::ddp

@@ -36,6 +36,8 @@ class GradientHook {
 std::unique_ptr<GradientHook> MakeGradientHook(const EngineOptions& options,
                                                const std::vector<Parameter>& params,
                                                Launcher& launcher);
+// Of all that is not kPowerSgd.
+std::unique_ptr<GradientHook> MakeAllReduceHook(CommHook hook, Launcher& launcher);
 std::unique_ptr<GradientHook> MakePowerSgdHook(const PowerSgdOptions& options,
                                                const std::vector<Parameter>& params,
                                                Launcher& launcher);

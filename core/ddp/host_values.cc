@@ -18,7 +18,7 @@ Result<HostValues::Handle> HostValues::FreeSlot(std::int64_t bytes) {
 
 Result<HostValues::Handle> HostValues::LaunchBytes(const Operation& operation,
                                                    std::span<const std::byte> values,
-                                                   Purpose purpose, std::int32_t detail) {
+                                                   Purpose purpose) {
   const EnginePorts& ports = launcher_.ports();
   const auto sent = static_cast<std::int64_t>(values.size());
   LOCKSTEP_CHECK(sent == operation.count * collective::SizeOf(operation.type),
@@ -32,7 +32,7 @@ Result<HostValues::Handle> HostValues::LaunchBytes(const Operation& operation,
   auto* recv = static_cast<std::byte*>(slot->device->data());
   std::byte* send = gathers ? recv + sent * ports.communicator.rank() : recv;
   ports.kernels.Copy(ports.compute, send, slot->host.data(), sent);
-  LOCKSTEP_ASSIGN_OR_RETURN(slot->work, launcher_.Launch(operation, {send, recv}, purpose, detail));
+  LOCKSTEP_ASSIGN_OR_RETURN(slot->work, launcher_.Launch(operation, {send, recv}, purpose));
   return slot;
 }
 

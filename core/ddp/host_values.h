@@ -28,9 +28,8 @@ class HostValues {
 
   // Sends `values` (operation.count elements of operation.type); does not wait.
   template <typename T>
-  Result<Handle> Launch(const Operation& operation, std::span<const T> values, Purpose purpose,
-                        std::int32_t detail = 0) {
-    return LaunchBytes(operation, std::as_bytes(values), purpose, detail);
+  Result<Handle> Launch(const Operation& operation, const std::vector<T>& values, Purpose purpose) {
+    return LaunchBytes(operation, std::as_bytes(std::span(values)), purpose);
   }
   // An all_reduce once more, over what the last one left.
   Status Relaunch(const Operation& operation, Handle& handle, Purpose purpose);
@@ -44,10 +43,17 @@ class HostValues {
     std::memcpy(values.data(), handle->host.data(), values.size() * sizeof(T));
     return values;
   }
+  // Launch, then Read.
+  template <typename T>
+  Result<std::vector<T>> Exchange(const Operation& operation, const std::vector<T>& values,
+                                  Purpose purpose) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const Handle handle, Launch(operation, values, purpose));
+    return Read<T>(handle);
+  }
 
  private:
   Result<Handle> LaunchBytes(const Operation& operation, std::span<const std::byte> values,
-                             Purpose purpose, std::int32_t detail);
+                             Purpose purpose);
   Result<Handle> FreeSlot(std::int64_t bytes);
   Status ReadBytes(const Handle& handle);
 

@@ -9,19 +9,6 @@
 
 namespace lockstep::ddp {
 
-struct Launcher::Flight {
-  Operation operation;
-  journal::Annotation annotation;
-  std::shared_ptr<device::Event> ready;
-  std::shared_ptr<device::Event> start;
-  std::shared_ptr<device::Event> done;
-};
-
-Launcher::Launcher(const EnginePorts& ports, double deadline_seconds)
-    : ports_(ports), deadline_seconds_(deadline_seconds) {}
-
-Launcher::~Launcher() = default;
-
 Result<void*> BucketMemory::Reserve(device::Device& device, Area area, std::int64_t bytes) {
   std::unique_ptr<device::Buffer>& buffer = areas_[static_cast<std::size_t>(area)];
   if (buffer == nullptr || buffer->bytes() < bytes) {
@@ -59,11 +46,7 @@ Result<Work> Launcher::Launch(const Operation& operation, const collective::Buff
   if (ports_.observer != nullptr) ports_.observer->OnCollective(operation, annotation);
   Flight flight{operation, annotation, nullptr, nullptr, NewEvent()};
   const bool beside = &ports_.compute != &ports_.communication;
-  if (beside || keep_times_) {
-    flight.ready = NewEvent();
-    ports_.compute.Record(*flight.ready);
-    if (!flight.ready->Reached()) ports_.communication.WaitFor(*flight.ready);
-  }
+  if (beside || keep_times_) flight.ready = OrderBehindCompute();
   if (keep_times_) {
     flight.start = NewEvent();
     ports_.communication.Record(*flight.start);
@@ -76,10 +59,11 @@ Result<Work> Launcher::Launch(const Operation& operation, const collective::Buff
   return work;
 }
 
-void Launcher::OrderBehindCompute() {
-  const std::shared_ptr<device::Event> ready = NewEvent();
+std::shared_ptr<device::Event> Launcher::OrderBehindCompute() {
+  std::shared_ptr<device::Event> ready = NewEvent();
   ports_.compute.Record(*ready);
   if (!ready->Reached()) ports_.communication.WaitFor(*ready);
+  return ready;
 }
 
 Work Launcher::MarkCommunication() {

@@ -67,8 +67,8 @@ class Work {
 class Launcher {
  public:
   // `deadline_seconds` bounds every wait on the host.
-  Launcher(const EnginePorts& ports, double deadline_seconds);
-  ~Launcher();
+  Launcher(const EnginePorts& ports, double deadline_seconds)
+      : ports_(ports), deadline_seconds_(deadline_seconds) {}
   Launcher(const Launcher&) = delete;
   Launcher& operator=(const Launcher&) = delete;
 
@@ -79,8 +79,9 @@ class Launcher {
   // so far. Buffers live until the work is done.
   Result<Work> Launch(const Operation& operation, const collective::Buffers& buffers,
                       Purpose purpose, std::int32_t detail = 0);
-  // Later work of the communication stream comes after what the compute stream has so far.
-  void OrderBehindCompute();
+  // Later work of the communication stream comes after what the compute stream has so far: after
+  // the event that is returned.
+  std::shared_ptr<device::Event> OrderBehindCompute();
   // Done when the communication stream has done everything it has so far.
   Work MarkCommunication();
   // Later work of the compute stream comes after it. Blocks when compute is an inline stream.
@@ -102,7 +103,13 @@ class Launcher {
   Deadline deadline() const { return Deadline::AfterSeconds(deadline_seconds_); }
 
  private:
-  struct Flight;  // a collective and its events
+  struct Flight {
+    Operation operation;
+    journal::Annotation annotation;
+    std::shared_ptr<device::Event> ready;
+    std::shared_ptr<device::Event> start;
+    std::shared_ptr<device::Event> done;
+  };
 
   EnginePorts ports_;
   double deadline_seconds_;

@@ -16,6 +16,7 @@
 #include "core/base/random.h"
 #include "core/collective/data_type.h"
 #include "core/collective/half.h"
+#include "core/ddp/buckets.h"
 #include "core/device/host/host_tile.h"
 #include "core/device/tile.h"
 
@@ -23,12 +24,7 @@ namespace lockstep::ddp {
 namespace {
 
 constexpr std::string_view kRunningMean = ".running_mean";
-constexpr std::int64_t kAlignment = 64;
 constexpr double kPatienceSeconds = 600;  // with memory that is written once
-
-std::int64_t Aligned(std::int64_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
 
 Status Examine(const ModelTensors& tensors) {
   const std::size_t count = tensors.params.size();
@@ -38,17 +34,11 @@ Status Examine(const ModelTensors& tensors) {
     return InvalidInput("parameter {} is of type {}; gradients are f16, bf16, f32 or f64",
                         info.name, collective::NameOf(info.type));
   }
-  std::vector<int> order = tensors.ready_order;
-  std::ranges::sort(order);
-  bool permutation = order.size() == count;
-  for (std::size_t i = 0; permutation && i < count; ++i) {
-    permutation = order[i] == static_cast<int>(i);
-  }
-  if (permutation) return OkStatus();
+  if (IsPermutation(tensors.ready_order, count)) return OkStatus();
   return InvalidInput(
       "the model's ready order of {} entries is no permutation of its {} parameters; name each "
       "once",
-      order.size(), count);
+      tensors.ready_order.size(), count);
 }
 
 // Matrices as PowerSGD sees them: shape[0] rows.
@@ -109,7 +99,25 @@ double ElementOf(DataType type, const void* data, std::int64_t element) {
 class ExpectedGradient {
  public:
   ExpectedGradient(int ranks, std::int64_t first_input, std::int64_t inputs, int param,
-                   const TensorInfo& info, bool low_rank);
+                   const TensorInfo& info, bool low_rank)
+      : low_rank_(low_rank && IsMatrix(info)) {
+    const std::int64_t length = low_rank_ ? info.shape[0] : std::min(device::kTile, info.numel);
+    tile_.assign(static_cast<std::size_t>(length), 0);
+    for (int rank = 0; rank < ranks; ++rank) {
+      for (std::int64_t input = first_input; input < first_input + inputs; ++input) {
+        const std::uint64_t key = device::TileKey(rank, input, param);
+        for (std::int64_t i = 0; i < length; ++i) {
+          tile_[static_cast<std::size_t>(i)] +=
+              low_rank_ ? RowFactor(rank, input, param, i) : device::TileValue(key, i);
+        }
+      }
+    }
+    for (double& value : tile_) value /= ranks;
+    if (!low_rank_) return;
+    columns_ = ColumnsOf(info);
+    for (std::int64_t c = 0; c < columns_; ++c) row_.push_back(ColumnFactor(param, c));
+  }
+
   double At(std::int64_t element) const {
     if (!low_rank_) return tile_[static_cast<std::size_t>(element % device::kTile)];
     return tile_[static_cast<std::size_t>(element / columns_)] *
@@ -122,26 +130,6 @@ class ExpectedGradient {
   std::vector<double> tile_;  // low_rank: the factor of each row
   std::vector<double> row_;   // low_rank: the factor of each column
 };
-
-ExpectedGradient::ExpectedGradient(int ranks, std::int64_t first_input, std::int64_t inputs,
-                                   int param, const TensorInfo& info, bool low_rank)
-    : low_rank_(low_rank && IsMatrix(info)) {
-  const std::int64_t length = low_rank_ ? info.shape[0] : std::min(device::kTile, info.numel);
-  tile_.assign(static_cast<std::size_t>(length), 0);
-  for (int rank = 0; rank < ranks; ++rank) {
-    for (std::int64_t input = first_input; input < first_input + inputs; ++input) {
-      const std::uint64_t key = device::TileKey(rank, input, param);
-      for (std::int64_t i = 0; i < length; ++i) {
-        tile_[static_cast<std::size_t>(i)] +=
-            low_rank_ ? RowFactor(rank, input, param, i) : device::TileValue(key, i);
-      }
-    }
-  }
-  for (double& value : tile_) value /= ranks;
-  if (!low_rank_) return;
-  columns_ = ColumnsOf(info);
-  for (std::int64_t c = 0; c < columns_; ++c) row_.push_back(ColumnFactor(param, c));
-}
 
 }  // namespace
 
@@ -163,12 +151,12 @@ Status ManifestModel::Allocate(const ModelTensors& tensors, device::Device& devi
   device_ = &device;
   ready_order_ = tensors.ready_order;
   std::int64_t bytes = 0;
-  for (const TensorInfo& info : tensors.params) bytes += 2 * Aligned(info.bytes());
-  for (const TensorInfo& info : tensors.buffers) bytes += Aligned(info.bytes());
+  for (const TensorInfo& info : tensors.params) bytes += 2 * CacheAligned(info.bytes());
+  for (const TensorInfo& info : tensors.buffers) bytes += CacheAligned(info.bytes());
   LOCKSTEP_ASSIGN_OR_RETURN(memory_, device.Allocate(bytes));
   auto* next = static_cast<std::byte*>(memory_->data());
   const auto take = [&next](const TensorInfo& info) {
-    return std::exchange(next, next + Aligned(info.bytes()));
+    return std::exchange(next, next + CacheAligned(info.bytes()));
   };
   // What is written there has no meaning, but is different on every rank.
   std::unique_ptr<device::Stream> stream = device.NewInlineStream();
@@ -272,9 +260,8 @@ void ManifestModel::WriteGradient(ModuleContext context, int index) {
     return kernels_.WriteTile(context.compute, param.info.type, param.grad, param.info.numel,
                               source, !overwrites);
   }
-  context.compute.Enqueue([this, index, &param, overwrites, input = pass_.input] {
+  context.compute.Do([this, index, &param, overwrites, input = pass_.input] {
     WriteLowRankGradient(options_.rank, input, index, param.info, overwrites, param.grad);
-    return OkStatus();
   });
 }
 

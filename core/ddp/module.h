@@ -14,6 +14,9 @@ namespace lockstep::ddp {
 
 using collective::DataType;
 
+// So that what follows in the same memory begins with a cache line.
+constexpr std::int64_t CacheAligned(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
 // A tensor, contiguous, by its description.
 struct TensorInfo {
   std::string name;

@@ -32,11 +32,15 @@ class PowerSgdHook final : public GradientHook {
  public:
   PowerSgdHook(const PowerSgdOptions& options, const std::vector<Parameter>& params,
                Launcher& launcher)
-      : options_(options), params_(params), launcher_(launcher), random_(options.seed) {}
+      : options_(options),
+        params_(params),
+        launcher_(launcher),
+        plain_(MakeAllReduceHook(CommHook::kAllReduce, launcher)),
+        random_(options.seed) {}
 
   Status Launch(BucketInFlight& bucket, Purpose purpose) override {
     if (iteration_ < options_.start_iteration) {
-      LOCKSTEP_RETURN_IF_ERROR(LaunchPlain(bucket, purpose));
+      LOCKSTEP_RETURN_IF_ERROR(plain_->Launch(bucket, purpose));
     } else {
       if (bucket.bucket->type != DataType::kF32) {
         return Unsupported("powersgd: gradients of another type than f32; use hook none or fp16");
@@ -50,18 +54,6 @@ class PowerSgdHook final : public GradientHook {
   Status Finish(BucketInFlight& bucket) override { return launcher_.Wait(bucket.work); }
 
  private:
-  Status LaunchPlain(BucketInFlight& bucket, Purpose purpose) {
-    const EnginePorts& ports = launcher_.ports();
-    const Bucket& what = *bucket.bucket;
-    ports.kernels.Divide(ports.compute, what.type, bucket.data, bucket.data, what.elements,
-                         ports.communicator.size());
-    const Operation operation = {
-        .collective = Collective::kAllReduce, .type = what.type, .count = what.elements};
-    LOCKSTEP_ASSIGN_OR_RETURN(bucket.work, launcher_.Launch(operation, {bucket.data, bucket.data},
-                                                            purpose, bucket.index));
-    return OkStatus();
-  }
-
   // The arithmetic runs on the communication stream between the collectives, as PyTorch's callbacks
   // do beside the backward pass. The order is that of NCCL: bucket by bucket.
   Status LaunchCompressed(BucketInFlight& bucket, Purpose purpose) {
@@ -74,7 +66,7 @@ class PowerSgdHook final : public GradientHook {
     const bool feedback = options_.error_feedback;
 
     launcher_.OrderBehindCompute();
-    stream.Enqueue([&state, data, seed, draw_q, feedback] {
+    stream.Do([&state, data, seed, draw_q, feedback] {
       if (feedback) AddError(data, state.error, state.before);
       Pack(data, state.plain, state.uncompressed.data());
       Random random(seed);
@@ -84,37 +76,30 @@ class PowerSgdHook final : public GradientHook {
         Orthogonalize(q, matrix.columns, matrix.rank);
         MultiplyByQ(matrix, data + matrix.offset, q, state.p.data() + matrix.p);
       }
-      return OkStatus();
     });
-    LOCKSTEP_RETURN_IF_ERROR(
-        Sum(state.uncompressed, state.plain_count, purpose, bucket.index).status());
-    stream.Enqueue([&state, data, ranks] {
+    LOCKSTEP_RETURN_IF_ERROR(Sum(state.uncompressed, state.plain_count, purpose, bucket.index));
+    stream.Do([&state, data, ranks] {
       DivideBy(ranks, state.uncompressed);
       Unpack(state.uncompressed.data(), state.plain, data);
-      return OkStatus();
     });
     LOCKSTEP_RETURN_IF_ERROR(Sum(state.p, static_cast<std::int64_t>(state.p.size()) - 1,
-                                 Purpose::kPowerSgdFactorP, bucket.index)
-                                 .status());
-    stream.Enqueue([&state, data] {
+                                 Purpose::kPowerSgdFactorP, bucket.index));
+    stream.Do([&state, data] {
       for (const LowRankMatrix& matrix : state.matrices) {
         float* const p = state.p.data() + matrix.p;
         Orthogonalize(p, matrix.rows, matrix.rank);
         MultiplyTransposedByP(matrix, data + matrix.offset, p, state.q.data() + matrix.q);
       }
-      return OkStatus();
     });
     LOCKSTEP_RETURN_IF_ERROR(Sum(state.q, static_cast<std::int64_t>(state.q.size()) - 1,
-                                 Purpose::kPowerSgdFactorQ, bucket.index)
-                                 .status());
-    stream.Enqueue([&state, data, ranks, feedback] {
+                                 Purpose::kPowerSgdFactorQ, bucket.index));
+    stream.Do([&state, data, ranks, feedback] {
       DivideBy(ranks, state.q);
       for (const LowRankMatrix& matrix : state.matrices) {
         Decompress(matrix, state.p.data() + matrix.p, state.q.data() + matrix.q,
                    data + matrix.offset);
       }
       if (feedback) KeepError(data, state.before, state.error);
-      return OkStatus();
     });
     bucket.work = launcher_.MarkCommunication();
     return OkStatus();
@@ -155,11 +140,11 @@ class PowerSgdHook final : public GradientHook {
     return state;
   }
 
-  Result<Work> Sum(std::vector<float>& values, std::int64_t count, Purpose purpose, int index) {
+  Status Sum(std::vector<float>& values, std::int64_t count, Purpose purpose, int index) {
     const Operation operation = {.collective = Collective::kAllReduce, .count = count};
     const EnginePorts& ports = launcher_.ports();
     if (dynamic_cast<device::NativeDevice*>(&ports.device) == nullptr) {
-      return launcher_.Launch(operation, {values.data(), values.data()}, purpose, index);
+      return launcher_.Launch(operation, {values.data(), values.data()}, purpose, index).status();
     }
     // A library of the device's reaches only its memory, which the arithmetic here reaches, too.
     const std::size_t bytes = values.size() * sizeof(float);
@@ -169,16 +154,16 @@ class PowerSgdHook final : public GradientHook {
     }
     void* const there = twin->data();
     float* const here = values.data();
-    ports.communication.Enqueue([=] { return std::memcpy(there, here, bytes), OkStatus(); });
-    LOCKSTEP_ASSIGN_OR_RETURN(const Work work,
-                              launcher_.Launch(operation, {there, there}, purpose, index));
-    ports.communication.Enqueue([=] { return std::memcpy(here, there, bytes), OkStatus(); });
-    return work;
+    ports.communication.Do([=] { std::memcpy(there, here, bytes); });
+    LOCKSTEP_RETURN_IF_ERROR(launcher_.Launch(operation, {there, there}, purpose, index).status());
+    ports.communication.Do([=] { std::memcpy(here, there, bytes); });
+    return OkStatus();
   }
 
   PowerSgdOptions options_;
   const std::vector<Parameter>& params_;
   Launcher& launcher_;
+  std::unique_ptr<GradientHook> plain_;  // before options_.start_iteration
   Random random_;
   std::int64_t iteration_ = 0;
   std::map<int, BucketState> states_;

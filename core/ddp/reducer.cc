@@ -12,24 +12,8 @@
 #include <span>
 #include <utility>
 
-#include "core/base/check.h"
-
 namespace lockstep::ddp {
 namespace {
-
-// Buckets lie in one piece of memory, each at the start of a cache line.
-constexpr std::int64_t kAlignment = 64;
-std::int64_t Aligned(std::int64_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
-
-bool IsPermutation(std::vector<std::int32_t> order) {
-  std::ranges::sort(order);
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    if (order[i] != static_cast<std::int32_t>(i)) return false;
-  }
-  return true;
-}
 
 // The layout that rank 0's message describes. What came can be anything when the ranks are out of
 // step, so it is the system's failure if it makes no sense.
@@ -39,7 +23,7 @@ Result<BucketLayout> LayoutFrom(std::span<const std::int32_t> order,
   const bool positive = std::ranges::all_of(sizes, [](auto size) { return size > 0; });
   const std::int64_t total = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
   if (!positive || total != static_cast<std::int64_t>(order.size()) ||
-      !IsPermutation({order.begin(), order.end()})) {
+      !IsPermutation(order, order.size())) {
     return SystemFailed("the bucket layout that came from rank 0 is not one of this model");
   }
   BucketLayout layout;
@@ -107,7 +91,7 @@ Status Reducer::PlaceBuckets() {
   BucketMemory& memory = ports.bucket_memory == nullptr ? own_memory_ : *ports.bucket_memory;
   std::int64_t bytes = 0;
   for (const Gradient& gradient : gradients_) {
-    bytes += Aligned(gradient.numel * collective::SizeOf(gradient.type));
+    bytes += CacheAligned(gradient.numel * collective::SizeOf(gradient.type));
   }
   LOCKSTEP_ASSIGN_OR_RETURN(void* data, memory.Reserve(ports.device, Area::kBuckets, bytes));
   const bool compresses = options_.hook == CommHook::kFp16 || options_.hook == CommHook::kBf16;
@@ -119,7 +103,7 @@ Status Reducer::PlaceBuckets() {
   for (BucketInFlight& bucket : buckets_) {
     bucket.data = static_cast<std::byte*>(data) + offset;
     if (compresses) bucket.compressed = static_cast<std::byte*>(compressed) + offset;
-    offset += Aligned(bucket.bucket->bytes());
+    offset += CacheAligned(bucket.bucket->bytes());
   }
   return OkStatus();
 }
@@ -187,10 +171,7 @@ Status Reducer::SyncLayout(BucketLayout& layout) {
   Operation operation = {.collective = Collective::kBroadcast,
                          .type = DataType::kI32,
                          .count = static_cast<std::int64_t>(order.size())};
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      auto handle,
-      values_.Launch(operation, std::span<const std::int32_t>(order), Purpose::kRebuildOrder));
-  LOCKSTEP_ASSIGN_OR_RETURN(order, values_.Read<std::int32_t>(handle));
+  LOCKSTEP_ASSIGN_OR_RETURN(order, values_.Exchange(operation, order, Purpose::kRebuildOrder));
   const std::int32_t count = order.back();
   const auto params = static_cast<std::int64_t>(gradients_.size());
   if (count < 1 || count > params) {
@@ -198,9 +179,7 @@ Status Reducer::SyncLayout(BucketLayout& layout) {
   }
   sizes.resize(static_cast<std::size_t>(count), sizes.back());
   operation.count = count;
-  LOCKSTEP_ASSIGN_OR_RETURN(handle, values_.Launch(operation, std::span<const std::int32_t>(sizes),
-                                                   Purpose::kRebuildSizes));
-  LOCKSTEP_ASSIGN_OR_RETURN(sizes, values_.Read<std::int32_t>(handle));
+  LOCKSTEP_ASSIGN_OR_RETURN(sizes, values_.Exchange(operation, sizes, Purpose::kRebuildSizes));
   order.pop_back();
   LOCKSTEP_ASSIGN_OR_RETURN(layout, LayoutFrom(order, sizes, gradients_));
   return OkStatus();

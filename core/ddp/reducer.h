@@ -53,7 +53,6 @@ class Reducer {
   Status SetDivisor();
   Status MarkReady(int param);
   Status FillBucket(int param);
-  Status LaunchBucket(std::size_t index, Purpose purpose);
   Status LaunchReadyBuckets();
   Status LaunchBitmap();
   Status DelayedAllReduce();

@@ -1,8 +1,6 @@
 // What the Reducer does during a backward pass.
 #include <cstddef>
-#include <span>
 
-#include "core/base/check.h"
 #include "core/ddp/reducer.h"
 
 namespace lockstep::ddp {
@@ -82,13 +80,9 @@ Status Reducer::MarkReady(int param) {
 // A bucket waits for its turn, even when it is ready: all ranks must launch in one order.
 Status Reducer::LaunchReadyBuckets() {
   while (next_bucket_ < layout_.size() && pending_[next_bucket_] == 0) {
-    LOCKSTEP_RETURN_IF_ERROR(LaunchBucket(next_bucket_++, Purpose::kBucket));
+    LOCKSTEP_RETURN_IF_ERROR(hook_->Launch(buckets_[next_bucket_++], Purpose::kBucket));
   }
   return OkStatus();
-}
-
-Status Reducer::LaunchBucket(std::size_t index, Purpose purpose) {
-  return hook_->Launch(buckets_[index], purpose);
 }
 
 Status Reducer::LaunchBitmap() {
@@ -96,9 +90,7 @@ Status Reducer::LaunchBitmap() {
                                .type = DataType::kI32,
                                .count = static_cast<std::int64_t>(used_map_.size())};
   bitmap_.reset();
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      bitmap_,
-      values_.Launch(operation, std::span<const std::int32_t>(used_map_), Purpose::kUnusedBitmap));
+  LOCKSTEP_ASSIGN_OR_RETURN(bitmap_, values_.Launch(operation, used_map_, Purpose::kUnusedBitmap));
   return OkStatus();
 }
 
@@ -113,8 +105,8 @@ Status Reducer::DelayedAllReduce() {
     LOCKSTEP_RETURN_IF_ERROR(SetDivisor());
     LOCKSTEP_RETURN_IF_ERROR(FillBucket(static_cast<int>(i)));
   }
-  for (std::size_t b = 0; b < layout_.size(); ++b) {
-    LOCKSTEP_RETURN_IF_ERROR(LaunchBucket(b, Purpose::kBucket));
+  for (BucketInFlight& bucket : buckets_) {
+    LOCKSTEP_RETURN_IF_ERROR(hook_->Launch(bucket, Purpose::kBucket));
   }
   return Finalize();
 }
@@ -178,9 +170,9 @@ Status Reducer::CopyBack(std::size_t bucket) {
 Status Reducer::ShadowBuckets() {
   LOCKSTEP_RETURN_IF_ERROR(PlaceBuckets());
   const EnginePorts& ports = launcher_.ports();
-  for (std::size_t b = 0; b < layout_.size(); ++b) {
-    ports.kernels.Zero(ports.compute, buckets_[b].data, layout_[b].bytes());
-    LOCKSTEP_RETURN_IF_ERROR(LaunchBucket(b, Purpose::kJoinShadowBucket));
+  for (BucketInFlight& bucket : buckets_) {
+    ports.kernels.Zero(ports.compute, bucket.data, bucket.bucket->bytes());
+    LOCKSTEP_RETURN_IF_ERROR(hook_->Launch(bucket, Purpose::kJoinShadowBucket));
   }
   for (BucketInFlight& bucket : buckets_) LOCKSTEP_RETURN_IF_ERROR(hook_->Finish(bucket));
   return OkStatus();

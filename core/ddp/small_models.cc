@@ -92,11 +92,10 @@ class SmallModel : public Module {
     const bool overwrites = !to.has_grad;
     to.has_grad = true;
     auto* grad = static_cast<float*>(to.grad);
-    context.compute.Enqueue([grad, values = &values, overwrites] {
+    context.compute.Do([grad, values = &values, overwrites] {
       for (std::size_t i = 0; i < values->size(); ++i) {
         grad[i] = (overwrites ? 0 : grad[i]) + static_cast<float>((*values)[i]);
       }
-      return OkStatus();
     });
     return ready(static_cast<int>(param));
   }
@@ -170,18 +169,14 @@ class Linear11 final : public SmallModel {
 
  private:
   Status Run(const Pass&, ModuleContext context) override {
-    context.compute.Enqueue([this] {
+    context.compute.Do([this] {
       Rows x(options().linear_rows, 1);
       y_ = linear_.Forward(OnesLike(x));
-      return OkStatus();
     });
     return OkStatus();
   }
   Status RunBackward(const Ready& ready, ModuleContext context) override {
-    context.compute.Enqueue([this] {
-      linear_.Backward(OnesLike(y_), dbias_, dweight_);
-      return OkStatus();
-    });
+    context.compute.Do([this] { linear_.Backward(OnesLike(y_), dbias_, dweight_); });
     LOCKSTEP_RETURN_IF_ERROR(Accumulate(1, dbias_, ready, context));
     return Accumulate(0, dweight_, ready, context);
   }
@@ -215,11 +210,10 @@ class Bn442 final : public SmallModel {
     const bool syncs = Syncs(context);
     const std::size_t count = statistics_.size();
     gathered_.resize(syncs ? count * static_cast<std::size_t>(context.collectives->size()) : count);
-    context.compute.Enqueue([this, syncs, input = pass.input] {
+    context.compute.Do([this, syncs, input = pass.input] {
       hidden_ = first_.Forward(inputs_.Get(input));
       statistics_ = norm_.Statistics(hidden_);
       if (!syncs) gathered_ = statistics_;
-      return OkStatus();
     });
     if (syncs) {
       const std::size_t most = count + gathered_.size();
@@ -230,24 +224,18 @@ class Bn442 final : public SmallModel {
           there != nullptr ? there + count : gathered_.data(), static_cast<std::int64_t>(count)));
       Copy(context.compute, gathered_, there != nullptr ? there + count : nullptr, /*in=*/false);
     }
-    context.compute.Enqueue([this] {
-      y_ = last_.Forward(norm_.Forward(hidden_, gathered_, training_));
-      return OkStatus();
-    });
+    context.compute.Do(
+        [this] { y_ = last_.Forward(norm_.Forward(hidden_, gathered_, training_)); });
     return OkStatus();
   }
 
   Status RunBackward(const Ready& ready, ModuleContext context) override {
-    context.compute.Enqueue([this] {
-      dnorm_ = last_.Backward(OnesLike(y_), gradients_[5], gradients_[4]);
-      return OkStatus();
-    });
+    context.compute.Do(
+        [this] { dnorm_ = last_.Backward(OnesLike(y_), gradients_[5], gradients_[4]); });
     LOCKSTEP_RETURN_IF_ERROR(Accumulate(5, gradients_[5], ready, context));
     LOCKSTEP_RETURN_IF_ERROR(Accumulate(4, gradients_[4], ready, context));
-    context.compute.Enqueue([this] {
-      sums_ = norm_.BackwardSums(dnorm_, gradients_[2], gradients_[3]);
-      return OkStatus();
-    });
+    context.compute.Do(
+        [this] { sums_ = norm_.BackwardSums(dnorm_, gradients_[2], gradients_[3]); });
     if (Syncs(context)) {
       LOCKSTEP_ASSIGN_OR_RETURN(float* const there, Twin(sums_.size()));
       Copy(context.compute, sums_, there, /*in=*/true);
@@ -255,10 +243,8 @@ class Bn442 final : public SmallModel {
           0, there != nullptr ? there : sums_.data(), 2 * norm_.width()));
       Copy(context.compute, sums_, there, /*in=*/false);
     }
-    context.compute.Enqueue([this] {
-      first_.Backward(norm_.Backward(dnorm_, sums_), gradients_[1], gradients_[0]);
-      return OkStatus();
-    });
+    context.compute.Do(
+        [this] { first_.Backward(norm_.Backward(dnorm_, sums_), gradients_[1], gradients_[0]); });
     for (const std::size_t param : {2, 3, 1, 0}) {
       LOCKSTEP_RETURN_IF_ERROR(Accumulate(param, gradients_[param], ready, context));
     }
@@ -277,13 +263,12 @@ class Bn442 final : public SmallModel {
   }
   static void Copy(device::Stream& stream, std::vector<float>& here, float* there, bool in) {
     if (there == nullptr) return;
-    stream.Enqueue([&here, there, in] {
+    stream.Do([&here, there, in] {
       if (in) {
         std::copy(here.begin(), here.end(), there);
       } else {
         std::copy(there, there + here.size(), here.begin());
       }
-      return OkStatus();
     });
   }
 
@@ -322,18 +307,15 @@ class TwoBranch final : public SmallModel {
   LinearLayer& branch() { return options().branch_c ? c_ : b_; }
 
   Status Run(const Pass& pass, ModuleContext context) override {
-    context.compute.Enqueue([this, input = pass.input] {
-      y_ = branch().Forward(a_.Forward(inputs_.Get(input)));
-      return OkStatus();
-    });
+    context.compute.Do(
+        [this, input = pass.input] { y_ = branch().Forward(a_.Forward(inputs_.Get(input))); });
     return OkStatus();
   }
 
   Status RunBackward(const Ready& ready, ModuleContext context) override {
-    context.compute.Enqueue([this] {
+    context.compute.Do([this] {
       const Rows dhidden = branch().Backward(OnesLike(y_), dbranch_bias_, dbranch_weight_);
       a_.Backward(dhidden, dbias_, dweight_);
-      return OkStatus();
     });
     const std::size_t weight = options().branch_c ? 4 : 2;
     LOCKSTEP_RETURN_IF_ERROR(Accumulate(weight + 1, dbranch_bias_, ready, context));

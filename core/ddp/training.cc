@@ -53,11 +53,12 @@ class Training {
     }
     const std::int64_t inputs = InputsOf(program_, rank_, ports_.communicator.size());
     for (std::int64_t i = 0; i < inputs && !ended_; ++i) {
-      if (iteration_ < program_.first_iteration) {
-        Skip();
-        continue;
+      if (iteration_ >= program_.first_iteration) {
+        LOCKSTEP_RETURN_IF_ERROR(RunIteration(i));
+      } else {
+        ++next_input_;
       }
-      LOCKSTEP_RETURN_IF_ERROR(RunIteration(i));
+      outcome_.iterations = ++iteration_;
     }
     engine_->set_iteration(-1);
     if (program_.join) {
@@ -85,14 +86,7 @@ class Training {
     engine_->set_require_backward_grad_sync(true);
     if (program_.barrier == BarrierPlace::kInLoop) LOCKSTEP_RETURN_IF_ERROR(Barrier());
     if (EvaluatesAfter(in_epoch)) LOCKSTEP_RETURN_IF_ERROR(Evaluate());
-    LOCKSTEP_RETURN_IF_ERROR(Reach(At::kIterationEnd, Phase::kCompute));
-    ++iteration_;
-    outcome_.iterations = iteration_;
-    return OkStatus();
-  }
-  void Skip() {
-    ++next_input_;
-    outcome_.iterations = ++iteration_;
+    return Reach(At::kIterationEnd, Phase::kCompute);
   }
   Status Load() {
     const LoadTime& time = program_.load_us.At(rank_);

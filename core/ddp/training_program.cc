@@ -1,5 +1,4 @@
 // What a training program means, before it runs.
-#include <fmt/core.h>
 
 #include <cstddef>
 

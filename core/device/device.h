@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "core/base/clock.h"
 #include "core/base/deadline.h"
@@ -40,6 +41,14 @@ class Stream {
   // True when work runs at enqueue on the calling thread (what a latency benchmark must measure).
   virtual bool inline_execution() const = 0;
   virtual void Enqueue(Work work) = 0;
+  // Work that cannot fail.
+  template <typename Function>
+  void Do(Function work) {
+    Enqueue([work = std::move(work)] {
+      work();
+      return OkStatus();
+    });
+  }
   virtual void Record(Event& event) = 0;   // the event is set when earlier work is done
   virtual void WaitFor(Event& event) = 0;  // later work waits for the event (bounded by 24 h)
   virtual Status Synchronize(Deadline deadline) = 0;

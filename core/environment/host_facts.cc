@@ -7,8 +7,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
 #include "core/base/clock.h"
 #include "core/base/file_text.h"
@@ -41,28 +43,20 @@ std::string LimitText(int resource) {
 
 void AddSharedMemory(Facts& facts) {
   struct statvfs status {};
-  if (statvfs("/dev/shm", &status) != 0) {
-    facts.emplace_back("limits/shm_available", "none");
-    facts.emplace_back("limits/shm_bytes", "0");
-    facts.emplace_back("limits/shm_available_bytes", "0");
-    return;
-  }
-  const auto unit = static_cast<std::int64_t>(status.f_frsize);
-  facts.emplace_back("limits/shm_available",
-                     FormatBytes(static_cast<std::int64_t>(status.f_bavail) * unit));
-  facts.emplace_back("limits/shm_bytes",
-                     fmt::format("{}", static_cast<std::int64_t>(status.f_blocks) * unit));
-  facts.emplace_back("limits/shm_available_bytes",
-                     fmt::format("{}", static_cast<std::int64_t>(status.f_bavail) * unit));
+  const bool there = statvfs("/dev/shm", &status) == 0;
+  const auto bytes = [&](fsblkcnt_t blocks) {
+    return there ? static_cast<std::int64_t>(blocks * status.f_frsize) : 0;
+  };
+  facts.emplace_back("limits/shm_available", there ? FormatBytes(bytes(status.f_bavail)) : "none");
+  facts.emplace_back("limits/shm_bytes", fmt::format("{}", bytes(status.f_blocks)));
+  facts.emplace_back("limits/shm_available_bytes", fmt::format("{}", bytes(status.f_bavail)));
 }
 
 // Control groups, version 2: of the root of what this process sees.
 void AddControlGroup(Facts& facts) {
-  if (const std::string cpu = FirstLine("/sys/fs/cgroup/cpu.max"); cpu != "unknown") {
-    facts.emplace_back("limits/cgroup_cpu_max", cpu);
-  }
-  if (const std::string memory = FirstLine("/sys/fs/cgroup/memory.max"); memory != "unknown") {
-    facts.emplace_back("limits/cgroup_memory_max", memory);
+  for (const char* what : {"cpu", "memory"}) {
+    const std::string most = FirstLine(fmt::format("/sys/fs/cgroup/{}.max", what));
+    if (most != "unknown") facts.emplace_back(fmt::format("limits/cgroup_{}_max", what), most);
   }
 }
 
@@ -124,9 +118,9 @@ Facts VariableFacts() {
     const std::size_t equals = variable.find('=');
     if (equals == std::string_view::npos) continue;
     const std::string_view name = variable.substr(0, equals);
-    bool wanted = false;
-    for (const std::string_view prefix : kPrefixes) wanted = wanted || name.starts_with(prefix);
-    for (const std::string_view exact : kNames) wanted = wanted || name == exact;
+    const auto begins = [&](std::string_view prefix) { return name.starts_with(prefix); };
+    const bool wanted = std::ranges::any_of(kPrefixes, begins) ||
+                        std::ranges::find(kNames, name) != std::end(kNames);
     if (!wanted) continue;
     facts.emplace_back(fmt::format("variables/{}", name), std::string(variable.substr(equals + 1)));
   }
@@ -134,10 +128,8 @@ Facts VariableFacts() {
 }
 
 const std::string* Find(const Facts& facts, std::string_view path) {
-  for (const auto& [name, value] : facts) {
-    if (name == path) return &value;
-  }
-  return nullptr;
+  const auto found = std::ranges::find(facts, path, &Facts::value_type::first);
+  return found == facts.end() ? nullptr : &found->second;
 }
 
 }  // namespace lockstep::environment

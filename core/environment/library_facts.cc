@@ -15,6 +15,7 @@
 #include <sstream>
 #include <vector>
 
+#include "core/base/file_text.h"
 #include "core/environment/facts.h"
 
 namespace lockstep::environment {
@@ -61,13 +62,11 @@ std::vector<fs::path> PythonPackages() {
     if (const char* root = std::getenv(variable)) roots.push_back(fs::path(root) / "lib");
   }
   std::vector<fs::path> folders;
-  std::error_code error;
   for (const fs::path& root : roots) {
-    for (fs::directory_iterator entry(root, error), end; !error && entry != end;
-         entry.increment(error)) {
-      if (!entry->path().filename().string().starts_with("python3")) continue;
+    for (const fs::path& entry : EntriesOf(root)) {
+      if (!entry.filename().string().starts_with("python3")) continue;
       for (const char* packages : {"site-packages", "dist-packages"}) {
-        folders.push_back(entry->path() / packages);
+        folders.push_back(entry / packages);
       }
     }
   }
@@ -103,10 +102,13 @@ std::string FirstLineOf(const char* command) {
   return text;
 }
 
-std::string ToolkitVersion() {
+fs::path CudaFolder() {
   const char* root = std::getenv("CUDA_PATH");
-  const fs::path folder = root != nullptr ? root : "/usr/local/cuda";
-  std::ifstream file(folder / "include/cuda.h");
+  return root != nullptr ? root : "/usr/local/cuda";
+}
+
+std::string ToolkitVersion() {
+  std::ifstream file(CudaFolder() / "include/cuda.h");
   static const std::regex kDefine(R"(#define\s+CUDA_VERSION\s+(\d+))");
   for (std::string line; std::getline(file, line);) {
     std::smatch match;
@@ -120,9 +122,8 @@ std::string ToolkitVersion() {
 // CUDA runtimes that programs can load; PyTorch brings its own. The file's name tells the version.
 void AddRuntimes(Facts& facts) {
   std::vector<fs::path> folders = {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu"};
-  const char* root = std::getenv("CUDA_PATH");
   for (const char* below : {"lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"}) {
-    folders.push_back(fs::path(root != nullptr ? root : "/usr/local/cuda") / below);
+    folders.push_back(CudaFolder() / below);
   }
   for (const fs::path& packages : PythonPackages()) {
     folders.push_back(packages / "nvidia/cuda_runtime/lib");

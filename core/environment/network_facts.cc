@@ -8,8 +8,8 @@
 #include <netinet/in.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <future>
 #include <memory>
@@ -24,6 +24,14 @@ namespace lockstep::environment {
 namespace {
 
 namespace fs = std::filesystem;
+
+std::string AddressText(const sockaddr* address) {
+  sockaddr_in of_ip4{};
+  std::memcpy(&of_ip4, address, sizeof of_ip4);
+  char text[INET_ADDRSTRLEN] = "";
+  inet_ntop(AF_INET, &of_ip4.sin_addr, text, sizeof text);
+  return text;
+}
 
 // Bridges and taps of containers and virtual machines: addresses that no other host reaches.
 bool IsOfContainers(std::string_view name) {
@@ -42,12 +50,8 @@ void AddInterfaces(Facts& facts) {
   for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
     const bool up = (entry->ifa_flags & IFF_UP) != 0 && (entry->ifa_flags & IFF_LOOPBACK) == 0;
     if (!up || entry->ifa_addr == nullptr || entry->ifa_addr->sa_family != AF_INET) continue;
-    char text[INET_ADDRSTRLEN] = "";
-    sockaddr_in address{};
-    std::copy_n(reinterpret_cast<const char*>(entry->ifa_addr), sizeof(address),
-                reinterpret_cast<char*>(&address));
-    inet_ntop(AF_INET, &address.sin_addr, text, sizeof(text));
-    facts.emplace_back(fmt::format("network/interface/{}", entry->ifa_name), text);
+    facts.emplace_back(fmt::format("network/interface/{}", entry->ifa_name),
+                       AddressText(entry->ifa_addr));
     (IsOfContainers(entry->ifa_name) ? of_containers : usable).insert(entry->ifa_name);
   }
   facts.emplace_back("network/interfaces", fmt::format("{}", usable.size()));
@@ -63,12 +67,7 @@ std::string Resolve(const std::string& name) {
   const int error = getaddrinfo(name.c_str(), nullptr, &hints, &found);
   if (error != 0) return std::string("fails: ") + gai_strerror(error);
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owned(found, freeaddrinfo);
-  sockaddr_in address{};
-  std::copy_n(reinterpret_cast<const char*>(found->ai_addr), sizeof(address),
-              reinterpret_cast<char*>(&address));
-  char text[INET_ADDRSTRLEN] = "";
-  inet_ntop(AF_INET, &address.sin_addr, text, sizeof(text));
-  return text;
+  return AddressText(found->ai_addr);
 }
 
 void AddHostName(double seconds, Facts& facts) {
@@ -84,21 +83,16 @@ void AddHostName(double seconds, Facts& facts) {
 }
 
 void AddInfiniband(Facts& facts) {
-  std::error_code error;
   int devices = 0, active = 0;
-  for (fs::directory_iterator device("/sys/class/infiniband", error), end; !error && device != end;
-       device.increment(error)) {
+  for (const fs::path& device : EntriesOf("/sys/class/infiniband")) {
     ++devices;
-    std::error_code none;
-    for (fs::directory_iterator port(device->path() / "ports", none), last; !none && port != last;
-         port.increment(none)) {
-      const std::string state = FirstLine(port->path() / "state");
-      const std::string rate = FirstLine(port->path() / "rate");
-      const std::string layer = FirstLine(port->path() / "link_layer");
+    for (const fs::path& port : EntriesOf(device / "ports")) {
+      const std::string state = FirstLine(port / "state");
       active += state.find("ACTIVE") != std::string::npos ? 1 : 0;
-      facts.emplace_back(fmt::format("network/infiniband/{}:{}", device->path().filename().string(),
-                                     port->path().filename().string()),
-                         fmt::format("{}, {}, {}", state, rate, layer));
+      facts.emplace_back(fmt::format("network/infiniband/{}:{}", device.filename().string(),
+                                     port.filename().string()),
+                         fmt::format("{}, {}, {}", state, FirstLine(port / "rate"),
+                                     FirstLine(port / "link_layer")));
     }
   }
   facts.emplace_back("network/infiniband_devices", fmt::format("{}", devices));

@@ -265,9 +265,7 @@ journal::GpuSample Nvml::Sample(int gpu) const {
   Device device = library_->devices[static_cast<std::size_t>(gpu)];
   journal::GpuSample sample;
   sample.ticks = NowTicks();
-  timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  sample.unix_ns = std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+  sample.unix_ns = ClockNs(CLOCK_REALTIME);
   sample.gpu = gpu;
   sample.xid = library_->xids[static_cast<std::size_t>(gpu)];
   Utilization utilization{};

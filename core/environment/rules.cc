@@ -2,7 +2,6 @@
 // into the program; that the built-in one is right is checked when it is first used.
 #include "core/environment/rules.h"
 
-#include <fmt/core.h>
 #include <toml++/toml.h>
 
 #include <algorithm>

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cinttypes>
-#include <cstdlib>
 
 #include "core/base/process_stat.h"
 

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -49,23 +50,21 @@ std::vector<std::uint8_t> ConfigOf(const fs::path& device) {
 }
 
 void AddPci(Facts& facts) {
-  std::error_code error;
   int bridges = 0, redirecting = 0, unreadable = 0, gpus = 0;
-  for (fs::directory_iterator device("/sys/bus/pci/devices", error), end; !error && device != end;
-       device.increment(error)) {
-    const std::string kind = FirstLine(device->path() / "class");  // 0xCCSSPP
+  for (const fs::path& device : EntriesOf("/sys/bus/pci/devices")) {
+    const std::string kind = FirstLine(device / "class");  // 0xCCSSPP
     if (kind.starts_with("0x0604")) {
       ++bridges;
-      const std::vector<std::uint8_t> config = ConfigOf(device->path());
+      const std::vector<std::uint8_t> config = ConfigOf(device);
       if (config.size() <= kExtendedBegin) ++unreadable;  // only root sees more than 64 bytes
       const std::optional<std::uint16_t> control = AccessControlOf(config);
       redirecting += control && (*control & kRedirects) != 0 ? 1 : 0;
     }
     const bool gpu = kind.starts_with("0x0302") || kind.starts_with("0x0300");
-    if (!gpu || FirstLine(device->path() / "vendor") != "0x10de") continue;
+    if (!gpu || FirstLine(device / "vendor") != "0x10de") continue;
     facts.emplace_back(fmt::format("topology/gpu{}", gpus++),
-                       fmt::format("{}, NUMA node {}", device->path().filename().string(),
-                                   FirstLine(device->path() / "numa_node")));
+                       fmt::format("{}, NUMA node {}", device.filename().string(),
+                                   FirstLine(device / "numa_node")));
   }
   facts.emplace_back("topology/pci_gpus", fmt::format("{}", gpus));
   facts.emplace_back("topology/pci_bridges", fmt::format("{}", bridges));
@@ -75,14 +74,10 @@ void AddPci(Facts& facts) {
                          : fmt::format("{}", redirecting));
 }
 
-int CountEntries(const char* directory, std::string_view prefix) {
-  std::error_code error;
-  int count = 0;
-  for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
-       entry.increment(error)) {
-    count += entry->path().filename().string().starts_with(prefix) ? 1 : 0;
-  }
-  return count;
+std::ptrdiff_t CountEntries(const char* directory, std::string_view prefix) {
+  return std::ranges::count_if(EntriesOf(directory), [&](const fs::path& entry) {
+    return entry.filename().string().starts_with(prefix);
+  });
 }
 
 bool ModuleLoaded(std::string_view name) {
@@ -94,12 +89,9 @@ bool ModuleLoaded(std::string_view name) {
 }
 
 bool ProcessRuns(std::string_view name) {
-  std::error_code error;
-  for (fs::directory_iterator entry("/proc", error), end; !error && entry != end;
-       entry.increment(error)) {
-    if (FirstLine(entry->path() / "comm") == name) return true;
-  }
-  return false;
+  return std::ranges::any_of(EntriesOf("/proc"), [&](const fs::path& process) {
+    return FirstLine(process / "comm") == name;
+  });
 }
 
 std::string_view YesNo(bool yes) { return yes ? "yes" : "no"; }

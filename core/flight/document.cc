@@ -90,20 +90,19 @@ class JsonBuilder : public nlohmann::json_sax<nlohmann::json> {
 
 }  // namespace
 
-bool FlightDocument::AddList(FlightValue& value) {
+bool FlightDocument::Add(auto& containers, FlightValue::Kind kind, FlightValue& value) {
   if (lists_.size() + dictionaries_.size() >= kContainersMax) return false;
-  value = FlightInteger(static_cast<std::int64_t>(lists_.size()));
-  value.kind = FlightValue::Kind::kList;
-  lists_.emplace_back();
+  value = {.kind = kind, .integer = static_cast<std::int64_t>(containers.size())};
+  containers.emplace_back();
   return true;
 }
 
+bool FlightDocument::AddList(FlightValue& value) {
+  return Add(lists_, FlightValue::Kind::kList, value);
+}
+
 bool FlightDocument::AddDictionary(FlightValue& value) {
-  if (lists_.size() + dictionaries_.size() >= kContainersMax) return false;
-  value = FlightInteger(static_cast<std::int64_t>(dictionaries_.size()));
-  value.kind = FlightValue::Kind::kDictionary;
-  dictionaries_.emplace_back();
-  return true;
+  return Add(dictionaries_, FlightValue::Kind::kDictionary, value);
 }
 
 FlightValue FlightDocument::AddText(std::string text) { return FlightText(Own(std::move(text))); }

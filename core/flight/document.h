@@ -31,29 +31,19 @@ struct FlightValue {
 };
 
 inline FlightValue FlightInteger(std::int64_t value) {
-  FlightValue result;
-  result.kind = FlightValue::Kind::kInteger;
-  result.integer = value;
-  return result;
+  return {.kind = FlightValue::Kind::kInteger, .integer = value};
 }
 inline FlightValue FlightBool(bool value) {
-  FlightValue result = FlightInteger(value ? 1 : 0);
-  result.kind = FlightValue::Kind::kBool;
-  return result;
+  return {.kind = FlightValue::Kind::kBool, .integer = value};
 }
 inline FlightValue FlightReal(double value) {
-  FlightValue result;
-  result.kind = FlightValue::Kind::kReal;
-  result.real = value;
-  return result;
+  return {.kind = FlightValue::Kind::kReal, .real = value};
 }
 // `text` outlives the value and is shorter than 4 GiB.
 inline FlightValue FlightText(std::string_view text) {
-  FlightValue result;
-  result.kind = FlightValue::Kind::kText;
-  result.length = static_cast<std::uint32_t>(text.size());
-  result.text = text.data();
-  return result;
+  return {.kind = FlightValue::Kind::kText,
+          .length = static_cast<std::uint32_t>(text.size()),
+          .text = text.data()};
 }
 
 // Tuples and sets are lists too. Owns all that its values refer to; moving it keeps them valid.
@@ -88,6 +78,8 @@ class FlightDocument {
   std::size_t dictionaries() const { return dictionaries_.size(); }
 
  private:
+  bool Add(auto& containers, FlightValue::Kind kind, FlightValue& value);
+
   std::deque<List> lists_;
   std::deque<Dictionary> dictionaries_;
   std::deque<std::string> texts_;

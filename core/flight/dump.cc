@@ -210,11 +210,6 @@ std::int32_t FlightTexts::IdOf(std::string_view text) {
   return id;
 }
 
-Result<FlightDump> ParseFlightDump(const FlightDocument& document, int rank,
-                                   const std::string& file, FlightTexts& texts) {
-  return DumpParser(document, file, texts).Parse(rank);
-}
-
 bool LooksLikeFlightDump(std::string_view beginning) {
   const std::size_t first = beginning.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return false;
@@ -233,7 +228,7 @@ Result<FlightDump> ReadFlightDump(std::string bytes, int rank, const std::string
   LOCKSTEP_ASSIGN_OR_RETURN(
       const FlightDocument document,
       json ? ReadJsonDocument(bytes, file) : ReadPickle(std::move(bytes), file));
-  return ParseFlightDump(document, rank, file, texts);
+  return DumpParser(document, file, texts).Parse(rank);
 }
 
 }  // namespace lockstep::flight

@@ -87,14 +87,10 @@ struct FlightDump {
   std::int64_t written_at_ns = 0;   // by the file's time
 };
 
-// `file` begins every error (kInvalidInput).
-Result<FlightDump> ParseFlightDump(const FlightDocument& document, int rank,
-                                   const std::string& file, FlightTexts& texts);
-
 // Whether these first bytes are those of a pickle, or of a dictionary in JSON.
 bool LooksLikeFlightDump(std::string_view beginning);
 
-// The form (pickle or JSON) is told by the first byte.
+// The form (pickle or JSON) is told by the first byte. `file` begins every error (kInvalidInput).
 Result<FlightDump> ReadFlightDump(std::string bytes, int rank, const std::string& file,
                                   FlightTexts& texts);
 

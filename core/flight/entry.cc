@@ -14,12 +14,8 @@ namespace {
 
 using Kind = FlightValue::Kind;
 
-struct NamedKind {
-  std::string_view name;
-  FlightKind kind;
-};
 // Source: torch/distributed/flight_recorder/components/types.py, COLLECTIVES and P2P.
-constexpr NamedKind kKinds[] = {
+constexpr std::pair<std::string_view, FlightKind> kKinds[] = {
     {"all_reduce", FlightKind::kAllReduce},
     {"allreduce_coalesced", FlightKind::kAllReduce},
     {"all_reduce_barrier", FlightKind::kBarrier},
@@ -69,14 +65,14 @@ std::int32_t PeerOf(std::string_view peers) {
   return peer;
 }
 
-}  // namespace
-
 FlightKind KindOfCall(std::string_view name) {
-  for (const NamedKind& known : kKinds) {
-    if (known.name == name) return known.kind;
+  for (const auto& [known, kind] : kKinds) {
+    if (known == name) return kind;
   }
   return FlightKind::kOther;
 }
+
+}  // namespace
 
 FlightEntryParser::Field FlightEntryParser::FieldOf(std::string_view key) {
   static constexpr std::string_view kNames[] = {"record_id",

@@ -24,9 +24,6 @@ struct FlightEntry {
   std::string_view description;
 };
 
-// What "all_reduce_barrier" or "_all_gather_base" is.
-FlightKind KindOfCall(std::string_view name);
-
 // Keeps what entries share (keys, frames), so that each is looked at once.
 class FlightEntryParser {
  public:

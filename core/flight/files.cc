@@ -145,19 +145,25 @@ std::string HostsText(const std::vector<FlightHost>& hosts) {
   return fmt::format("{}", fmt::join(texts, "; "));
 }
 
+void AddHost(const std::string& name, std::vector<FlightFile>& files, FlightFiles& job) {
+  FlightHost& host = job.hosts.emplace_back();
+  host.name = name;
+  for (FlightFile& file : files) {
+    host.ranks.push_back(file.rank);
+    job.files.push_back(std::move(file));
+  }
+  std::ranges::sort(host.ranks);
+}
+
 FlightFiles SpreadJob(const std::string& pattern, const Prefixes& prefixes, ByPrefix& groups) {
   FlightFiles job;
   job.prefix = pattern;
   for (const std::string& prefix : prefixes) {
-    FlightHost& host = job.hosts.emplace_back();
+    std::string host;
     for (const auto& [of, part] : Patterns(prefix)) {
-      if (of == pattern) host.name = part;
+      if (of == pattern) host = part;
     }
-    for (FlightFile& file : groups.at(prefix)) {
-      host.ranks.push_back(file.rank);
-      job.files.push_back(std::move(file));
-    }
-    std::ranges::sort(host.ranks);
+    AddHost(host, groups.at(prefix), job);
     groups.erase(prefix);
   }
   job.notes.push_back(fmt::format("by their names the dumps are of one job on {} hosts ({})",
@@ -244,14 +250,8 @@ Result<FlightFiles> JoinFolders(const std::string& directory, ByPrefix folders) 
   const std::string first = folders.begin()->first;
   std::set<std::string> prefixes;
   for (auto& [name, files] : folders) {
-    FlightHost& host = job.hosts.emplace_back();
-    host.name = name;
-    for (FlightFile& file : files) {
-      host.ranks.push_back(file.rank);
-      prefixes.insert(file.prefix);
-      job.files.push_back(std::move(file));
-    }
-    std::ranges::sort(host.ranks);
+    for (const FlightFile& file : files) prefixes.insert(file.prefix);
+    AddHost(name, files, job);
   }
   SortByRank(job.files);
   const auto twice = std::ranges::adjacent_find(job.files, {}, &FlightFile::rank);

@@ -232,9 +232,7 @@ std::int32_t FlightView::TeamOfCommunicator(std::uint16_t communicator, int rank
 }
 
 std::size_t FlightView::DumpOf(int rank) const {
-  const auto found =
-      std::lower_bound(job.dumps.begin(), job.dumps.end(), rank,
-                       [](const FlightDump& dump, int wanted) { return dump.rank < wanted; });
+  const auto found = std::ranges::lower_bound(job.dumps, rank, {}, &FlightDump::rank);
   const bool known = found != job.dumps.end() && found->rank == rank;
   return known ? static_cast<std::size_t>(found - job.dumps.begin()) : job.dumps.size();
 }

@@ -3,10 +3,9 @@
 // other ranks' dumps.
 #include "core/flight/history.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 namespace lockstep::flight {
 namespace {
@@ -92,27 +91,19 @@ class Translator {
 
   // How far the last of each team came, of those whose dumps are here.
   void FindFurthest() {
-    struct Arrival {
-      std::uint64_t sequence = 0;  // furthest call of the rank
-      bool seen = false;
-    };
     furthest_.assign(job_.teams.size(), std::numeric_limits<std::uint64_t>::max());
     slowest_.assign(job_.teams.size(), 0);
-    std::vector<std::size_t> shown(job_.teams.size());
     for (std::size_t d = 0; d < job_.dumps.size(); ++d) {
-      std::vector<Arrival> arrivals(job_.dumps[d].groups.size());
+      std::vector<std::optional<std::uint64_t>> own(job_.dumps[d].groups.size());
       for (const FlightCall& call : job_.dumps[d].calls) {
         if (call.point_to_point) continue;
-        Arrival& arrival = arrivals[static_cast<std::size_t>(call.group)];
-        arrival.sequence = std::max(arrival.sequence, call.sequence);
-        arrival.seen = true;
+        auto& furthest = own[static_cast<std::size_t>(call.group)];
+        furthest = std::max(furthest.value_or(0), call.sequence);
       }
-      for (std::size_t g = 0; g < arrivals.size(); ++g) {
+      for (std::size_t g = 0; g < own.size(); ++g) {
         const auto team = static_cast<std::size_t>(job_.team_of[d][g]);
-        if (!arrivals[g].seen) continue;
-        ++shown[team];
-        if (arrivals[g].sequence >= furthest_[team]) continue;
-        furthest_[team] = arrivals[g].sequence;
+        if (!own[g] || *own[g] >= furthest_[team]) continue;
+        furthest_[team] = *own[g];
         slowest_[team] = d;
       }
     }

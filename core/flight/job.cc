@@ -58,21 +58,18 @@ Status CheckOneJob(const std::vector<FlightDump>& dumps) {
     return InvalidInput("{} and {} are of two jobs ({}); choose one with --prefix=", a.file, b.file,
                         why);
   };
-  const FlightDump* newest = &dumps.front();
+  const FlightDump& newest = *std::ranges::max_element(dumps, {}, &FlightDump::newest_ns);
   for (const FlightDump& dump : dumps) {
-    if (dump.newest_ns > newest->newest_ns) newest = &dump;
-  }
-  for (const FlightDump& dump : dumps) {
-    if (dump.newest_ns > 0 && newest->newest_ns - dump.newest_ns > kHourNs) {
-      return two_jobs(dump, *newest,
+    if (dump.newest_ns > 0 && newest.newest_ns - dump.newest_ns > kHourNs) {
+      return two_jobs(dump, newest,
                       fmt::format("the last calls are {:.1f} h apart",
-                                  static_cast<double>(newest->newest_ns - dump.newest_ns) /
+                                  static_cast<double>(newest.newest_ns - dump.newest_ns) /
                                       static_cast<double>(kHourNs)));
     }
-    const std::vector<int> world = WorldOf(*newest);
+    const std::vector<int> world = WorldOf(newest);
     const std::vector<int> other = WorldOf(dump);
     if (!world.empty() && !other.empty() && world != other) {
-      return two_jobs(dump, *newest,
+      return two_jobs(dump, newest,
                       fmt::format("of {} and of {} ranks", other.size(), world.size()));
     }
   }

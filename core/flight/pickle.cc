@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <limits>
+#include <utility>
 
 #include "core/flight/document.h"
 
@@ -12,12 +13,8 @@ namespace {
 
 using Kind = FlightValue::Kind;
 
-struct Forbidden {
-  std::uint8_t opcode;
-  const char* name;
-};
 // What asks for an object of the reading program, or for its help.
-constexpr Forbidden kForbidden[] = {
+constexpr std::pair<std::uint8_t, const char*> kForbidden[] = {
     {'c', "GLOBAL"},    {0x93, "STACK_GLOBAL"}, {'R', "REDUCE"},
     {'b', "BUILD"},     {'i', "INST"},          {'o', "OBJ"},
     {0x81, "NEWOBJ"},   {0x92, "NEWOBJ_EX"},    {0x82, "EXT1"},
@@ -34,10 +31,8 @@ class PickleReader {
   Result<FlightDocument> Read() {
     while (!stopped_) {
       start_ = next_;
-      std::uint64_t opcode = 0;
-      if (!Number(1, opcode)) return Error("ends before its STOP: it is cut off");
-      Status status = Do(static_cast<std::uint8_t>(opcode));
-      if (!status.ok()) return status;
+      if (left() == 0) return Error("ends before its STOP: it is cut off");
+      LOCKSTEP_RETURN_IF_ERROR(Do(static_cast<std::uint8_t>(bytes_[next_++])));
       if (stack_.size() > kStackMax) return Error("keeps too much on its stack");
     }
     return std::move(document_);
@@ -51,12 +46,12 @@ class PickleReader {
                         name_, what, start_);
   }
   Status Refuse(std::uint8_t opcode) const {
-    for (const Forbidden& forbidden : kForbidden) {
-      if (forbidden.opcode != opcode) continue;
+    for (const auto& [forbidden, name] : kForbidden) {
+      if (forbidden != opcode) continue;
       return InvalidInput(
           "{}: opcode {} at offset {} asks for code, and a dump is data only: nothing of the file "
           "was run; do not trust it, and do not load it with Python",
-          name_, forbidden.name, start_);
+          name_, name, start_);
     }
     return Error(fmt::format("opcode 0x{:02x} is none of the data of protocol 2 to 5", opcode));
   }
@@ -64,14 +59,14 @@ class PickleReader {
 
   std::size_t left() const { return bytes_.size() - next_; }
   // `size` bytes, little endian.
-  bool Number(std::size_t size, std::uint64_t& value) {
-    if (left() < size) return false;
-    value = 0;
+  Result<std::uint64_t> Number(std::size_t size) {
+    if (left() < size) return CutOff();
+    std::uint64_t value = 0;
     for (std::size_t i = 0; i < size; ++i) {
       value |= std::uint64_t{static_cast<std::uint8_t>(bytes_[next_ + i])} << (8 * i);
     }
     next_ += size;
-    return true;
+    return value;
   }
 
   Status Push(FlightValue value) {
@@ -79,24 +74,22 @@ class PickleReader {
     return OkStatus();
   }
   Status Text(std::size_t length_bytes) {
-    std::uint64_t length = 0;
-    if (!Number(length_bytes, length) || length > left()) return CutOff();
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::uint64_t length, Number(length_bytes));
+    if (length > left()) return CutOff();
     if (length > std::numeric_limits<std::uint32_t>::max()) return Error("holds a text too long");
     const FlightValue value = FlightText(bytes_.substr(next_, length));
     next_ += length;
     return Push(value);
   }
   Status Integer(std::size_t size, bool is_signed) {
-    std::uint64_t value = 0;
-    if (!Number(size, value)) return CutOff();
+    LOCKSTEP_ASSIGN_OR_RETURN(std::uint64_t value, Number(size));
     if (is_signed && size < 8 && size > 0 && (value >> (8 * size - 1)) != 0) {
       value |= ~std::uint64_t{0} << (8 * size);
     }
     return Push(FlightInteger(static_cast<std::int64_t>(value)));
   }
   Status Long(std::size_t length_bytes) {
-    std::uint64_t length = 0;
-    if (!Number(length_bytes, length)) return CutOff();
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::uint64_t length, Number(length_bytes));
     // Some unsigned 64-bit numbers need a ninth byte, which is 0.
     if (length == 9 && left() >= 9 && bytes_[next_ + 8] == 0) {
       LOCKSTEP_RETURN_IF_ERROR(Integer(8, false));
@@ -117,11 +110,11 @@ class PickleReader {
   }
 
   // Where the items above the newest mark begin; the mark is taken away.
-  Status PopMark(std::size_t& begin) {
+  Result<std::size_t> PopMark() {
     if (marks_.empty()) return Error("wants a mark that is not there");
-    begin = marks_.back();
+    const std::size_t begin = marks_.back();
     marks_.pop_back();
-    return OkStatus();
+    return begin;
   }
   // Items of this and the enclosing mark must stay apart.
   std::size_t floor() const { return marks_.empty() ? 0 : marks_.back(); }
@@ -134,7 +127,9 @@ class PickleReader {
     FlightValue value;
     if (!document_.AddList(value)) return Error("holds too many lists");
     std::size_t begin = stack_.size();
-    if (!empty) LOCKSTEP_RETURN_IF_ERROR(PopMark(begin));
+    if (!empty) {
+      LOCKSTEP_ASSIGN_OR_RETURN(begin, PopMark());
+    }
     return Collect(value, begin);
   }
   Status Tuple(std::size_t values) {
@@ -153,8 +148,7 @@ class PickleReader {
     FlightValue value;
     if (!document_.AddDictionary(value)) return Error("holds too many dictionaries");
     if (empty) return Push(value);
-    std::size_t begin = 0;
-    LOCKSTEP_RETURN_IF_ERROR(PopMark(begin));
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::size_t begin, PopMark());
     stack_.insert(stack_.begin() + static_cast<std::ptrdiff_t>(begin), value);
     return Fill(begin + 1);
   }
@@ -190,28 +184,25 @@ class PickleReader {
     return OkStatus();
   }
   Status PutNumbered(std::size_t size) {
-    std::uint64_t index = 0;
-    return Number(size, index) ? Put(index) : CutOff();
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::uint64_t index, Number(size));
+    return Put(index);
   }
   Status Get(std::size_t size) {
-    std::uint64_t index = 0;
-    if (!Number(size, index)) return CutOff();
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::uint64_t index, Number(size));
     if (index >= memo_.size()) return Error("gets from its memo what was not put there");
     return Push(memo_[index]);
   }
 
   Status Protocol() {
-    std::uint64_t protocol = 0;
-    if (!Number(1, protocol)) return CutOff();
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::uint64_t protocol, Number(1));
     if (protocol < 2 || protocol > 5) {
       return Error(fmt::format("is a pickle of protocol {}, and 2 to 5 are read", protocol));
     }
     return OkStatus();
   }
   Status Frame() {
-    std::uint64_t length = 0;
-    if (!Number(8, length) || length > left()) return CutOff();
-    return OkStatus();
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::uint64_t length, Number(8));
+    return length > left() ? CutOff() : OkStatus();
   }
   Status Stop() {
     LOCKSTEP_RETURN_IF_ERROR(Need(1));
@@ -221,8 +212,7 @@ class PickleReader {
     return OkStatus();
   }
   Status ToItems(bool dictionary) {
-    std::size_t begin = 0;
-    LOCKSTEP_RETURN_IF_ERROR(PopMark(begin));
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::size_t begin, PopMark());
     return dictionary ? Fill(begin) : Append(begin);
   }
   Status ToItem(std::size_t values, bool dictionary) {
@@ -240,8 +230,7 @@ class PickleReader {
     return OkStatus();
   }
   Status PopToMark() {
-    std::size_t begin = 0;
-    LOCKSTEP_RETURN_IF_ERROR(PopMark(begin));
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::size_t begin, PopMark());
     stack_.resize(begin);
     return OkStatus();
   }

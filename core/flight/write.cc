@@ -208,8 +208,7 @@ class DumpWriter {
 
   void WriteEntry(int rank, std::uint64_t record, const Entry& entry) {
     const JournalEvent& call = entry.call;
-    const bool message =
-        call.collective == Collective::kSend || call.collective == Collective::kRecv;
+    const bool message = collective::IsMessage(call.collective);
     const auto number = static_cast<std::int64_t>(call.sequence) + 1;
     pickle_.BeginDictionary();
     WriteFrames(call);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/journal/purpose.h"
+#include "core/verdict/rank_view.h"
 #include "core/verdict/wording.h"
 
 namespace lockstep::verdict {
@@ -114,10 +115,8 @@ std::string DescribeTrouble(const std::vector<journal::GpuSample>& samples) {
 const JournalEvent* FindOperation(const journal::Journal& journal, std::uint16_t communicator,
                                   std::uint64_t number) {
   for (auto event = journal.events.rbegin(); event != journal.events.rend(); ++event) {
-    const bool of_operation =
-        event->kind == journal::EventKind::kEnqueue || event->kind == journal::EventKind::kStart ||
-        event->kind == journal::EventKind::kEnd || event->kind == journal::EventKind::kError;
-    if (of_operation && event->communicator == communicator && event->sequence + 1 == number) {
+    if (IsCollective(*event) && event->communicator == communicator &&
+        event->sequence + 1 == number) {
       return &*event;
     }
   }

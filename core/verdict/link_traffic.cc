@@ -225,10 +225,8 @@ void NameBrokenLink(const Situation& situation, Finding& finding) {
   const std::optional<std::pair<int, int>> link = FindBrokenLink(RanksOf(situation));
   if (!link) return;
   const auto is_end = [&](int rank) { return rank == link->first || rank == link->second; };
-  std::vector<int> others;
-  for (const int rank : finding.culprits) {
-    if (!is_end(rank)) others.push_back(rank);
-  }
+  std::vector<int> others = finding.culprits;
+  std::erase_if(others, is_end);
   finding.culprits = {link->first, link->second};
   finding.headline = Headline(
       "the link {} - {} broke: ranks {} and {} were both alive when their connection ended",

@@ -14,8 +14,7 @@ namespace lockstep::verdict {
 namespace {
 
 bool IsMessage(const JournalEvent& event) {
-  return IsCollective(event) && (event.collective == collective::Collective::kSend ||
-                                 event.collective == collective::Collective::kRecv);
+  return IsCollective(event) && collective::IsMessage(event.collective);
 }
 
 class Sorting {
@@ -114,9 +113,8 @@ void RestoreOperations(const std::vector<RankEvidence>& evidence, Judgement& jud
   const auto restore = [&](JournalEvent& operation) {
     for (const RankEvidence& rank : evidence) {
       const auto& events = rank.journal.events;
-      const auto found = std::lower_bound(
-          events.begin(), events.end(), operation.index,
-          [](const JournalEvent& event, std::uint64_t index) { return event.index < index; });
+      const auto found =
+          std::ranges::lower_bound(events, operation.index, {}, &JournalEvent::index);
       if (found == events.end() || found->index != operation.index) continue;
       if (found->ticks != operation.ticks || found->nth != operation.nth) continue;
       operation = *found;

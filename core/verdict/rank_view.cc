@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "core/verdict/headline.h"
 #include "core/verdict/messages.h"
@@ -69,8 +70,7 @@ bool Ends(const JournalEvent& event) {
 
 // Positions of both ends agree in a lane.
 bool IsMessageOutsideLanes(const JournalEvent& event) {
-  return event.communicator < kFirstLane && (event.collective == collective::Collective::kSend ||
-                                             event.collective == collective::Collective::kRecv);
+  return event.communicator < kFirstLane && collective::IsMessage(event.collective);
 }
 
 void Follow(RankView& view, OpenOperations& open, const JournalEvent& event, std::size_t index) {
@@ -234,6 +234,12 @@ std::vector<int> RanksOf(const Views& views) {
   return ranks;
 }
 
+Views ViewsAt(const std::vector<RankView>& views, const std::vector<std::size_t>& indices) {
+  Views those;
+  for (const std::size_t i : indices) those.push_back(&views[i]);
+  return those;
+}
+
 std::string Who(const Views& ranks) {
   std::vector<const RankEvidence*> evidence;
   for (const RankView* view : ranks) evidence.push_back(view->evidence);
@@ -267,18 +273,8 @@ int WeightOf(std::string_view error) {
 }  // namespace
 
 bool EndedBySelf(int signal) {
-  switch (signal) {
-    case SIGSEGV:
-    case SIGABRT:
-    case SIGBUS:
-    case SIGFPE:
-    case SIGILL:
-    case SIGSYS:
-    case SIGTRAP:
-      return true;
-    default:
-      return false;
-  }
+  constexpr int kOwn[] = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGTRAP};
+  return std::ranges::find(kOwn, signal) != std::end(kOwn);
 }
 
 bool Failed(const RankView& view) {

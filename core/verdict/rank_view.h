@@ -70,6 +70,16 @@ struct RankView {
 
 using Views = std::vector<const RankView*>;
 std::vector<int> RanksOf(const Views& views);
+Views ViewsAt(const std::vector<RankView>& views, const std::vector<std::size_t>& indices);
+// Those for which it holds, in their order.
+template <typename Predicate>
+Views ViewsWhere(const std::vector<RankView>& views, Predicate holds) {
+  Views those;
+  for (const RankView& view : views) {
+    if (holds(view)) those.push_back(&view);
+  }
+  return those;
+}
 
 bool IsCollective(const JournalEvent& event);
 // It is of the track: a call on its communicator, or the making of one out of it.

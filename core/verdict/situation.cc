@@ -89,7 +89,7 @@ using Positions = std::unordered_set<std::uint64_t>;  // keys
 // positions alone, if some are given.
 const JournalEvent* FirstDifference(const Situation& situation, int index,
                                     const Positions* among = nullptr) {
-  const Group& group = situation.groups[static_cast<std::size_t>(index)];
+  const Group& group = situation.GroupAt(index);
   std::unordered_map<std::uint64_t, const JournalEvent*> seen;
   const JournalEvent* earliest = nullptr;
   for (const std::size_t member : group.members) {
@@ -131,7 +131,7 @@ std::vector<Mismatch::Party> PartiesAt(const Situation& situation, int index,
   std::vector<Mismatch::Party> parties;
   // By what is called: as many parties as ranks are possible, so they are found by hash.
   std::unordered_multimap<std::uint64_t, std::size_t> by_call;
-  for (const std::size_t member : situation.groups[static_cast<std::size_t>(index)].members) {
+  for (const std::size_t member : situation.GroupAt(index).members) {
     const JournalEvent* event =
         EventAt(situation.views[member], index, position.sequence, position.case_index);
     if (event == nullptr) continue;
@@ -168,7 +168,7 @@ bool StaysAway(const RankView& view, bool member) {
 
 bool AnyStaysAway(const Situation& situation, int group,
                   const std::unordered_set<std::size_t>& came) {
-  const auto& members = situation.groups[static_cast<std::size_t>(group)].members;
+  const auto& members = situation.GroupAt(group).members;
   if (came.size() == members.size()) return false;
   const std::unordered_set<std::size_t> all(members.begin(), members.end());
   for (std::size_t i = 0; i < situation.views.size(); ++i) {
@@ -224,7 +224,7 @@ std::optional<Mismatch> MismatchAt(const Situation& situation, int index,
 // Where the ranks of a group are now, or were when they failed.
 Positions PositionsNow(const Situation& situation, int index) {
   Positions now;
-  for (const std::size_t member : situation.groups[static_cast<std::size_t>(index)].members) {
+  for (const std::size_t member : situation.GroupAt(index).members) {
     const RankView& view = situation.views[member];
     const Track* const track = view.On(index);
     if (track == nullptr) continue;
@@ -258,7 +258,7 @@ Situation SituationOf(const std::vector<RankEvidence>& evidence, const Setting& 
 }
 
 std::optional<std::size_t> RootIn(const Situation& situation, int group, int root) {
-  const Group& of = situation.groups[static_cast<std::size_t>(group)];
+  const Group& of = situation.GroupAt(group);
   const auto place = static_cast<std::size_t>(root);
   if (root < 0 || (!of.ranks.empty() && place >= of.ranks.size())) return std::nullopt;
   const int rank = of.ranks.empty() ? root : of.ranks[place];

@@ -33,6 +33,7 @@ struct Situation {
   bool one_stream = false;
   bool nonblocking_calls = false;
 
+  const Group& GroupAt(int index) const { return groups[static_cast<std::size_t>(index)]; }
   bool overdue(const RankView& view) const {
     return view.evidence->seconds_silent >= deadline_seconds;
   }

@@ -68,7 +68,7 @@ class Search {
   bool Waits(std::size_t i) const {
     const RankView& view = View(i);
     return !situation_.nonblocking_calls && OwesProgress(view) && view.waits_in_group() &&
-           situation_.groups[static_cast<std::size_t>(view.open_group)].aligned &&
+           situation_.GroupAt(view.open_group).aligned &&
            view.On(view.open_group)->started > view.open->sequence;
   }
 
@@ -90,7 +90,7 @@ class Search {
   };
   NeedsAndRoot NeedsOfView(std::size_t i) const {
     const RankView& view = View(i);
-    const Group& group = situation_.groups[static_cast<std::size_t>(view.open_group)];
+    const Group& group = situation_.GroupAt(view.open_group);
     const std::size_t size = group.ranks.empty() ? group.members.size() : group.ranks.size();
     const auto root = RootIn(situation_, view.open_group, view.open->root);
     const Needs needs =
@@ -194,7 +194,6 @@ class Search {
     const std::size_t ranks = situation_.views.size();
     stuck.ranks.resize(ranks);
     stuck.waits_for.assign(ranks, Stuck::kNobody);
-    stuck.root.assign(ranks, Stuck::kNobody);
     for (std::size_t i = 0; i < ranks; ++i) {
       if (!doubtful_[i] || IsGone(View(i))) continue;
       stuck.ranks[i] = true;

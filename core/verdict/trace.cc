@@ -159,7 +159,7 @@ Trace TraceOf(const std::vector<RankEvidence>& evidence, const Setting& setting,
   const std::optional<Place> place = PlaceOf(situation, judgement);
   Trace trace;
   if (!place) return trace;
-  const Group& group = situation.groups[static_cast<std::size_t>(place->group)];
+  const Group& group = situation.GroupAt(place->group);
   trace.communicator = group.name;
   const std::vector<std::size_t> columns = ColumnsOf(situation, judgement, group, limits.columns);
   for (const std::size_t i : columns) trace.ranks.push_back(situation.views[i].rank());

@@ -9,6 +9,7 @@
 #include "core/collective/collective.h"
 #include "core/journal/purpose.h"
 #include "core/verdict/messages.h"
+#include "core/verdict/situation.h"
 
 namespace lockstep::verdict {
 
@@ -98,8 +99,8 @@ std::string NameOfInvocation(const JournalEvent& event) {
     return fmt::format("{} of {}", name, journal::Describe(annotation));
   }
   std::string text = fmt::format("{} {}", name, event.nth);
-  const bool sends = event.collective == collective::Collective::kSend;
-  if (sends || event.collective == collective::Collective::kRecv) {
+  if (collective::IsMessage(event.collective)) {
+    const bool sends = event.collective == collective::Collective::kSend;
     text += fmt::format(" {} peer {}", sends ? "to" : "from", event.root);
   }
   const bool plain = annotation.purpose == Purpose::kNone || annotation.purpose == Purpose::kStep ||
@@ -122,17 +123,11 @@ std::string DescribeInvocation(const JournalEvent& event) {
                        collective::NameOf(event.collective), event.nth, sends ? "to" : "from",
                        event.root, collective::NameOf(event.type), event.count);
   }
-  collective::Operation operation;
-  operation.collective = event.collective;
-  operation.type = event.type;
-  operation.reduction = event.reduction;
-  operation.count = event.count;
-  operation.root = event.root;
   const std::string_view name = collective::NameOf(event.collective);
   const std::string purpose = journal::Describe(journal::UnpackAnnotation(event.value));
   return fmt::format("{} {} (sequence {} of communicator {}){}{}{}", name, event.nth,
                      event.sequence, event.communicator,
-                     collective::Describe(operation).substr(name.size()),
+                     collective::Describe(OperationOf(event)).substr(name.size()),
                      purpose.empty() ? "" : ", ", purpose);
 }
 

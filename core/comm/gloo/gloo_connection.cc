@@ -21,8 +21,6 @@
 #include <utility>
 #include <vector>
 
-#include "fmt/format.h"
-
 namespace lockstep::comm::gloo {
 namespace {
 

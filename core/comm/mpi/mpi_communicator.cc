@@ -14,7 +14,6 @@
 
 #include "core/comm/mpi/mpi_call.h"
 #include "core/comm/mpi/mpi_session.h"
-#include "fmt/format.h"
 
 namespace lockstep::comm::mpi {
 namespace {

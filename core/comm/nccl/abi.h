@@ -109,7 +109,6 @@ struct Api {
   Code (*GroupEnd)() = nullptr;
   Code (*CommSplit)(Comm comm, int color, int key, Comm* child, Config* config) = nullptr;
   Code (*CommRegister)(Comm comm, void* data, std::size_t bytes, void** handle) = nullptr;
-  Code (*CommDeregister)(Comm comm, void* handle) = nullptr;
   Code (*CommShrink)(Comm comm, int* excluded, int excluded_count, Comm* child, Config* config,
                      int flags) = nullptr;
   Code (*CommRevoke)(Comm comm, int flags) = nullptr;

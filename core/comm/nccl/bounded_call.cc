@@ -40,15 +40,18 @@ struct Answer {
 
 }  // namespace
 
-Result<std::optional<Code>> CallBounded(std::function<Code()> call, Deadline deadline) {
+Result<std::optional<Code>> CallBounded(std::function<Code()> call, Deadline deadline,
+                                        std::function<Status()> enter) {
   auto answer = std::make_shared<Answer>();
-  LOCKSTEP_RETURN_IF_ERROR(StartThread([answer, call = std::move(call)]() mutable {
-    const Code code = call();
-    call = nullptr;  // what it owns goes before the caller hears of it
-    std::lock_guard lock(answer->mutex);
-    answer->code = code;
-    answer->given.notify_all();
-  }));
+  LOCKSTEP_RETURN_IF_ERROR(
+      StartThread([answer, enter = std::move(enter), call = std::move(call)]() mutable {
+        if (enter) static_cast<void>(enter());
+        const Code code = call();
+        call = nullptr;  // what it owns goes before the caller hears of it
+        std::lock_guard lock(answer->mutex);
+        answer->code = code;
+        answer->given.notify_all();
+      }));
   std::unique_lock lock(answer->mutex);
   const auto limit = std::chrono::steady_clock::now() +
                      std::chrono::nanoseconds(std::max<std::int64_t>(0, deadline.RemainingNs()));

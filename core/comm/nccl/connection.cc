@@ -4,7 +4,6 @@
 // then does not wait.
 #include "core/comm/nccl/connection.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <thread>
@@ -20,21 +19,6 @@ namespace {
 constexpr double kAbortPatienceSeconds = 1;  // for a call of another thread
 constexpr int kSpins = 200;
 constexpr auto kNap = std::chrono::microseconds(50);
-
-// Between two questions: soon at first, then without burning a processor.
-class Pause {
- public:
-  void operator()() {
-    if (++times_ < kSpins) {
-      std::this_thread::yield();
-    } else {
-      std::this_thread::sleep_for(kNap);
-    }
-  }
-
- private:
-  int times_ = 0;
-};
 
 bool WentWell(Code code) { return code == kSuccess || code == kInProgress; }
 
@@ -66,6 +50,14 @@ struct Birth {
 
 }  // namespace
 
+void Pause::operator()() {
+  if (++times_ < kSpins) {
+    std::this_thread::yield();
+  } else {
+    std::this_thread::sleep_for(kNap);
+  }
+}
+
 Connection::Connection(Terms terms, Comm comm, int rank, int size)
     : terms_(std::move(terms)),
       comm_(comm),
@@ -92,15 +84,10 @@ Result<std::shared_ptr<Connection>> Connection::Connect(const Terms& terms, cons
   const auto birth = std::make_shared<Birth>();
   birth->config = terms.library->NewConfig();
   LOCKSTEP_RETURN_IF_ERROR(WatchedCalls::StartWatching());
-  LOCKSTEP_ASSIGN_OR_RETURN(const auto code, CallBounded(
-                                                 [birth, terms, id, rank, size] {
-                                                   if (terms.enter_thread)
-                                                     static_cast<void>(terms.enter_thread());
-                                                   return terms.library->api().CommInitRankConfig(
-                                                       &birth->comm, size, id, rank,
-                                                       &birth->config);
-                                                 },
-                                                 deadline));
+  const auto init = [birth, library = terms.library, id, rank, size] {
+    return library->api().CommInitRankConfig(&birth->comm, size, id, rank, &birth->config);
+  };
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto code, CallBounded(init, deadline, terms.enter_thread));
   if (!code) return NeverReturned(kName, "its thread stays behind");
   if (!WentWell(*code)) return Explain(*terms.library, kName, *code, nullptr);
   std::shared_ptr<Connection> connection(new Connection(terms, birth->Read(), rank, size));
@@ -189,19 +176,12 @@ Status Connection::Poll() {
   return WentWell(state) ? OkStatus() : Fail("asynchronous error", state);
 }
 
-Status Connection::MakeBounded(const char* name, std::function<Code()> call, Deadline deadline,
-                               bool in_progress_is_fine) {
-  const auto made = CallBounded(
-      [call = std::move(call), enter = terms_.enter_thread] {
-        if (enter) static_cast<void>(enter());
-        return call();
-      },
-      deadline);
+Status Connection::MakeBounded(const char* name, std::function<Code()> call, Deadline deadline) {
+  const auto made = CallBounded(std::move(call), deadline, terms_.enter_thread);
   if (!made.ok()) return FailWith(made.status());
   const std::optional<Code>& code = *made;
   if (!code) return FailWith(NeverReturned(name, "its thread stays behind"));
-  if (*code == kSuccess || (*code == kInProgress && in_progress_is_fine)) return OkStatus();
-  return Fail(name, *code);
+  return WentWell(*code) ? OkStatus() : Fail(name, *code);
 }
 
 Result<std::shared_ptr<Connection>> Connection::Adopt(const char* name, Comm child,
@@ -226,7 +206,7 @@ Result<std::shared_ptr<Connection>> Connection::Child(const char* name, bool par
       [birth, comm = comm_, make = std::move(make_child)] {
         return make(comm, &birth->comm, &birth->config);
       },
-      deadline, /*in_progress_is_fine=*/true));
+      deadline));
   // The library may fill in the child's handle at any time until the parent has settled.
   static std::mutex mutex;
   static auto* const births = new std::vector<std::shared_ptr<Birth>>;
@@ -283,7 +263,7 @@ Status Connection::Revoke(Deadline deadline) {
   revoked_.store(true);  // before what is in flight ends, so that it is not taken for complete
   LOCKSTEP_RETURN_IF_ERROR(MakeBounded(
       "ncclCommRevoke", [api = library().api(), comm = comm_] { return api.CommRevoke(comm, 0); },
-      deadline, /*in_progress_is_fine=*/true));
+      deadline));
   return Settle("ncclCommRevoke", comm_, deadline);
 }
 
@@ -294,11 +274,8 @@ Status Connection::Abort() {
   const Deadline patience = Deadline::AfterSeconds(kAbortPatienceSeconds);
   for (Pause pause; !lock.try_lock() && !patience.Passed();) pause();
   const auto made = CallBounded(
-      [terms = terms_, comm = comm_] {
-        if (terms.enter_thread) static_cast<void>(terms.enter_thread());
-        return terms.library->api().CommAbort(comm);
-      },
-      Deadline::AfterSeconds(terms_.abort_seconds));
+      [library = terms_.library, comm = comm_] { return library->api().CommAbort(comm); },
+      Deadline::AfterSeconds(terms_.abort_seconds), terms_.enter_thread);
   if (!made.ok()) return FailWith(made.status());
   const std::optional<Code>& code = *made;
   Status status;
@@ -318,14 +295,12 @@ Status Connection::Finalize(Deadline deadline) {
   const Api& api = library().api();
   if (!revoked_.load()) {
     LOCKSTEP_RETURN_IF_ERROR(MakeBounded(
-        "ncclCommFinalize", [api, comm = comm_] { return api.CommFinalize(comm); }, deadline,
-        /*in_progress_is_fine=*/true));
+        "ncclCommFinalize", [api, comm = comm_] { return api.CommFinalize(comm); }, deadline));
     LOCKSTEP_RETURN_IF_ERROR(Settle("ncclCommFinalize", comm_, deadline));
   }
   destroying_ = true;
   return MakeBounded(
-      "ncclCommDestroy", [api, comm = comm_] { return api.CommDestroy(comm); }, deadline,
-      /*in_progress_is_fine=*/true);
+      "ncclCommDestroy", [api, comm = comm_] { return api.CommDestroy(comm); }, deadline);
 }
 
 Status Connection::Close() {

@@ -20,8 +20,19 @@ namespace lockstep::comm::nccl {
 // Calls that may never return, and who notices. This one makes the call on a thread of its own and
 // waits for it until the deadline; nothing when it is still inside then: its thread stays behind,
 // and what the call refers to must be owned by it. A process with such a thread ends with _exit.
-// kSystemFailed when there is no thread to be had: the call was not made.
-Result<std::optional<Code>> CallBounded(std::function<Code()> call, Deadline deadline);
+// kSystemFailed when there is no thread to be had: the call was not made. `enter`: what the thread
+// does before it calls; may be empty.
+Result<std::optional<Code>> CallBounded(std::function<Code()> call, Deadline deadline,
+                                        std::function<Status()> enter = nullptr);
+
+// Between two questions: soon at first, then without burning a processor.
+class Pause {
+ public:
+  void operator()();
+
+ private:
+  int times_ = 0;
+};
 
 // Calls that are too frequent for a thread of their own are made by the caller, in view of one
 // thread of the process, which looks ten times a second. One caller at a time.
@@ -113,8 +124,7 @@ class Connection {
   Result<std::shared_ptr<Connection>> Child(const char* name, bool parent_settles,
                                             MakeChild make_child, Deadline deadline);
   Result<std::shared_ptr<Connection>> Adopt(const char* name, Comm child, Deadline deadline);
-  Status MakeBounded(const char* name, std::function<Code()> call, Deadline deadline,
-                     bool in_progress_is_fine);
+  Status MakeBounded(const char* name, std::function<Code()> call, Deadline deadline);
   // Asks until `comm` is through with what it does beside the caller.
   Status Settle(const char* name, Comm comm, Deadline deadline);
   // What the library itself says of `comm`, in `state`.

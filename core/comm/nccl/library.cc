@@ -6,8 +6,6 @@
 #include <dlfcn.h>
 
 #include <cstddef>
-#include <iterator>
-#include <utility>
 
 #include "core/base/check.h"
 #include "fmt/format.h"
@@ -55,7 +53,6 @@ constexpr Symbol kSymbols[] = {
     LOCKSTEP_NCCL_SYMBOL(CommFinalize, 2, 14, 3),
     LOCKSTEP_NCCL_SYMBOL(CommSplit, 2, 18, 1),
     LOCKSTEP_NCCL_SYMBOL(CommRegister, 2, 19, 1),
-    LOCKSTEP_NCCL_SYMBOL(CommDeregister, 2, 19, 1),
     LOCKSTEP_NCCL_SYMBOL(CommShrink, 2, 27, 3),
     LOCKSTEP_NCCL_SYMBOL(CommRevoke, 2, 28, 7),
 };
@@ -171,10 +168,9 @@ Status Library::Takes(const collective::Operation& operation, int compute_capabi
         "with --nccl-library",
         collective::NameOf(operation.type), nccl::VersionText(kSinceFloat8), path_, VersionText());
   }
-  const bool message =
-      collective == collective::Collective::kSend || collective == collective::Collective::kRecv;
   const bool copies = !collective::InfoOf(collective).reduces && version_ >= kCopiesAnywhere;
-  if (compute_capability == 0 || compute_capability >= kHopper || message || copies) {
+  if (compute_capability == 0 || compute_capability >= kHopper ||
+      collective::IsMessage(collective) || copies) {
     return OkStatus();
   }
   return Unsupported(

@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <cstring>
 #include <map>
-#include <thread>
 #include <utility>
 
 #include "core/comm/nccl/connection.h"
@@ -202,16 +201,11 @@ class Adapter final : public NcclCommunicator {
   }
   Status AwaitStandIn() {
     const Deadline deadline = Deadline::AfterSeconds(family_->options.operation_seconds);
-    for (int spins = 0; stand_in_->unfinished.load() > 0; ++spins) {
+    for (Pause pause; stand_in_->unfinished.load() > 0; pause()) {
       LOCKSTEP_RETURN_IF_ERROR(connection_->Poll());
       if (deadline.Passed()) {
         return DeadlineExceeded("nccl: an operation was not complete within {} s",
                                 family_->options.operation_seconds);
-      }
-      if (spins < 200) {
-        std::this_thread::yield();
-      } else {
-        std::this_thread::sleep_for(std::chrono::microseconds(50));
       }
     }
     return connection_->Health();
@@ -247,14 +241,14 @@ class Adapter final : public NcclCommunicator {
 
 Terms TermsOf(const NcclOptions& options, std::shared_ptr<const Library> library,
               device::NativeDevice* native) {
-  Terms terms;
-  terms.library = std::move(library);
-  terms.operation_seconds = options.operation_seconds;
-  terms.abort_seconds = options.abort_seconds;
-  terms.finalize_seconds = options.finalize_seconds;
-  terms.given_up = options.given_up;
+  Terms terms = {.library = std::move(library),
+                 .operation_seconds = options.operation_seconds,
+                 .abort_seconds = options.abort_seconds,
+                 .finalize_seconds = options.finalize_seconds,
+                 .enter_thread = {},
+                 .given_up = options.given_up,
+                 .last_resort = options.last_resort != nullptr ? options.last_resort : &EndProcess};
   if (native != nullptr) terms.enter_thread = [native] { return native->EnterThread(); };
-  terms.last_resort = options.last_resort != nullptr ? options.last_resort : &EndProcess;
   return terms;
 }
 

@@ -37,8 +37,7 @@ class NullCommunicator final : public Communicator {
                               AgreeOnGroup(*meeting_, fmt::format("{}/{}", prefix_, splits_++),
                                            rank_, size_, color, key, deadline));
     if (group.rank < 0) return nullptr;
-    return std::unique_ptr<Communicator>(
-        std::make_unique<NullCommunicator>(group.rank, group.size, meeting_, group.prefix));
+    return std::make_unique<NullCommunicator>(group.rank, group.size, meeting_, group.prefix);
   }
 
  private:

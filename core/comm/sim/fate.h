@@ -37,7 +37,6 @@ struct SimCall {
   std::int64_t done_at_ns = 0;  // its rank goes on, and then writes the delivery
   Status status;
   SimDelivery delivery;
-  std::string crash;  // not empty: the library ends the process, with these words
   WaitList changed;
 
   // In a tree: of a broadcast, this rank has the root's data; of a reduce, that of its subtree.

@@ -33,18 +33,17 @@ int SimGroup::PlaceOf(int member) const {
   return found == members_.end() ? -1 : static_cast<int>(found - members_.begin());
 }
 
-bool SimGroup::IsMessage(const SimCall& call) const {
-  return call.run.collective == Collective::kSend || call.run.collective == Collective::kRecv;
-}
-
 std::shared_ptr<SimCall>& SimGroup::PlaceIn(SimMeeting& meeting, const SimCall& call) const {
-  if (!IsMessage(call)) return meeting.calls[static_cast<std::size_t>(call.rank)];
+  if (!collective::IsMessage(call.run.collective))
+    return meeting.calls[static_cast<std::size_t>(call.rank)];
   return meeting.calls[call.run.collective == Collective::kRecv ? 1 : 0];
 }
 
 void SimGroup::Post(const std::shared_ptr<SimCall>& call) {
   SimMeeting& meeting = meetings_[call->place];
-  if (meeting.calls.empty()) meeting.calls.resize(IsMessage(*call) ? 2 : members_.size());
+  if (meeting.calls.empty()) {
+    meeting.calls.resize(collective::IsMessage(call->run.collective) ? 2 : members_.size());
+  }
   auto& place = PlaceIn(meeting, *call);
   LOCKSTEP_CHECK(place == nullptr, "a rank comes to a meeting place once");
   place = call;
@@ -87,7 +86,7 @@ void SimGroup::Close(int rank) {
 // In a broadcast only until the data has passed between the two.
 bool SimGroup::Needs(const SimMeeting& meeting, const SimCall& call, int peer) const {
   if (call.rank == peer) return true;
-  if (IsMessage(call)) return call.run.root == peer;
+  if (collective::IsMessage(call.run.collective)) return call.run.root == peer;
   if (call.run.collective != Collective::kBroadcast) return true;
   const auto holds = [&](int rank) {
     return meeting.At(rank) != nullptr && meeting.At(rank)->holds;
@@ -130,8 +129,8 @@ void SimGroup::Settle(SimMeeting& meeting, SimCall& call, double ns, SimFate fat
 }
 
 void SimGroup::Advance(SimMeeting& meeting, SimCall& arrived) {
-  if (IsMessage(arrived)) return SettleMessage(meeting, arrived);
   const Collective collective = arrived.run.collective;
+  if (collective::IsMessage(collective)) return SettleMessage(meeting, arrived);
   const bool gloo = library_.rules == SimRules::kGloo;
   if (meeting.mixed) {
     // Nobody else is heard of; see rules.h.

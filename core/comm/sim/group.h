@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/status.h"
 #include "core/comm/sim/fate.h"
 #include "core/comm/sim/mismatch.h"
 #include "core/comm/sim/rules.h"
@@ -71,7 +70,6 @@ class SimGroup {
   SimCall* ChildIn(const SimMeeting& meeting, const SimCall& call, int child) const;
   bool ChildrenAre(const SimMeeting& meeting, const SimCall& call, bool holding) const;
   bool Needs(const SimMeeting& meeting, const SimCall& call, int peer) const;
-  bool IsMessage(const SimCall& call) const;
   void Settle(SimMeeting& meeting, SimCall& call, double ns, SimFate fate);
   void FailClosed(SimMeeting& meeting, SimCall& call, int peer);
 

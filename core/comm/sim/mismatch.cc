@@ -52,9 +52,7 @@ Bytes OwnResult(const SimCall& call, const SimCalls& calls) {
 }
 
 std::size_t LeastBlock(const SimCalls& calls) {
-  std::size_t least = calls.front()->BlockSize();
-  for (const SimCall* call : calls) least = std::min(least, call->BlockSize());
-  return least;
+  return (*std::ranges::min_element(calls, {}, &SimCall::BlockSize))->BlockSize();
 }
 
 SimFate FateOfNccl(const SimCalls& calls, const SimCall& call) {

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "fmt/format.h"
-
 namespace lockstep::comm::sim {
 namespace {
 

@@ -13,7 +13,6 @@
 
 #include "core/base/check.h"
 #include "core/comm/sim/state.h"
-#include "fmt/format.h"
 
 namespace lockstep::comm::sim {
 namespace {
@@ -167,8 +166,8 @@ class SimCommunicator final : public Communicator {
     std::erase_if(self().open, [&](const SimOpenCall& open) { return open.call == call; });
   }
   SimPlace NextPlace(const Operation& operation) {
-    const bool sends = operation.collective == Collective::kSend;
-    if (sends || operation.collective == Collective::kRecv) {
+    if (collective::IsMessage(operation.collective)) {
+      const bool sends = operation.collective == Collective::kSend;
       const int from = sends ? rank_ : operation.root;
       const int to = sends ? operation.root : rank_;
       return PlaceOfMessage(from, to, messages_[PlaceOfMessage(from, to, 0)]++);

@@ -1,7 +1,6 @@
 // Streams and events of a simulated rank: a FIFO stream is one more fiber. It keeps the host
 // device's promises, such as a bounded queue and patience at the end, in virtual time. Large
 // buffers come from the host, which checks that there is memory.
-#include <algorithm>
 #include <deque>
 #include <exception>
 #include <typeinfo>

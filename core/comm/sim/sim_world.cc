@@ -49,21 +49,9 @@ void RankContext::Meet() {
   }
 }
 
-void RankContext::Exit(int code) {
-  state_.End(rank_, RankState::kExited, "", code);
-  Leave();
-}
-
-void RankContext::Fail(std::string message) {
-  state_.End(rank_, RankState::kFailed, std::move(message));
-  Leave();
-}
-
-void RankContext::Crash(std::string message) {
-  state_.End(rank_, RankState::kCrashed, std::move(message));
-  Leave();
-}
-
+void RankContext::Exit(int code) { Leave(RankState::kExited, "", code); }
+void RankContext::Fail(std::string message) { Leave(RankState::kFailed, std::move(message)); }
+void RankContext::Crash(std::string message) { Leave(RankState::kCrashed, std::move(message)); }
 void RankContext::Hang() { WaitForEver("nothing: it hangs"); }
 
 void RankContext::Linger() {
@@ -76,7 +64,8 @@ void RankContext::Pass(std::int64_t ns, std::string_view what) {
   state_.scheduler.SleepUntil(ns > kNever - now ? kNever : now + ns, what);
 }
 
-void RankContext::Leave() {
+void RankContext::Leave(RankState how, std::string message, int exit_code) {
+  state_.End(rank_, how, std::move(message), exit_code);
   state_.Unwind(rank_);
   WaitForEver("its end");
 }
@@ -110,25 +99,18 @@ std::string_view NameOf(RankState state) {
   return kNames[static_cast<std::size_t>(state)];
 }
 
-class SimWorld::Impl {
- public:
-  explicit Impl(const SimOptions& options) : state(options) {}
-  SimState state;
-  bool ran = false;
-};
-
 SimWorld::SimWorld(const SimOptions& options) {
   LOCKSTEP_CHECK(options.ranks > 0, "a world has ranks");
-  impl_ = std::make_unique<Impl>(options);
+  state_ = std::make_unique<SimState>(options);
 }
 
 SimWorld::~SimWorld() = default;
 
-void SimWorld::Schedule(const SimFault& fault) { impl_->state.Schedule(fault); }
+void SimWorld::Schedule(const SimFault& fault) { state_->Schedule(fault); }
 
 SimReport SimWorld::Run(const Body& body) {
-  LOCKSTEP_CHECK(!std::exchange(impl_->ran, true), "a world runs once");
-  SimState& state = impl_->state;
+  LOCKSTEP_CHECK(!std::exchange(ran_, true), "a world runs once");
+  SimState& state = *state_;
   const VirtualTime time(state.scheduler.clock());
   for (int rank = 0; rank < state.options.ranks; ++rank) {
     state.At(rank).body =

@@ -120,7 +120,7 @@ class RankContext {
 
  private:
   void Pass(std::int64_t ns, std::string_view what);
-  [[noreturn]] void Leave();
+  [[noreturn]] void Leave(RankState how, std::string message, int exit_code = 0);
   [[noreturn]] void WaitForEver(std::string_view what);
 
   SimState& state_;
@@ -142,8 +142,8 @@ class SimWorld {
   SimReport Run(const Body& body);
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  std::unique_ptr<SimState> state_;
+  bool ran_ = false;
 };
 
 }  // namespace lockstep::comm::sim

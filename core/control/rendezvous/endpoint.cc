@@ -34,10 +34,7 @@ std::string EndpointServerAddress(const LaunchContext& context) {
 Status Pause(Signals& signals, double seconds) {
   pollfd item{signals.fd(), POLLIN, 0};
   poll(&item, 1, Deadline::AfterSeconds(seconds).RemainingMs());
-  if (const int number = signals.Take().end) {
-    return Terminated("ended by signal {} before the agents met", number);
-  }
-  return OkStatus();
+  return signals.TakeBeforeMeeting();
 }
 
 // What the coordinator answers, or nothing (it is not there yet).

@@ -2,9 +2,6 @@
 // uses it to gather one text of every rank over MPI, on order of its agent.
 #include "core/control/rendezvous/exchange.h"
 
-#include <fmt/core.h>
-#include <poll.h>
-
 #include <optional>
 
 #include "core/control/frames.h"
@@ -21,9 +18,7 @@ Result<Frame> AwaitFrame(Channel& channel, Deadline deadline) {
     if (std::optional<Frame> frame = channel.Take()) return *std::move(frame);
     if (!channel.open()) return EnvironmentError("the agent of this process is gone");
     if (deadline.Passed()) return DeadlineExceeded("the agent gave no order in time");
-    pollfd item{channel.fd(), POLLIN, 0};
-    poll(&item, 1, deadline.RemainingMs());
-    channel.Fill();
+    channel.MoveOn(deadline);
   }
 }
 
@@ -75,13 +70,8 @@ Result<std::vector<std::string>> AskForExchange(Channel& channel, const std::str
           "the agents could not exchange their addresses over MPI in time; "
           "try the launcher with a plain MPI program");
     }
-    pollfd items[] = {{channel.fd(), channel.poll_events(), 0}, {signals.fd(), POLLIN, 0}};
-    poll(items, 2, deadline.RemainingMs());
-    if (const int number = signals.Take().end) {
-      return Terminated("ended by signal {} before the agents met", number);
-    }
-    channel.Flush();
-    channel.Fill();
+    channel.MoveOn(deadline, signals.fd());
+    LOCKSTEP_RETURN_IF_ERROR(signals.TakeBeforeMeeting());
   }
 }
 

@@ -1,9 +1,6 @@
 // How a follower joins: it connects, says hello, answers the challenge, and waits for its welcome.
 // A follower that was dropped without a word (strangers crowd the server) comes again until its
 // deadline.
-#include <fmt/core.h>
-#include <poll.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -58,14 +55,8 @@ Result<bool> AwaitWelcome(Candidacy& candidacy, Channel& channel, Signals* signa
           "the coordinator (rank 0) did not answer in time; see the messages "
           "of rank 0");
     }
-    pollfd items[] = {{channel.fd(), channel.poll_events(), 0},
-                      {signals == nullptr ? -1 : signals->fd(), POLLIN, 0}};
-    poll(items, 2, deadline.RemainingMs());
-    if (const int number = signals == nullptr ? 0 : signals->Take().end) {
-      return Terminated("ended by signal {} before the agents met", number);
-    }
-    channel.Flush();
-    channel.Fill();
+    channel.MoveOn(deadline, signals == nullptr ? -1 : signals->fd());
+    if (signals != nullptr) LOCKSTEP_RETURN_IF_ERROR(signals->TakeBeforeMeeting());
   }
 }
 

@@ -43,7 +43,7 @@ void JoinServer::AddTo(std::vector<pollfd>& items) const {
 }
 
 Status JoinServer::Serve() {
-  HearPending();
+  std::erase_if(pending_, [this](Pending& pending) { return Hear(pending); });
   for (int accepted = 0; accepted < kMostAccepted; ++accepted) {
     Fd fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!fd.valid() && errno == EAGAIN) break;
@@ -117,10 +117,6 @@ void JoinServer::Welcome() {
   }
 }
 
-void JoinServer::HearPending() {
-  std::erase_if(pending_, [this](Pending& pending) { return Hear(pending); });
-}
-
 std::string JoinServer::Missing() const {
   constexpr int kMostNamed = 8;
   std::string text;
@@ -171,9 +167,7 @@ Result<std::vector<JoinRequest>> JoinServer::Gather(EndpointServer* endpoints, S
           Missing(), endpoint_.address);
     }
     LOCKSTEP_RETURN_IF_ERROR(PollOnce(endpoints, signals, deadline));
-    if (const int number = signals.Take().end) {
-      return Terminated("ended by signal {} before the agents met", number);
-    }
+    LOCKSTEP_RETURN_IF_ERROR(signals.TakeBeforeMeeting());
   }
   std::vector<JoinRequest> requests;
   for (std::optional<JoinRequest>& request : requests_) requests.push_back(*std::move(request));

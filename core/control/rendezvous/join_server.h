@@ -69,7 +69,6 @@ class JoinServer {
   };
 
   explicit JoinServer(int followers) : requests_(static_cast<std::size_t>(followers)) {}
-  void HearPending();
   // Challenges, then admits or drops (returns true: it is no longer pending).
   bool Hear(Pending& pending);
   bool Challenge(const Frame& hello, Pending& pending);

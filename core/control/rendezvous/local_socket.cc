@@ -1,7 +1,6 @@
 // Abstract unix sockets, whose other end the kernel names: processes of other users are not heard.
 #include "core/control/rendezvous/local_socket.h"
 
-#include <fmt/core.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>

@@ -3,7 +3,6 @@
 #include "core/control/rendezvous/master.h"
 
 #include <arpa/inet.h>
-#include <fmt/core.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -80,9 +79,7 @@ Status AwaitMaster(const MasterPlace& place, const Endpoint& endpoint, Signals& 
     }
     pollfd item{signals.fd(), POLLIN, 0};
     poll(&item, 1, std::min(pause_ms, deadline.RemainingMs()));
-    if (const int number = signals.Take().end) {
-      return Terminated("ended by signal {} before the agents met", number);
-    }
+    LOCKSTEP_RETURN_IF_ERROR(signals.TakeBeforeMeeting());
   }
 }
 

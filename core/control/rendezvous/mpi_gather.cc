@@ -1,7 +1,6 @@
 // The only place where agents, or who serves them, call MPI: one gathering of texts.
 #include "core/control/rendezvous/mpi_gather.h"
 
-#include <fmt/core.h>
 #include <mpi.h>
 
 #include <algorithm>

@@ -1,7 +1,5 @@
 #include "core/device/cuda/cuda_call.h"
 
-#include "fmt/format.h"
-
 namespace lockstep::device::cuda {
 
 Status CudaStatus(std::string_view call, cudaError_t error) {

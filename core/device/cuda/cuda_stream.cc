@@ -153,12 +153,7 @@ void CudaStream::Record(Event& event) {
   // The latch first, so that whoever passes the event finds it settled.
   EnqueueHost(
       [parts, state = state_] {
-        const Status status = state->Get();
-        if (status.ok()) {
-          parts->latch.Set();
-        } else {
-          parts->latch.Fail(status);
-        }
+        parts->latch.Settle(state->Get());
         return OkStatus();
       },
       /*always=*/true);

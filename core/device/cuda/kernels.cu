@@ -1,30 +1,15 @@
 // The kernels behind launch.h: elementwise arithmetic, tiles, reads and products of matrices. Types
 // of 16 bits are computed in float and rounded once, as PyTorch does. Grids have at most 4,096
 // blocks and stride over the rest.
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
-#include <algorithm>
-
+#include "core/device/cuda/kernel_parts.h"
 #include "core/device/cuda/launch.h"
 
 namespace lockstep::device::cuda {
 namespace {
 
-constexpr int kThreads = 256;
 constexpr int kMostBlocks = 4096;
 constexpr int kSquare = 32;  // of matrices, that a block multiplies
 
-int BlocksFor(std::int64_t items) {
-  const std::int64_t blocks = (items + kThreads - 1) / kThreads;
-  return static_cast<int>(std::clamp<std::int64_t>(blocks, 1, kMostBlocks));
-}
-
-// What a type is computed in, as PyTorch does: 16-bit types in float, rounded once.
-__device__ float Widen(__half value) { return __half2float(value); }
-__device__ float Widen(__nv_bfloat16 value) { return __bfloat162float(value); }
-__device__ float Widen(float value) { return value; }
-__device__ double Widen(double value) { return value; }
 __device__ void Narrow(float value, __half* to) { *to = __float2half_rn(value); }
 __device__ void Narrow(float value, __nv_bfloat16* to) { *to = __float2bfloat16_rn(value); }
 __device__ void Narrow(float value, float* to) { *to = value; }
@@ -39,9 +24,7 @@ __global__ void Elementwise(CudaArithmetic arithmetic, Word* to, const Word* fro
                             std::int64_t count, double operand) {
   using Wide = decltype(Widen(Word()));
   const auto factor = static_cast<Wide>(operand);
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
-       i += step) {
+  for (std::int64_t i = FirstItem(); i < count; i += ItemStep()) {
     const Wide value = Widen(from[i]);
     Wide result = value * factor;
     if (arithmetic == CudaArithmetic::kDivide) result = value / factor;
@@ -52,9 +35,7 @@ __global__ void Elementwise(CudaArithmetic arithmetic, Word* to, const Word* fro
 
 template <typename To, typename From>
 __global__ void Convert(To* to, const From* from, std::int64_t count) {
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
-       i += step) {
+  for (std::int64_t i = FirstItem(); i < count; i += ItemStep()) {
     Narrow(Widen(from[i]), &to[i]);
   }
 }
@@ -70,9 +51,7 @@ __global__ void WriteTile(TileSource source, Word* to, std::int64_t count, bool 
     tile[i] = TileValue(key, i);
   }
   __syncthreads();
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
-       i += step) {
+  for (std::int64_t i = FirstItem(); i < count; i += ItemStep()) {
     const Wide value = tile[i % kTile];
     Narrow(add ? Widen(to[i]) + value : value, &to[i]);
   }
@@ -85,9 +64,7 @@ __device__ unsigned sink;
 // Sixteen bytes a thread and step; the sum is stored only if it has a value that none has.
 __global__ void Read(const uint4* from, std::int64_t items, std::int64_t total) {
   unsigned sum = 0;
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < total;
-       i += step) {
+  for (std::int64_t i = FirstItem(); i < total; i += ItemStep()) {
     const uint4 value = __ldcg(from + i % items);
     sum += (value.x | 1) + (value.y & value.z & value.w & 1);
   }
@@ -121,30 +98,13 @@ __global__ void MatrixProduct(Word* out, const Word* a, const Word* b, std::int6
   if (row < rows && column < rows) Narrow(sum, &out[row * rows + column]);
 }
 
-// Calls `function` with a null pointer of the type's word.
-template <typename Function>
-cudaError_t WithWord(collective::DataType type, Function function) {
-  switch (type) {
-    case collective::DataType::kF16:
-      return function(static_cast<__half*>(nullptr));
-    case collective::DataType::kBf16:
-      return function(static_cast<__nv_bfloat16*>(nullptr));
-    case collective::DataType::kF32:
-      return function(static_cast<float*>(nullptr));
-    case collective::DataType::kF64:
-      return function(static_cast<double*>(nullptr));
-    default:
-      return cudaErrorInvalidValue;
-  }
-}
-
 }  // namespace
 
 cudaError_t LaunchElementwise(cudaStream_t stream, CudaArithmetic arithmetic,
                               collective::DataType type, void* to, const void* from,
                               std::int64_t count, double operand) {
   return WithWord(type, [&]<typename Word>(Word*) {
-    Elementwise<<<BlocksFor(count), kThreads, 0, stream>>>(
+    Elementwise<<<BlocksFor(count, kMostBlocks), kThreads, 0, stream>>>(
         arithmetic, static_cast<Word*>(to), static_cast<const Word*>(from), count, operand);
     return cudaGetLastError();
   });
@@ -154,8 +114,8 @@ cudaError_t LaunchConvert(cudaStream_t stream, collective::DataType to_type, voi
                           collective::DataType from_type, const void* from, std::int64_t count) {
   return WithWord(to_type, [&]<typename To>(To*) {
     return WithWord(from_type, [&]<typename From>(From*) {
-      Convert<<<BlocksFor(count), kThreads, 0, stream>>>(static_cast<To*>(to),
-                                                         static_cast<const From*>(from), count);
+      Convert<<<BlocksFor(count, kMostBlocks), kThreads, 0, stream>>>(
+          static_cast<To*>(to), static_cast<const From*>(from), count);
       return cudaGetLastError();
     });
   });
@@ -164,8 +124,8 @@ cudaError_t LaunchConvert(cudaStream_t stream, collective::DataType to_type, voi
 cudaError_t LaunchWriteTile(cudaStream_t stream, collective::DataType type, void* to,
                             std::int64_t count, const TileSource& source, bool add) {
   return WithWord(type, [&]<typename Word>(Word*) {
-    WriteTile<<<BlocksFor(count), kThreads, 0, stream>>>(source, static_cast<Word*>(to), count,
-                                                         add);
+    WriteTile<<<BlocksFor(count, kMostBlocks), kThreads, 0, stream>>>(
+        source, static_cast<Word*>(to), count, add);
     return cudaGetLastError();
   });
 }
@@ -179,8 +139,8 @@ cudaError_t LaunchRead(cudaStream_t stream, const void* from, std::int64_t bytes
                        std::int64_t total) {
   const auto size = static_cast<std::int64_t>(sizeof(uint4));
   if (bytes < size) return cudaSuccess;  // nothing that could be measured
-  Read<<<BlocksFor(total / size), kThreads, 0, stream>>>(static_cast<const uint4*>(from),
-                                                         bytes / size, total / size);
+  Read<<<BlocksFor(total / size, kMostBlocks), kThreads, 0, stream>>>(
+      static_cast<const uint4*>(from), bytes / size, total / size);
   return cudaGetLastError();
 }
 

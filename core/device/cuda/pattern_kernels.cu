@@ -1,28 +1,13 @@
 // Writes and compares patterns on the device. The element's value comes from
 // core/collective/pattern_values.h, the same source that the host compiles, so both give the same
 // bits. A comparison adds to one tally by atomics.
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
-#include <algorithm>
-
+#include "core/device/cuda/kernel_parts.h"
 #include "core/device/cuda/pattern_launch.h"
 
 namespace lockstep::device::cuda {
 namespace {
 
-constexpr int kThreads = 256;
 constexpr int kMostBlocks = 8192;
-
-int BlocksFor(std::int64_t items) {
-  const std::int64_t blocks = (items + kThreads - 1) / kThreads;
-  return static_cast<int>(std::clamp<std::int64_t>(blocks, 1, kMostBlocks));
-}
-
-__device__ std::int64_t FirstItem() {
-  return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-}
-__device__ std::int64_t ItemStep() { return static_cast<std::int64_t>(gridDim.x) * blockDim.x; }
 
 template <collective::DataType kType>
 __global__ void Generate(collective::PatternPiece piece,
@@ -60,19 +45,15 @@ __global__ void Compare(collective::PatternPiece piece,
   }
 }
 
-__device__ double Number(__half value) { return __half2float(value); }
-__device__ double Number(__nv_bfloat16 value) { return __bfloat162float(value); }
-__device__ double Number(float value) { return value; }
-__device__ double Number(double value) { return value; }
-
 template <typename Word>
 __global__ void CompareTile(const Word* data, std::int64_t count, const double* tile,
                             std::int64_t tile_length, std::int64_t first, double tolerance,
                             PatternTally* tally) {
   for (std::int64_t i = FirstItem(); i < count; i += ItemStep()) {
     const double expected = tile[(first + i) % tile_length];
+    const double value = Widen(data[i]);
     // Not so of a NaN.
-    if (fabs(Number(data[i]) - expected) <= tolerance * fabs(expected)) continue;
+    if (fabs(value - expected) <= tolerance * fabs(expected)) continue;
     atomicAdd_system(&tally->wrong, 1ull);
     atomicMin_system(&tally->first, static_cast<long long>(i));
   }
@@ -83,30 +64,18 @@ __global__ void CompareTile(const Word* data, std::int64_t count, const double* 
 cudaError_t LaunchCompareTile(cudaStream_t stream, collective::DataType type, const void* data,
                               std::int64_t count, const double* tile, std::int64_t tile_length,
                               std::int64_t first, double tolerance, PatternTally* tally) {
-  const auto launch = [&]<typename Word>(const Word* words) {
-    CompareTile<<<BlocksFor(count), kThreads, 0, stream>>>(words, count, tile, tile_length, first,
-                                                           tolerance, tally);
+  return WithWord(type, [&]<typename Word>(Word*) {
+    CompareTile<<<BlocksFor(count, kMostBlocks), kThreads, 0, stream>>>(
+        static_cast<const Word*>(data), count, tile, tile_length, first, tolerance, tally);
     return cudaGetLastError();
-  };
-  switch (type) {
-    case collective::DataType::kF16:
-      return launch(static_cast<const __half*>(data));
-    case collective::DataType::kBf16:
-      return launch(static_cast<const __nv_bfloat16*>(data));
-    case collective::DataType::kF32:
-      return launch(static_cast<const float*>(data));
-    case collective::DataType::kF64:
-      return launch(static_cast<const double*>(data));
-    default:
-      return cudaErrorInvalidValue;
-  }
+  });
 }
 
 cudaError_t LaunchGenerate(cudaStream_t stream, const collective::PatternPiece& piece, void* data) {
   collective::WithPatternType(piece.type, [&]<collective::DataType kType>() {
     using Word = typename collective::PatternEncoding<kType>::Word;
-    Generate<kType>
-        <<<BlocksFor(piece.count), kThreads, 0, stream>>>(piece, static_cast<Word*>(data));
+    Generate<kType><<<BlocksFor(piece.count, kMostBlocks), kThreads, 0, stream>>>(
+        piece, static_cast<Word*>(data));
   });
   return cudaGetLastError();
 }
@@ -114,7 +83,8 @@ cudaError_t LaunchGenerate(cudaStream_t stream, const collective::PatternPiece& 
 cudaError_t LaunchFill(cudaStream_t stream, int bytes_an_element, std::uint64_t bits, void* data,
                        std::int64_t count) {
   const auto fill = [&]<typename Word>(Word* words) {
-    Fill<<<BlocksFor(count), kThreads, 0, stream>>>(static_cast<Word>(bits), words, count);
+    Fill<<<BlocksFor(count, kMostBlocks), kThreads, 0, stream>>>(static_cast<Word>(bits), words,
+                                                                 count);
     return cudaGetLastError();
   };
   switch (bytes_an_element) {
@@ -133,7 +103,7 @@ cudaError_t LaunchCompare(cudaStream_t stream, const collective::PatternPiece& p
                           const void* data, PatternTally* tally) {
   collective::WithPatternType(piece.type, [&]<collective::DataType kType>() {
     using Word = typename collective::PatternEncoding<kType>::Word;
-    Compare<kType><<<BlocksFor(piece.count), kThreads, 0, stream>>>(
+    Compare<kType><<<BlocksFor(piece.count, kMostBlocks), kThreads, 0, stream>>>(
         piece, static_cast<const Word*>(data), tally);
   });
   return cudaGetLastError();

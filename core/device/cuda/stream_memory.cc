@@ -6,7 +6,6 @@
 #include <cuda.h>
 
 #include "core/device/cuda/cuda_call.h"
-#include "fmt/format.h"
 
 namespace lockstep::device::cuda {
 namespace {

@@ -10,20 +10,12 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/process_stat.h"
+
 namespace lockstep::device::host {
 namespace {
 
 constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
-
-std::int64_t MemAvailableOfHost() {
-  std::ifstream meminfo("/proc/meminfo");
-  std::string name;
-  std::string rest;
-  for (std::int64_t kib = 0; meminfo >> name >> kib; std::getline(meminfo, rest)) {
-    if (name == "MemAvailable:") return kib * 1024;
-  }
-  return kUnlimited;
-}
 
 std::optional<std::int64_t> NumberIn(const std::string& path) {
   std::ifstream file(path);
@@ -87,7 +79,7 @@ std::int64_t RoomInControlGroups(const GroupKind& kind) {
 }  // namespace
 
 std::int64_t AvailableMemoryBytes() {
-  std::int64_t available = MemAvailableOfHost();
+  std::int64_t available = MemAvailableBytes().value_or(kUnlimited);
   for (const GroupKind& kind : kGroupKinds) {
     available = std::min(available, RoomInControlGroups(kind));
   }

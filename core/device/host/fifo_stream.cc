@@ -102,11 +102,7 @@ class FifoStream::Queue {
  private:
   static Status RunItem(const Item& item, const Status& before) {
     if (item.reached == nullptr) return before.ok() ? item.work() : before;
-    if (before.ok()) {
-      item.reached->Set();
-    } else {
-      item.reached->Fail(before);
-    }
+    item.reached->Settle(before);
     return before;
   }
 
@@ -134,14 +130,12 @@ FifoStream::~FifoStream() {
   static_cast<void>(queue_->Close(Deadline::AfterSeconds(5 * kGiveUpPollSeconds)));
 }
 
-void FifoStream::Push(Item item) { queue_->Push(std::move(item)); }
-
-void FifoStream::Enqueue(Work work) { Push({std::move(work), nullptr}); }
+void FifoStream::Enqueue(Work work) { queue_->Push({std::move(work), nullptr}); }
 
 void FifoStream::Record(Event& event) {
   auto latch = HostEvent::LatchOf(event);
   latch->Promise();
-  Push({nullptr, std::move(latch)});
+  queue_->Push({nullptr, std::move(latch)});
 }
 
 void FifoStream::WaitFor(Event& event) {

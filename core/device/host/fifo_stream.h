@@ -39,7 +39,6 @@ class FifoStream final : public Stream {
     std::shared_ptr<HostLatch> reached;  // an event to set
   };
   class Queue;
-  void Push(Item item);
 
   double patience_seconds_;
   std::shared_ptr<Queue> queue_;  // shared with the thread, which may outlive the stream

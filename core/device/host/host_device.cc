@@ -14,7 +14,6 @@
 #include "core/device/host/available_memory.h"
 #include "core/device/host/fifo_stream.h"
 #include "core/device/host/host_event.h"
-#include "fmt/format.h"
 
 namespace lockstep::device::host {
 namespace {
@@ -62,11 +61,7 @@ class InlineStream final : public Stream {
   void Record(Event& event) override {
     const auto latch = HostEvent::LatchOf(event);
     latch->Promise();
-    if (status_.ok()) {
-      latch->Set();
-    } else {
-      latch->Fail(status_);
-    }
+    latch->Settle(status_);
   }
   void WaitFor(Event& event) override {
     if (!status_.ok()) return;

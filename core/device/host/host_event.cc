@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <typeinfo>
-#include <utility>
 
 #include "core/base/check.h"
 
@@ -21,13 +20,9 @@ Ticks HostLatch::ReachedAt() const {
   return reached_at_;
 }
 
-Status HostLatch::Outcome() const {
-  return state_.load(std::memory_order_acquire) == kFailed ? error_ : OkStatus();
-}
-
 Status HostLatch::Await(Deadline deadline) {
   const auto settled = [this] { return state_.load(std::memory_order_seq_cst) >= kReached; };
-  if (settled()) return Outcome();
+  if (settled()) return of_stream_;
   std::unique_lock lock(mutex_);
   // A setter either sees this waiter, or has published before `settled` is asked below.
   waiters_.fetch_add(1, std::memory_order_seq_cst);
@@ -37,7 +32,7 @@ Status HostLatch::Await(Deadline deadline) {
       changed_.wait_until(lock, std::chrono::steady_clock::now() + remaining, settled);
   waiters_.fetch_sub(1, std::memory_order_seq_cst);
   if (!done) return DeadlineExceeded("the event was not reached before the deadline");
-  return Outcome();
+  return of_stream_;
 }
 
 void HostLatch::Reset() {
@@ -52,19 +47,11 @@ void HostLatch::Promise() {
   state_.store(kPromised, std::memory_order_release);
 }
 
-void HostLatch::Set() {
+void HostLatch::Settle(const Status& of_stream) {
   reached_at_ = NowTicks();
-  state_.store(kReached, std::memory_order_seq_cst);
-  if (waiters_.load(std::memory_order_seq_cst) > 0) Wake();
-}
-
-void HostLatch::Fail(Status error) {
-  error_ = std::move(error);
-  state_.store(kFailed, std::memory_order_seq_cst);
-  if (waiters_.load(std::memory_order_seq_cst) > 0) Wake();
-}
-
-void HostLatch::Wake() {
+  of_stream_ = of_stream;
+  state_.store(of_stream.ok() ? kReached : kFailed, std::memory_order_seq_cst);
+  if (waiters_.load(std::memory_order_seq_cst) == 0) return;
   { std::lock_guard lock(mutex_); }  // the waiter is in wait() now, not between its test and it
   changed_.notify_all();
 }

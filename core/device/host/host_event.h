@@ -18,21 +18,18 @@ class HostLatch {
   Status Await(Deadline deadline);
   void Reset();
 
-  // For streams: promised when recorded, then either set or failed.
+  // For streams: promised when recorded, then settled as the stream is when it gets there.
   void Promise();
-  void Set();
-  void Fail(Status error);
+  void Settle(const Status& of_stream);
 
  private:
   enum State : int { kUnrecorded, kPromised, kReached, kFailed };
 
-  void Wake();
-  Status Outcome() const;  // only when reached or failed
-
   std::atomic<int> state_{kUnrecorded};
   std::atomic<int> waiters_{0};
-  Ticks reached_at_ = 0;  // written before kReached is published
-  Status error_;          // written before kFailed is published
+  // Both are written before kReached or kFailed is published.
+  Ticks reached_at_ = 0;
+  Status of_stream_;
   std::mutex mutex_;
   std::condition_variable changed_;
 };

@@ -73,19 +73,24 @@ struct SmallMatrices {
   }
 };
 
-template <typename Wide>
-double MeasureRowNs(const SmallMatrices<Wide>& matrices) {
+// Of several rounds of the work.
+double FastestNs(auto work) {
   constexpr int kRounds = 5;
-  constexpr std::int64_t kMeasuredRows = 512;
-  const TickScale scale = CalibrateTicks();
+  static const TickScale scale = CalibrateTicks();
   double fastest_ns = 0;
   for (int round = 0; round <= kRounds; ++round) {  // the first one warms up
     const Ticks begin = NowTicks();
-    matrices.Multiply(kMeasuredRows);
+    work();
     const double ns = scale.DurationNs(begin, NowTicks());
     if (round == 1 || (round > 1 && ns < fastest_ns)) fastest_ns = ns;
   }
-  return std::max(fastest_ns, 1.0) / static_cast<double>(kMeasuredRows);
+  return std::max(fastest_ns, 1.0);
+}
+
+template <typename Wide>
+double MeasureRowNs(const SmallMatrices<Wide>& matrices) {
+  constexpr std::int64_t kMeasuredRows = 512;
+  return FastestNs([&] { matrices.Multiply(kMeasuredRows); }) / kMeasuredRows;
 }
 
 template <typename Wide>
@@ -139,7 +144,7 @@ template <typename Function>
 void Elementwise(Stream& stream, DataType type, void* to, const void* from, std::int64_t count,
                  Function function) {
   LOCKSTEP_CHECK(collective::IsComputeType(type), "arithmetic is for f16, bf16, f32 and f64");
-  stream.Enqueue([=] {
+  stream.Do([=] {
     if (type == DataType::kF32) {
       ApplyTo(static_cast<float*>(to), static_cast<const float*>(from), count, function);
     } else if (type == DataType::kF64) {
@@ -147,7 +152,6 @@ void Elementwise(Stream& stream, DataType type, void* to, const void* from, std:
     } else {
       ApplyToHalves(type, to, from, count, function);
     }
-    return OkStatus();
   });
 }
 
@@ -196,17 +200,11 @@ constexpr std::int64_t kSmallestRange = 4 << 10;
 constexpr std::int64_t kLargestRange = 64 << 20;
 
 double MeasureRate(const char* memory, std::int64_t bytes) {
-  constexpr int kRounds = 5;
-  static const TickScale scale = CalibrateTicks();
   const std::int64_t passes = std::max<std::int64_t>(1, (std::int64_t{4} << 20) / bytes);
-  double fastest_ns = 0;
-  for (int round = 0; round <= kRounds; ++round) {  // the first one warms up
-    const Ticks begin = NowTicks();
+  const double ns = FastestNs([&] {
     for (std::int64_t pass = 0; pass < passes; ++pass) ReadOnce(memory, bytes);
-    const double ns = scale.DurationNs(begin, NowTicks());
-    if (round == 1 || (round > 1 && ns < fastest_ns)) fastest_ns = ns;
-  }
-  return static_cast<double>(passes * bytes) / std::max(fastest_ns, 1.0);
+  });
+  return static_cast<double>(passes * bytes) / ns;
 }
 
 double ReadRate(std::int64_t bytes) {
@@ -233,18 +231,12 @@ constexpr std::int64_t kFewestBytesAPass = 64;
 
 void HostKernels::Copy(Stream& stream, void* to, const void* from, std::int64_t bytes) {
   if (to == from || bytes == 0) return;
-  stream.Enqueue([=] {
-    std::memcpy(to, from, static_cast<std::size_t>(bytes));
-    return OkStatus();
-  });
+  stream.Do([=] { std::memcpy(to, from, static_cast<std::size_t>(bytes)); });
 }
 
 void HostKernels::Zero(Stream& stream, void* to, std::int64_t bytes) {
   if (bytes == 0) return;
-  stream.Enqueue([=] {
-    std::memset(to, 0, static_cast<std::size_t>(bytes));
-    return OkStatus();
-  });
+  stream.Do([=] { std::memset(to, 0, static_cast<std::size_t>(bytes)); });
 }
 
 void HostKernels::Scale(Stream& stream, DataType type, void* to, const void* from,
@@ -272,43 +264,33 @@ void HostKernels::Convert(Stream& stream, DataType to_type, void* to, DataType f
   if (to_type == from_type) return Copy(stream, to, from, count * collective::SizeOf(to_type));
   LOCKSTEP_CHECK(collective::IsComputeType(to_type) && collective::IsComputeType(from_type),
                  "conversion is between floating-point types");
-  stream.Enqueue([=] {
+  stream.Do([=] {
     for (std::int64_t begin = 0; begin < count; begin += kBlock) {
       ConvertBlock(to_type, static_cast<std::byte*>(to) + begin * collective::SizeOf(to_type),
                    from_type,
                    static_cast<const std::byte*>(from) + begin * collective::SizeOf(from_type),
                    std::min(kBlock, count - begin));
     }
-    return OkStatus();
   });
 }
 
 void HostKernels::WriteTile(Stream& stream, DataType type, void* to, std::int64_t count,
                             const TileSource& source, bool add) {
   LOCKSTEP_CHECK(collective::IsComputeType(type), "tiles are of floating-point numbers");
-  stream.Enqueue([=] {
-    PutTile(type, to, count, MakeTile(source, count), add);
-    return OkStatus();
-  });
+  stream.Do([=] { PutTile(type, to, count, MakeTile(source, count), add); });
 }
 
 void HostKernels::Increment(Stream& stream, std::int64_t* number) {
-  stream.Enqueue([number] {
-    ++*number;
-    return OkStatus();
-  });
+  stream.Do([number] { ++*number; });
 }
 
 void HostKernels::Read(Stream& stream, const void* from, std::int64_t bytes) {
-  stream.Enqueue([=] {
-    ReadOnce(from, bytes);
-    return OkStatus();
-  });
+  stream.Do([=] { ReadOnce(from, bytes); });
 }
 
 void HostKernels::Compute(Stream& stream, double ns, const void* memory, std::int64_t bytes) {
   LOCKSTEP_CHECK(bytes > 0, "computing needs memory to read");
-  stream.Enqueue([=] {
+  stream.Do([=] {
     const double wanted = ns * ReadRate(std::max(bytes, kSmallestRange));
     std::int64_t left = static_cast<std::int64_t>(wanted);
     while (left > 0) {
@@ -316,23 +298,16 @@ void HostKernels::Compute(Stream& stream, double ns, const void* memory, std::in
       ReadOnce(memory, pass);
       left -= std::max(pass, kFewestBytesAPass);
     }
-    return OkStatus();
   });
 }
 
 void HostKernels::MatrixProduct(Stream& stream, DataType type, void* out, const void* a,
                                 const void* b, std::int64_t rows) {
-  stream.Enqueue([=] {
-    MultiplyMatrices(type, out, a, b, rows);
-    return OkStatus();
-  });
+  stream.Do([=] { MultiplyMatrices(type, out, a, b, rows); });
 }
 
 void HostKernels::ComputeProducts(Stream& stream, double ns, DataType type) {
-  stream.Enqueue([=] {
-    MultiplyFor(ns, type);
-    return OkStatus();
-  });
+  stream.Do([=] { MultiplyFor(ns, type); });
 }
 
 }  // namespace lockstep::device::host

@@ -3,7 +3,6 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <string_view>
 
@@ -87,11 +86,8 @@ void NameWaiters(const Views& waiting, Finding& finding) {
 
 // Nobody waits for it where a library tells its peers.
 void NameFailed(const Situation& situation, Finding& finding) {
-  std::vector<int> failed;
-  for (const RankView& view : situation.views) {
-    if (Failed(view)) failed.push_back(view.rank());
-  }
-  if (!failed.empty()) finding.headline.Add("; {} failed, too", FormatRanks(failed));
+  const Views failed = ViewsWhere(situation.views, Failed);
+  if (!failed.empty()) finding.headline.Add("; {} failed, too", FormatRanks(RanksOf(failed)));
 }
 
 // What became of several ranks alike.

@@ -23,9 +23,7 @@ Cause CauseOf(const JournalEvent& a, const JournalEvent& b) {
 }
 
 std::vector<int> RanksOf(const Situation& situation, const Mismatch::Party& party) {
-  std::vector<int> ranks;
-  for (const std::size_t i : party.members) ranks.push_back(situation.views[i].rank());
-  return ranks;
+  return RanksOf(ViewsAt(situation.views, party.members));
 }
 
 // "rank 0 is in all_reduce 5 (…)", "ranks 1 and 2 went through barrier 1 (…)".
@@ -48,8 +46,7 @@ std::string ArgumentsOf(const JournalEvent& event) {
 // calls all_reduce 50 with f32 x 8 sum, rank 0 with f32 x 256 sum".
 Headline HeadlineOf(const Situation& situation, const Mismatch& mismatch) {
   const Mismatch::Party &most = mismatch.parties[0], &next = mismatch.parties[1];
-  Views views;
-  for (const std::size_t i : next.members) views.push_back(&situation.views[i]);
+  const Views views = ViewsAt(situation.views, next.members);
   const std::string who = fmt::format("{} {}", Who(views), views.size() == 1 ? "calls" : "call");
   const std::vector<int> others = RanksOf(situation, most);
   Headline headline;

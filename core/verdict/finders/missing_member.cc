@@ -29,17 +29,16 @@ bool TookPart(const RankView& view, int group, std::uint64_t sequence) {
 
 Making MakingOf(const Situation& situation, int group) {
   Making making;
-  for (const std::size_t i : situation.groups[static_cast<std::size_t>(group)].members) {
-    const RankView& view = situation.views[i];
-    if (!OwesProgress(view) || !view.waits_in(group)) continue;
-    making.waiting.push_back(&view);
-    const bool earlier = making.event == nullptr || view.open->sequence < making.event->sequence;
-    if (earlier) making.event = view.open;
+  const Views members = ViewsAt(situation.views, situation.GroupAt(group).members);
+  for (const RankView* view : members) {
+    if (!OwesProgress(*view) || !view->waits_in(group)) continue;
+    making.waiting.push_back(view);
+    const bool earlier = making.event == nullptr || view->open->sequence < making.event->sequence;
+    if (earlier) making.event = view->open;
   }
   if (making.event == nullptr) return making;
-  for (const std::size_t i : situation.groups[static_cast<std::size_t>(group)].members) {
-    const RankView& view = situation.views[i];
-    if (!TookPart(view, group, making.event->sequence)) making.absent.push_back(&view);
+  for (const RankView* view : members) {
+    if (!TookPart(*view, group, making.event->sequence)) making.absent.push_back(view);
   }
   return making;
 }

@@ -11,10 +11,6 @@
 namespace lockstep::verdict::finders {
 namespace {
 
-std::string NameOfGroup(const Situation& situation, const RankView& view) {
-  return situation.groups[static_cast<std::size_t>(view.open_group)].name;
-}
-
 Finding Inversion(const Situation& situation, const std::vector<std::size_t>& cycle, bool proved) {
   constexpr std::size_t kShown = 4;
   Finding finding;
@@ -25,9 +21,9 @@ Finding Inversion(const Situation& situation, const std::vector<std::size_t>& cy
     const RankView& next = situation.views[cycle[(n + 1) % cycle.size()]];
     finding.culprits.push_back(view.rank());
     if (n >= kShown) continue;
-    finding.message +=
-        fmt::format("{}rank {} waits in {} ({}) for rank {}", n == 0 ? "" : ", ", view.rank(),
-                    DescribeInvocation(*view.open), NameOfGroup(situation, view), next.rank());
+    finding.message += fmt::format("{}rank {} waits in {} ({}) for rank {}", n == 0 ? "" : ", ",
+                                   view.rank(), DescribeInvocation(*view.open),
+                                   situation.GroupAt(view.open_group).name, next.rank());
   }
   if (cycle.size() > kShown)
     finding.message += fmt::format(" (and {} more)", cycle.size() - kShown);

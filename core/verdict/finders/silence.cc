@@ -59,7 +59,7 @@ void Sort(Standstill& found, const RankView& view, CallStep step) {
 Standstill StandstillOf(const Situation& situation, int group) {
   Standstill found;
   found.group = group;
-  const auto& members = situation.groups[static_cast<std::size_t>(group)].members;
+  const auto& members = situation.GroupAt(group).members;
   for (const std::size_t i : members) {
     const RankView& view = situation.views[i];
     if (!OwesProgress(view) || !view.waits_in(group)) continue;
@@ -167,10 +167,11 @@ Finding MissingRanks(const Standstill& standstill) {
       .headline = MissingHeadline(standstill)};
 }
 
+bool IsAsleep(const RankView* view) { return view->evidence->asleep; }
+
 Headline AsleepHeadline(const Standstill& standstill, const Views& asleep) {
-  Views others;
-  std::ranges::copy_if(standstill.waiting, std::back_inserter(others),
-                       [](const RankView* view) { return !view->evidence->asleep; });
+  Views others = standstill.waiting;
+  std::erase_if(others, IsAsleep);
   const std::vector<int> ranks = RanksOf(asleep);
   const std::string system = asleep.size() == 1 ? SystemClauseBriefly(*asleep.front()) : ": asleep";
   return WithSilence(fmt::format("{} {} in {}{}", Who(asleep), Verb(ranks, "hangs", "hang"),
@@ -186,10 +187,8 @@ Headline StallHeadline(const Standstill& standstill) {
 }
 
 Finding Stall(const Situation& situation, const Standstill& standstill) {
-  Views asleep;
-  for (const RankView* view : standstill.waiting) {
-    if (view->evidence->asleep) asleep.push_back(view);
-  }
+  Views asleep = standstill.waiting;
+  std::erase_if(asleep, std::not_fn(IsAsleep));
   // Asleep among ranks that are awake is suspicious; all asleep is how some libraries wait.
   const bool named = !asleep.empty() && asleep.size() < standstill.waiting.size();
   Finding finding;
@@ -302,17 +301,15 @@ Finding OtherCommunicator(const Views& waiting) {
 
 Finding InitFailure(const Situation& situation, const Views& connecting) {
   // Those that did not even begin to connect are what the others wait for.
-  Views behind;
-  for (const RankView* view : connecting) {
-    if (view->phase == Phase::kStart) behind.push_back(view);
-  }
+  Views behind = connecting;
+  std::erase_if(behind, [](const RankView* view) { return view->phase != Phase::kStart; });
+  if (behind.empty()) behind = connecting;
   Finding finding;
   finding.cause = Cause::kInitFailure;
-  finding.culprits = RanksOf(behind.empty() ? connecting : behind);
-  const RankView& first = behind.empty() ? *connecting.front() : *behind.front();
-  finding.headline =
-      Headline("{} could not connect in time: {} for {}", Who(behind.empty() ? connecting : behind),
-               Doing(first.phase), Seconds(first.evidence->seconds_silent));
+  finding.culprits = RanksOf(behind);
+  const RankView& first = *behind.front();
+  finding.headline = Headline("{} could not connect in time: {} for {}", Who(behind),
+                              Doing(first.phase), Seconds(first.evidence->seconds_silent));
   finding.message =
       fmt::format("{} of {} ranks could not connect in time: {} {} since {}{}", connecting.size(),
                   situation.views.size(), FormatRanks(finding.culprits), Doing(first.phase),

@@ -74,13 +74,10 @@ std::vector<MembersCalls> CallsOf(const Situation& situation) {
   return calls;
 }
 
-Headline HeadlineOf(const Situation& situation, const MembersCalls& calls,
-                    const std::vector<int>& left) {
-  Views callers;
-  for (const std::size_t i : calls.surplus) callers.push_back(&situation.views[i]);
+Headline HeadlineOf(const Views& callers, const MembersCalls& calls, const Views& left) {
   return Headline("{} {} {}", Who(callers), callers.size() == 1 ? "calls" : "call",
                   NameOfInvocation(*calls.furthest_surplus))
-      .Add(", which {} never called", FormatRanks(left))
+      .Add(", which {} never called", FormatRanks(RanksOf(left)))
       .Add("; they ended in order");
 }
 
@@ -108,22 +105,18 @@ std::vector<Finding> FindSurplus(const Situation& situation) {
     Finding finding;
     finding.cause = Cause::kCollectiveMismatch;
     finding.proved = true;
-    for (const std::size_t i : calls.surplus) {
-      finding.culprits.push_back(situation.views[i].rank());
-    }
+    const Views callers = ViewsAt(situation.views, calls.surplus);
+    finding.culprits = RanksOf(callers);
     finding.operation = OperationIn(calls.furthest_surplus);
-    std::vector<int> left;
-    for (const std::size_t i : situation.groups[g].members) {
-      const RankView& view = situation.views[i];
-      if (LeftBefore(view, static_cast<int>(g), calls.furthest_surplus->sequence)) {
-        left.push_back(view.rank());
-      }
-    }
+    Views left = ViewsAt(situation.views, situation.groups[g].members);
+    std::erase_if(left, [&](const RankView* view) {
+      return !LeftBefore(*view, static_cast<int>(g), calls.furthest_surplus->sequence);
+    });
     finding.message =
         fmt::format("{} {} {}, which {} never called: they ended their program in order",
                     FormatRanks(finding.culprits), Verb(finding.culprits, "calls", "call"),
-                    DescribeInvocation(*calls.furthest_surplus), FormatRanks(left));
-    finding.headline = HeadlineOf(situation, calls, left);
+                    DescribeInvocation(*calls.furthest_surplus), FormatRanks(RanksOf(left)));
+    finding.headline = HeadlineOf(callers, calls, left);
     finding.remedy = fmt::format(
         "Compare what {} and the others call: it is one collective more than the others' program "
         "has, or they ended too early.",

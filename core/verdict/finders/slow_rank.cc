@@ -46,12 +46,12 @@ Pace PaceOf(const RankEvidence& evidence) {
 }  // namespace
 
 std::vector<Finding> FindSlowRanks(const std::vector<RankEvidence>& evidence) {
-  std::vector<std::pair<int, Pace>> paces;
+  std::vector<std::pair<const RankEvidence*, Pace>> paces;
   std::vector<double> own;
   for (const RankEvidence& rank : evidence) {
     const Pace pace = PaceOf(rank);
     if (pace.intervals < kFewestIntervals) continue;
-    paces.emplace_back(rank.rank, pace);
+    paces.emplace_back(&rank, pace);
     own.push_back(pace.own_ticks);
   }
   if (own.size() < 2) return {};
@@ -60,6 +60,7 @@ std::vector<Finding> FindSlowRanks(const std::vector<RankEvidence>& evidence) {
   std::nth_element(own.begin(), middle, own.end());
   const double median = *middle;
   Finding finding;
+  std::vector<const RankEvidence*> slow;
   const Pace* worst = nullptr;
   int worst_rank = 0;
   for (const auto& [rank, pace] : paces) {
@@ -67,8 +68,11 @@ std::vector<Finding> FindSlowRanks(const std::vector<RankEvidence>& evidence) {
     if (pace.own_ticks <= kTimesMedian * median || excess < kShareOfPeriod * pace.period_ticks) {
       continue;
     }
-    finding.culprits.push_back(rank);
-    if (worst == nullptr || pace.own_ticks > worst->own_ticks) worst = &pace, worst_rank = rank;
+    slow.push_back(rank);
+    finding.culprits.push_back(rank->rank);
+    if (worst != nullptr && pace.own_ticks <= worst->own_ticks) continue;
+    worst = &pace;
+    worst_rank = rank->rank;
   }
   if (worst == nullptr) return {};
   finding.cause = Cause::kSlowRank;
@@ -78,10 +82,6 @@ std::vector<Finding> FindSlowRanks(const std::vector<RankEvidence>& evidence) {
       "median rank, {:.0f} % of its period",
       FormatRanks(finding.culprits), Verb(finding.culprits, "makes", "make"), worst_rank,
       worst->own_ticks / std::max(median, 1.0), 100 * worst->own_ticks / worst->period_ticks);
-  std::vector<const RankEvidence*> slow;
-  for (const RankEvidence& rank : evidence) {
-    if (std::ranges::count(finding.culprits, rank.rank) > 0) slow.push_back(&rank);
-  }
   finding.headline = Headline("{} {} the others wait: between two collectives", Who(slow),
                               Verb(finding.culprits, "makes", "make"));
   finding.headline.Add(" {} works {:.1f} times as long as usual",

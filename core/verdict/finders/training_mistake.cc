@@ -27,6 +27,15 @@ struct Part {
   bool over = false;         // its program is over, as it should end
 };
 using Parts = std::vector<Part>;
+using Some = std::vector<const Part*>;
+
+Some PartsWhere(const Parts& parts, auto holds) {
+  Some some;
+  for (const Part& part : parts) {
+    if (holds(part)) some.push_back(&part);
+  }
+  return some;
+}
 
 const JournalEvent* InQuestion(const RankView& view, const std::vector<Mismatch>& mismatches) {
   if (!mismatches.empty()) {
@@ -101,7 +110,7 @@ bool IsEvaluating(const Part& part) {
          part.says.iteration <= part.bucket.iteration;
 }
 
-std::vector<int> RanksOf(const std::vector<const Part*>& parts) {
+std::vector<int> RanksOf(const Some& parts) {
   std::vector<int> ranks;
   for (const Part* part : parts) ranks.push_back(part->view->rank());
   return ranks;
@@ -136,7 +145,7 @@ std::string HowItLooks(const Part& part) {
       part.view->rank(), over ? "finished" : "as if it went on", verdict::Doing(phase->phase));
 }
 
-std::string Who(const std::vector<const Part*>& parts) {
+std::string Who(const Some& parts) {
   Views views;
   for (const Part* part : parts) views.push_back(part->view);
   return verdict::Who(views);
@@ -149,8 +158,8 @@ std::string DoingBriefly(const Part& part) {
   return (done ? "went through " : "is in ") + NameOfInvocation(*part.at);
 }
 
-Finding Explain(Cause cause, const std::vector<const Part*>& culprits, const Finding& general,
-                Headline headline, std::string message, std::string remedy) {
+Finding Explain(Cause cause, const Some& culprits, const Finding& general, Headline headline,
+                std::string message, std::string remedy) {
   return {.cause = cause,
           .culprits = RanksOf(culprits),
           .proved = general.proved,
@@ -169,18 +178,13 @@ bool EndedWithout(const Part& part, const JournalEvent& call) {
 
 std::optional<Finding> OneSidedEvaluation(const Parts& parts, bool mismatch,
                                           const Finding& general) {
-  std::vector<const Part*> evaluating, others;
-  for (const Part& part : parts) {
-    if (IsEvaluating(part)) evaluating.push_back(&part);
-  }
+  const Some evaluating = PartsWhere(parts, IsEvaluating);
   if (evaluating.empty()) return std::nullopt;
-  for (const Part& part : parts) {
-    if (IsEvaluating(part)) continue;
-    if (EndedWithout(part, *evaluating.front()->at) ||
-        (mismatch && part.at != nullptr && part.says.purpose != Purpose::kBufferBroadcast)) {
-      others.push_back(&part);
-    }
-  }
+  const Some others = PartsWhere(parts, [&](const Part& part) {
+    if (IsEvaluating(part)) return false;
+    return EndedWithout(part, *evaluating.front()->at) ||
+           (mismatch && part.at != nullptr && part.says.purpose != Purpose::kBufferBroadcast);
+  });
   if (others.empty()) return std::nullopt;
   const std::vector<int> ranks = RanksOf(evaluating);
   return Explain(
@@ -216,10 +220,8 @@ std::optional<Finding> OneSidedUnusedParameters(const Parts& parts, bool mismatc
     return part.at != nullptr && part.says.purpose == Purpose::kBucket;
   });
   if (waiting == parts.end()) return std::nullopt;
-  std::vector<const Part*> withheld;
-  for (const Part& part : parts) {
-    if (Withheld(part, waiting->says, mismatch)) withheld.push_back(&part);
-  }
+  const Some withheld =
+      PartsWhere(parts, [&](const Part& part) { return Withheld(part, waiting->says, mismatch); });
   if (withheld.empty()) return std::nullopt;
   const std::vector<int> ranks = RanksOf(withheld);
   return Explain(
@@ -249,13 +251,10 @@ std::optional<Finding> UnevenInputs(const Parts& parts, bool mismatch, const Fin
     if (training == nullptr || part.says.iteration > training->says.iteration) training = &part;
   }
   if (training == nullptr) return std::nullopt;
-  std::vector<const Part*> through;
-  for (const Part& part : parts) {
-    if (IsThrough(part, mismatch) && part.knows &&
-        part.bucket.iteration < training->says.iteration) {
-      through.push_back(&part);
-    }
-  }
+  const Some through = PartsWhere(parts, [&](const Part& part) {
+    return IsThrough(part, mismatch) && part.knows &&
+           part.bucket.iteration < training->says.iteration;
+  });
   if (through.empty()) return std::nullopt;
   const std::vector<int> ranks = RanksOf(through);
   const Part& first = *through.front();

@@ -6,15 +6,13 @@
 namespace lockstep::verdict::finders {
 
 std::vector<Finding> FindLost(const Situation& situation) {
+  const Views lost = ViewsWhere(situation.views, [](const RankView& view) {
+    return view.evidence->state == ProcessState::kLost;
+  });
+  if (lost.empty()) return {};
   Finding finding;
-  Views lost;
-  for (const RankView& view : situation.views) {
-    if (view.evidence->state != ProcessState::kLost) continue;
-    finding.culprits.push_back(view.rank());
-    lost.push_back(&view);
-  }
-  if (finding.culprits.empty()) return {};
   finding.cause = Cause::kUnknown;
+  finding.culprits = RanksOf(lost);
   const bool one = finding.culprits.size() == 1;
   finding.message = fmt::format("the {} of {} {} not answer: what became of {} is not known",
                                 one ? "agent" : "agents", FormatRanks(finding.culprits),

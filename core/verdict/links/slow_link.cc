@@ -264,13 +264,15 @@ Headline HeadlineOf(const Watched& one, double usual_s) {
   return headline;
 }
 
-}  // namespace
-
-std::vector<LinkTraffic> SlowLinks(const Ranks& evidence) {
+std::vector<LinkTraffic> LinksOf(const Slow& slow) {
   std::vector<LinkTraffic> links;
-  for (const Watched& one : FindSlow(evidence).links) links.push_back(one.link);
+  for (const Watched& one : slow.links) links.push_back(one.link);
   return links;
 }
+
+}  // namespace
+
+std::vector<LinkTraffic> SlowLinks(const Ranks& evidence) { return LinksOf(FindSlow(evidence)); }
 
 std::vector<Finding> FindSlowLinks(const Ranks& evidence) {
   const Slow slow = FindSlow(evidence);
@@ -278,9 +280,7 @@ std::vector<Finding> FindSlowLinks(const Ranks& evidence) {
   const Watched& worst = slow.links.back();
   Finding finding;
   finding.cause = Cause::kSlowLink;
-  std::vector<LinkTraffic> links;
-  for (const Watched& one : slow.links) links.push_back(one.link);
-  finding.culprits = CommonEnds(links);
+  finding.culprits = CommonEnds(LinksOf(slow));
   finding.proved = slow.proved;
   finding.headline = HeadlineOf(worst, slow.usual_s);
   finding.message = Describe(worst, slow.usual_s);

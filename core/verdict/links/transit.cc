@@ -12,9 +12,7 @@ namespace {
 
 // The first step by which `bytes` were there.
 auto StepOf(const std::vector<ByteStep>& steps, std::uint64_t bytes) {
-  return std::lower_bound(
-      steps.begin(), steps.end(), bytes,
-      [](const ByteStep& step, std::uint64_t wanted) { return step.bytes < wanted; });
+  return std::ranges::lower_bound(steps, bytes, {}, &ByteStep::bytes);
 }
 
 // So long the receiver's window was closed, from the step `since` to the first one after `until_s`.
@@ -28,9 +26,7 @@ double LimitedSeconds(const TcpSocket& writer, const ByteStep& since, double unt
 
 // The sum at `bytes`, between two marks; none when it lies outside of them.
 std::optional<double> SumAt(const std::vector<ByteMark>& marks, std::uint64_t bytes) {
-  const auto mark =
-      std::lower_bound(marks.begin(), marks.end(), bytes,
-                       [](const ByteMark& m, std::uint64_t wanted) { return m.bytes < wanted; });
+  const auto mark = std::ranges::lower_bound(marks, bytes, {}, &ByteMark::bytes);
   if (mark == marks.end()) return std::nullopt;
   if (mark->bytes == bytes) return mark->byte_s;
   if (mark == marks.begin()) return std::nullopt;
