@@ -211,10 +211,16 @@ void Compare(const StressCase& stress_case, const std::string& backend, CaseResu
   const std::string found = DescribeJudgement(result.judgement);
   if (expectation == nullptr) {
     const auto& outcomes = result.judgement.outcomes;
-    const bool healthy = std::ranges::all_of(
-        outcomes, [](const auto& rank) { return rank.outcome == verdict::Outcome::kFinished; });
-    result.verdict = healthy ? verdict::Verdict::kPass : verdict::Verdict::kFail;
     const auto& findings = result.judgement.findings;
+    const bool finished = std::ranges::all_of(
+        outcomes, [](const auto& rank) { return rank.outcome == verdict::Outcome::kFinished; });
+    // Ranks can finish with wrong data that no program compared. What they recovered from is over.
+    const bool healthy =
+        finished && (!result.facts.recoveries.empty() ||
+                     !std::ranges::any_of(findings, [](const verdict::Finding& finding) {
+                       return finding.cause.info().severity == verdict::Severity::kFailure;
+                     }));
+    result.verdict = healthy ? verdict::Verdict::kPass : verdict::Verdict::kFail;
     result.why = healthy            ? std::string(kHealthy)
                  : findings.empty() ? found
                                     : findings.front().headline.text();
