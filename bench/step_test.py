@@ -165,7 +165,8 @@ class StepTest(unittest.TestCase):
             # How many rounds there are depends on the machine, and so does what they tell.
             if any(row["interval_low"] > 1 and row["ratio"] >= 1.01 for row in effects.values()):
                 words = "times faster than"
-            elif any(row["interval_high"] < 1.5 * row["interval_low"] for row in effects.values()):
+            elif all(row["interval_high"] < max(1, 1.5 * row["interval_low"])
+                     for row in effects.values()):
                 words = "keep the defaults: "
             else:
                 words = "undecided after "

@@ -40,6 +40,13 @@ class DiagnoseTest(unittest.TestCase):
                 self.assertEqual(findings[0]["cause"], cause)
                 self.assertEqual(findings[0]["culprits"], culprits)
 
+    def test_a_note_fails_no_case_and_a_lost_agent_tells_nothing(self):
+        for name, code, word, cause in (("slow_link", 0, "PASS", "slow_link"),
+                                        ("agent_lost", 3, "INCONCLUSIVE", "agent_lost")):
+            got, out, _ = diagnose(path_of(name))
+            self.assertEqual((got, out.splitlines()[0]), (code, word + ": ranks 0 and 1"), out)
+            self.assertIn(f"  {cause} (", out)
+
     def test_csv_has_a_row_a_finding_and_one_where_nothing_was_found(self):
         code, out, err = diagnose(path_of("killed"), path_of("healthy"), "--format=csv")
         self.assertEqual((code, err), (1, ""))

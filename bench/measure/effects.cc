@@ -134,19 +134,20 @@ std::vector<const results::store::OptionEffect*> GainsOf(
   return gains;
 }
 
-// Where nothing is faster, so that nobody need choose.
+// Where nothing is faster, so that nobody need choose. What is known of one option tells nothing of
+// another.
 std::string NothingGained(const std::vector<const results::store::OptionEffect*>& effects) {
   std::int64_t rounds = 0;
-  bool known = false;
+  bool known = true;
   std::string slower;
   const results::store::OptionEffect* best = effects.front();
   for (const results::store::OptionEffect* effect : effects) {
     rounds = std::max(rounds, effect->rounds);
-    known = known || effect->interval_high < kTooWide * effect->interval_low;
+    known = known && (Slower(*effect) || effect->interval_high < kTooWide * effect->interval_low);
     if (effect->ratio > best->ratio) best = effect;
     if (Slower(*effect)) slower += "; " + TextOf(*effect);
   }
-  if (known || std::ranges::all_of(effects, [](const auto* one) { return Slower(*one); })) {
+  if (known) {
     return fmt::format(
         "keep the defaults: in {} rounds no option made a step faster by 1 % or more{}", rounds,
         slower);

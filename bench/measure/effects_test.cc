@@ -93,6 +93,18 @@ TEST(Effects, FewRoundsTellWhatIsLarge) {
   EXPECT_LT(twice.effects.at(0).interval_low, 1.7);
 }
 
+TEST(Effects, AnOptionOfWhichLittleIsKnownMayGain) {
+  Random random(kSeed);
+  Launch run;
+  run.cases = {Case({{"hook", "none"}}, 1e6, 0, 30, random),
+               Case({{"hook", "bf16"}}, 164e4, 0, 30, random),
+               Case({{"hook", "fp16"}}, 9e5, 1.9, 30, random)};
+  AddEffects(/*calibrates=*/true, run);
+  ASSERT_EQ(run.effects.size(), 2u);
+  EXPECT_THAT(run.recommendation, StartsWith("tiny: undecided after 29 rounds; best is hook=fp16"));
+  EXPECT_THAT(run.recommendation, HasSubstr("hook=bf16: 1.64 times slower than none"));
+}
+
 TEST(Effects, OfSeveralCapsTheBestIsRecommended) {
   const auto run = Compare({{{{"bucket_cap_mb", "default"}}, 1e6},
                             {{{"bucket_cap_mb", "1"}}, 12e5},

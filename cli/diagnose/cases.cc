@@ -77,14 +77,19 @@ std::optional<journal::JournalEvent> OperationOf(const StoredCase& stored_case) 
   return std::nullopt;
 }
 
-// A case's own verdict says whether it came out as expected; here a failure is one.
+bool IsAny(const std::vector<verdict::Finding>& findings, verdict::Severity severity) {
+  return std::ranges::any_of(findings, [severity](const verdict::Finding& finding) {
+    return finding.cause.info().severity == severity;
+  });
+}
+
+// A case's own verdict says whether it came out as expected; here a failure is one. What is slow is
+// a note, and after the loss of an agent nothing is known.
 verdict::Verdict VerdictOf(const StoredCase& stored_case, const verdict::Judgement& again) {
   const verdict::Judgement& stored = *stored_case.stored;
   if (stored_case.record == nullptr) return stored.verdict;
-  const bool failed = std::ranges::any_of(stored.findings, [](const verdict::Finding& finding) {
-    return finding.cause != verdict::Cause::kUnknown;
-  });
-  if (failed) return verdict::Verdict::kFail;
+  if (IsAny(stored.findings, verdict::Severity::kFailure)) return verdict::Verdict::kFail;
+  if (IsAny(stored.findings, verdict::Severity::kInconclusive)) return verdict::Verdict::kUnknown;
   if (stored_case.whole || again.findings.empty()) return again.verdict;
   // What journals alone seem to tell is not what the run found.
   const bool finished = std::ranges::all_of(stored.outcomes, [](const verdict::RankOutcome& rank) {

@@ -213,9 +213,14 @@ void Compare(const StressCase& stress_case, const std::string& backend, CaseResu
   }
   const std::string found = DescribeJudgement(result.judgement);
   if (expectation == nullptr) {
-    const bool healthy = AllFinished(result.judgement);
-    result.verdict = healthy ? verdict::Verdict::kPass : verdict::Verdict::kFail;
     const auto& findings = result.judgement.findings;
+    // Ranks can finish with wrong data that no program compared. What they recovered from is over.
+    const bool healthy = AllFinished(result.judgement) &&
+                         (!result.facts.recoveries.empty() ||
+                          !std::ranges::any_of(findings, [](const verdict::Finding& finding) {
+                            return finding.cause.info().severity == verdict::Severity::kFailure;
+                          }));
+    result.verdict = healthy ? verdict::Verdict::kPass : verdict::Verdict::kFail;
     result.why = healthy            ? std::string(kHealthy)
                  : findings.empty() ? found
                                     : findings.front().headline.text();

@@ -12,6 +12,7 @@
 namespace lockstep::stress::cases {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -54,6 +55,26 @@ TEST(Assess, WithoutAnExpectationAllMustFinish) {
       AssessOf("", FactsOf({verdict::At50(0), verdict::After49(1).Signalled(SIGKILL)}));
   EXPECT_EQ(failed.verdict, verdict::Verdict::kFail);
   EXPECT_THAT(failed.why, HasSubstr("rank 1 was killed"));
+}
+
+// No program compared the results: what the calls prove of them counts.
+TEST(Assess, WithoutAnExpectationCallsThatSpoilDataAreNoPass) {
+  collective::Operation max = verdict::AllReduce();
+  max.reduction = collective::Reduction::kMax;
+  const auto facts = [&] {
+    CaseFacts mixed = FactsOf({verdict::After49(0).Does(verdict::AllReduce()).Leaves(0),
+                               verdict::After49(1).Does(max).Leaves(0)});
+    mixed.reports = {Finished(), Finished()};
+    return mixed;
+  };
+  const CaseResult result = AssessOf("", facts());
+  EXPECT_THAT(verdict::OutcomesOf(result.judgement),
+              ElementsAre(verdict::Outcome::kFinished, verdict::Outcome::kFinished));
+  EXPECT_EQ(result.verdict, verdict::Verdict::kFail);
+  EXPECT_THAT(result.why, HasSubstr("rank 1 calls all_reduce 50 with f32 x 256 max"));
+  // A scenario may expect just that.
+  EXPECT_EQ(AssessOf("[expect.any]\nranks = \"finished\"\n", facts()).verdict,
+            verdict::Verdict::kPass);
 }
 
 TEST(Assess, AnExpectationIsMetOrNot) {

@@ -49,6 +49,25 @@ results::store::Run RunOf(const std::vector<verdict::RankEvidence>& evidence,
   return run;
 }
 
+// As stress stores a case, whose verdict says whether it came out as expected.
+results::store::Run CaseOf(const std::vector<verdict::RankEvidence>& evidence,
+                           verdict::Verdict verdict, verdict::Cause cause) {
+  results::store::Run run = RunOf(evidence, "gloo");
+  verdict::Finding finding;
+  finding.cause = cause;
+  finding.culprits = {0, 1};
+  finding.headline = verdict::Headline("ranks 0 and 1");
+  finding.message = "of ranks 0 and 1";
+  results::store::CaseRecord& record = run.cases.front();
+  record.trial.emplace();
+  record.judgement.outcomes = run.judgement.outcomes;
+  record.judgement.findings = {finding};
+  record.judgement.verdict = verdict;
+  run.judgement = record.judgement;
+  run.verdict = verdict;
+  return run;
+}
+
 verdict::History Trains(int rank, int iterations) {
   verdict::History history(rank);
   for (int i = 0; i < iterations; ++i) {
@@ -90,6 +109,9 @@ int Main(const std::string& directory) {
         std::pair("stopped",
                   RunOf({verdict::At50(0), verdict::After49(1).Stopped(SIGSTOP)}, "mpi")),
         std::pair("stall", RunOf({verdict::At50(0).Silent(6), verdict::At50(1).Silent(6)}, "mpi")),
+        std::pair("slow_link", CaseOf(healthy, verdict::Verdict::kPass, verdict::Cause::kSlowLink)),
+        std::pair("agent_lost", CaseOf({verdict::At50(0), verdict::After49(1).Leaves(1)},
+                                       verdict::Verdict::kUnknown, verdict::Cause::kAgentLost)),
         std::pair("early",
                   RunOf({verdict::At50(0).Silent(1), verdict::At50(1).Silent(1)}, "mpi"))}) {
     const Status status = results::store::WriteRun(run, directory + "/" + name + ".h5");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <vector>
 
 #include "core/verdict/finders/find.h"
 #include "core/verdict/rank_view.h"
@@ -16,30 +17,46 @@ constexpr double kShareOfPeriod = 0.2;
 // Fewer say nothing of a habit.
 constexpr std::size_t kFewestIntervals = 8;
 
-struct Pace {
-  std::size_t intervals = 0;
-  double own_ticks = 0;     // mean, from the end of a collective to the start of the next one
-  double period_ticks = 0;  // mean, from end to end
+// What is seldom is no habit, either: of so many intervals the longest one does not count.
+constexpr std::size_t kSeldom = 16;
+
+// From the end of a collective to the start of the next one, and to its end.
+struct Interval {
+  Ticks own = 0;
+  Ticks period = 0;
 };
 
-Pace PaceOf(const RankEvidence& evidence) {
-  Pace pace;
-  Ticks left = 0, own = 0, own_sum = 0, period_sum = 0;
+struct Pace {
+  std::size_t intervals = 0;
+  double own_ticks = 0;  // means
+  double period_ticks = 0;
+};
+
+std::vector<Interval> IntervalsOf(const RankEvidence& evidence) {
+  std::vector<Interval> intervals;
+  Ticks left = 0, own = 0;
   for (const JournalEvent& event : evidence.journal.events) {
     if (event.communicator != kWorld) continue;
     if (event.kind == EventKind::kCase || event.kind == EventKind::kIdle) left = 0;
     if (event.kind == EventKind::kEnqueue && left != 0) own = event.ticks - left;
     if (event.kind != EventKind::kEnd) continue;
-    if (left != 0 && own < event.ticks - left) {
-      ++pace.intervals;
-      own_sum += own;
-      period_sum += event.ticks - left;
-    }
+    if (left != 0 && own < event.ticks - left) intervals.push_back({own, event.ticks - left});
     left = event.ticks;
   }
-  if (pace.intervals == 0) return pace;
-  pace.own_ticks = static_cast<double>(own_sum) / static_cast<double>(pace.intervals);
-  pace.period_ticks = static_cast<double>(period_sum) / static_cast<double>(pace.intervals);
+  return intervals;
+}
+
+Pace PaceOf(const RankEvidence& evidence) {
+  std::vector<Interval> intervals = IntervalsOf(evidence);
+  Pace pace{.intervals = intervals.size()};
+  if (pace.intervals < kFewestIntervals) return pace;
+  std::ranges::sort(intervals, {}, &Interval::own);
+  intervals.resize(intervals.size() - (1 + (intervals.size() - 1) / kSeldom));
+  const auto count = static_cast<double>(intervals.size());
+  for (const Interval& interval : intervals) {
+    pace.own_ticks += static_cast<double>(interval.own) / count;
+    pace.period_ticks += static_cast<double>(interval.period) / count;
+  }
   return pace;
 }
 

@@ -1,4 +1,6 @@
 // Slow ranks: found while everything goes on, and never called hung.
+#include <set>
+
 #include "core/verdict/finders/find.h"
 #include "core/verdict/testing/history.h"
 #include "gmock/gmock.h"
@@ -43,6 +45,23 @@ TEST(SlowRank, NotWhereItDoesNotMatterOrAllAreAlike) {
   EXPECT_THAT(FindSlowRanks({Paced(0, 100, 1000), Paced(1, 190, 910)}), IsEmpty());
   // Ten times as long, and 1 % of the period.
   EXPECT_THAT(FindSlowRanks({Paced(0, 10, 9990), Paced(1, 100, 9900)}), IsEmpty());
+}
+
+// One checkpoint, or one wait for a processor, is no habit; one in every eight collectives is.
+TEST(SlowRank, NotOfAWaitThatIsSeldom) {
+  const auto slow_in = [](const std::set<int>& which) {
+    RankEvidence evidence = Paced(1, 100, 1000, 40);
+    Ticks more = 0;
+    int number = -1;
+    for (journal::JournalEvent& event : evidence.journal.events) {
+      if (event.kind == journal::EventKind::kEnqueue && which.contains(++number)) more += 100'000;
+      event.ticks += more;
+    }
+    return FindSlowRanks({Paced(0, 100, 1000, 40), evidence});
+  };
+  EXPECT_THAT(slow_in({20}), IsEmpty());
+  EXPECT_THAT(slow_in({10, 20}), IsEmpty());
+  EXPECT_THAT(slow_in({5, 13, 21, 29, 37}).at(0).culprits, ElementsAre(1));
 }
 
 TEST(SlowRank, UndecidableFromFewCollectivesOrOneRank) {
