@@ -14,8 +14,9 @@ BENCH = "bench/bench_allreduce"
 SHIM = os.path.abspath("bench/peers/libfaulty_allreduce.so")
 
 
-def run(kind, *arguments, bench=BENCH, call=50, rank=1, deadline="3"):
-    """With a count of iterations: a time budget may be over before that call."""
+def run(kind, *arguments, bench=BENCH, call=51, rank=1, deadline="3"):
+    """With a count of iterations: a time budget may be over before that call. Odd calls are compared,
+    and with them counted; between two of them one brings the caches back."""
     environment = {"LD_PRELOAD": SHIM, "FAULTY_KIND": kind, "FAULTY_CALL": str(call),
                    "FAULTY_RANK": str(rank)}
     arguments = arguments or ("-n", "100")

@@ -22,7 +22,7 @@ timeout = 3
 [environment]
 LD_PRELOAD = "%s"
 FAULTY_KIND = "flip"
-FAULTY_CALL = "50"
+FAULTY_CALL = "51"
 FAULTY_RANK = "1"
 """ % os.path.abspath("bench/peers/libfaulty_allreduce.so") + (
     LATENCY % 1).replace('"8", "-e", "16"', '"1K", "-e", "4K"')

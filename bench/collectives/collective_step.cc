@@ -15,6 +15,10 @@
 namespace lockstep::bench::collectives {
 namespace {
 
+// Results that caches hold. After the comparison of such a one the next call took 4 to 19 % longer
+// than in a loop that compares nothing (results/reference/measuring.md).
+constexpr std::int64_t kMostSettledBytes = std::int64_t{4} << 20;
+
 // A part of a result, and the inputs that its elements are made of.
 struct Part {
   std::int64_t begin = 0;      // bytes of the receive buffer
@@ -104,6 +108,14 @@ class CollectiveStep final : public measure::Step {
     for (std::size_t i = 0; i < slots_.size(); ++i) {
       comparison.Add(static_cast<std::int64_t>(i), CheckSlot(slots_[i]));
     }
+  }
+
+  // The operations once more, which do not count. A device's results are compared on the device.
+  Status Settle() override {
+    std::int64_t bytes = 0;
+    for (const Slot& slot : slots_) bytes += slot.recv_bytes;
+    const bool compared = checks_ && bench_.pattern_memory == nullptr;
+    return compared && bytes <= kMostSettledBytes ? Run().status() : OkStatus();
   }
 
  private:

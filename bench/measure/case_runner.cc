@@ -57,7 +57,8 @@ Status CaseRunner::RunBatch(const Batch& batch, std::uint32_t round) {
   LOCKSTEP_RETURN_IF_ERROR(step_->Prepare());
   bench_.link.journal().EnterPhase(journal::Phase::kMeasure);
   const std::int64_t warmup = batch.warmup;
-  for (std::int64_t i = -warmup; i < static_cast<std::int64_t>(batch.iterations); ++i) {
+  const std::int64_t iterations = batch.iterations;
+  for (std::int64_t i = -warmup; i < iterations; ++i) {
     LOCKSTEP_RETURN_IF_ERROR(step_->Rewrite(/*first=*/i == -warmup, /*warmup=*/i < 0));
     LOCKSTEP_RETURN_IF_ERROR(Meet(/*first=*/i == -warmup));
     LOCKSTEP_ASSIGN_OR_RETURN(const comm::Interval interval, step_->Run());
@@ -67,6 +68,7 @@ Status CaseRunner::RunBatch(const Batch& batch, std::uint32_t round) {
     }
     if (i >= 0) ReportSample(round, interval);
     Compare(i < 0);
+    if (i + 1 < iterations) LOCKSTEP_RETURN_IF_ERROR(step_->Settle());
   }
   bytes_.clear();
   AppendTo(bytes_, BatchRecord{case_index_, round, NowTicks() - begin, comparison_.checked,
