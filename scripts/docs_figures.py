@@ -55,6 +55,8 @@ FIGURES = {
     "bucket_cap_mib": ("core/ddp/buckets.h", r"kDefaultBucketCapBytes = (\d+) \* 1024 \* 1024"),
     "least_budget_s": (_ROUNDS, r"kLeastBudgetSeconds = ([\d.]+);"),
     "most_budget_s": (_ROUNDS, r"kMostBudgetSeconds = (\d+);"),
+    "settled_mib": ("bench/collectives/collective_step.cc",
+                    r"kMostSettledBytes = .*\{(\d+)\} << 20;"),
     "giant_ms": ("bench/measure/rounds.cc", r"kGiantNs = (\d+)'000'000"),
     "link_pass_s": ("bench/links/cases.cc", r"kBudgetSeconds = (\d+);"),
     "ping_bytes": ("bench/links/cases.h", r"kPingBytes = (\d+);"),

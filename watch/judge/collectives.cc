@@ -52,6 +52,11 @@ bool SendsWhatItReceives(const Event& event) {
          (event.type == event.type2 && event.count == event.count2);
 }
 
+bool IsOverCollective(const Event& event) {
+  return event.phase == events::Phase::kEnterLeft && !OfGroup(event.call) &&
+         FactsOf(event.call).call_class == Class::kCollective && SendsWhatItReceives(event);
+}
+
 }  // namespace
 
 // The next collective of a member, `place`. False: nothing was done.
@@ -83,10 +88,7 @@ std::size_t Judge::PassCollectives(int rank, std::span<const Event> some) {
   std::uint64_t place = known->called[Index(me)];
   std::size_t passed = 0;
   for (const Event& event : some) {
-    const bool over = event.phase == events::Phase::kEnterLeft && event.comm == name &&
-                      event.thread == thread && !OfGroup(event.call) &&
-                      FactsOf(event.call).call_class == Class::kCollective &&
-                      SendsWhatItReceives(event);
+    const bool over = event.comm == name && event.thread == thread && IsOverCollective(event);
     if (!over || !PassCollective(rank, event, *known, place)) break;
     ++place;
     ++passed;
@@ -111,16 +113,21 @@ void Judge::EnterCollective(int rank, const Event& event, std::uint64_t* positio
   Position& there = PositionAt(rank, event, comm, place);
   if (!there.came.empty()) there.came[Index(me)] = true;
   ++there.entered;
-  if (comm.broken) {
-    if (event.call != there.first.call) there.different.push_back(me);
-  } else {
-    Compare(rank, event, there);
-    comm.broken = there.mismatch;
-    comm.broken_at = place;
-  }
+  CompareWithFirst(rank, event, comm, there);
   if (!there.mismatch && there.entered == comm.size) {
     comm.positions.Erase(place);
   }
+}
+
+void Judge::CompareWithFirst(int rank, const Event& event, Communicator& comm, Position& there) {
+  if (comm.broken) {
+    const int me = history_.MembershipIn(rank, event.comm).me;
+    if (event.call != there.first.call) there.different.push_back(me);
+    return;
+  }
+  Compare(rank, event, there);
+  comm.broken = there.mismatch;
+  comm.broken_at = there.place;
 }
 
 Position& Judge::PositionAt(int rank, const Event& event, Communicator& comm, std::uint64_t place) {

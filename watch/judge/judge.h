@@ -78,6 +78,7 @@ class Judge {
   void EnterCollective(int rank, const Event& event, std::uint64_t* position);
   Position& PositionAt(int rank, const Event& event, Communicator& comm, std::uint64_t place);
   void BeginPosition(int rank, const Event& event, const Communicator& comm, Position& there);
+  void CompareWithFirst(int rank, const Event& event, Communicator& comm, Position& there);
   void Compare(int rank, const Event& event, Position& position);
   // Of MPI's communicators and groups; of NCCL's, where the process is over.
   void NothingMoreFrom(int rank, bool process_over);

@@ -2,9 +2,9 @@
 // MPI_Reduce_scatter_block) on one rank, for tests: what a broken network card, driver or library
 // would do, at a call that is known. Their calls are counted together.
 //
-//   FAULTY_RANK=1 FAULTY_CALL=50 FAULTY_KIND=add|flip|hang|spin|exit|sleep|crash
+//   FAULTY_RANK=1 FAULTY_CALL=50 FAULTY_KIND=add|flip|flips|hang|spin|exit|sleep|crash
 //   add    from that call on, 0.5 is added to one float of the result
-//   flip   one bit of the result of that call
+//   flip   one bit of the result of that call; flips: and of the next one
 //   hang   that call never returns (asleep); spin: likewise, busy
 //   exit   that call ends the process with code 9; crash: by SIGSEGV
 //   sleep  that call takes 2 s longer
@@ -58,7 +58,9 @@ int Break(void* recv, int count, const Call& real) {
   if (mine && calls == faulty_call) Prevent(kind);
   const int code = real();
   if (mine && kind == "add" && calls >= faulty_call) AddHalf(recv, count);
-  if (mine && kind == "flip" && calls == faulty_call) static_cast<std::uint8_t*>(recv)[1] ^= 4;
+  const bool flips = calls == faulty_call ? kind.starts_with("flip")
+                                          : kind == "flips" && calls == faulty_call + 1;
+  if (mine && flips) static_cast<std::uint8_t*>(recv)[1] ^= 4;
   return code;
 }
 
