@@ -11,6 +11,7 @@
 #include "bench/measure/input_arena.h"
 #include "bench/measure/step.h"
 #include "core/collective/pattern.h"
+#include "core/device/native_stream.h"
 
 namespace lockstep::bench::collectives {
 namespace {
@@ -116,7 +117,8 @@ class CollectiveStep final : public measure::Step {
     std::int64_t bytes = 0;
     for (const Slot& slot : slots_) bytes += slot.recv_bytes;
     const bool settles = checks_ && bench_.plan.check != plan::CheckMode::kFull &&
-                         stream_->inline_execution() && bytes <= kMostSettledBytes;
+                         dynamic_cast<device::NativeStream*>(stream_) == nullptr &&
+                         bytes <= kMostSettledBytes;
     return settles ? Run().status() : OkStatus();
   }
 
