@@ -99,6 +99,7 @@ class KeptTest(unittest.TestCase):
         self.assertGreater(iterations_in(self.path), 0)
         with h5py.File(self.path) as run:
             self.assertFalse(run.attrs["complete"])
+            self.assertGreater(run.attrs["duration_seconds"], 0)
             self.assertEqual(run.attrs["exit_code"], 3)
         self.assertEqual(launch.leftovers(), [])
 

@@ -368,6 +368,7 @@ class BenchSuite final : public session::Suite {
       run.judgement.verdict = verdict::Verdict::kUnknown;
     run.verdict = run.judgement.verdict;
     run.complete = false;
+    run.duration_seconds = static_cast<double>(MonotonicNs() - began_ns_) * 1e-9;
     run.summary_line = measure::SummaryLine(run, plan_);
     return run;
   }
