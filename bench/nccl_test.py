@@ -92,7 +92,7 @@ class Nccl(unittest.TestCase):
         self.assertEqual(launch.code, 0, launch.out + launch.err)
         with h5py.File(launch.path) as file:
             self.assertEqual({b"f8e4m3", b"f8e5m2"}, set(file["summary"]["type"]))
-        launch = run(SMALL + types, "ncclAllReduce:corrupt:rank=1:nth=22")
+        launch = run(SMALL + types, "ncclAllReduce:corrupt:rank=1:nth=20")
         self.assertEqual(launch.code, 1, launch.err)
         self.assertIn("FAIL: rank 1 received wrong data", launch.out)
         launch = run(SMALL + types, library=FAKE.replace("22809", "22203"))
@@ -115,8 +115,7 @@ class Nccl(unittest.TestCase):
         self.assertIn("PASS", launch.out)
 
     def test_a_corrupt_result(self):
-        # A barrier, a call that counts; a barrier, and one that does not.
-        launch = run(SMALL, "ncclAllReduce:corrupt:rank=1:nth=22")
+        launch = run(SMALL, "ncclAllReduce:corrupt:rank=1:nth=20")
         self.assertEqual(launch.code, 1, launch.err)
         self.assertIn("FAIL: rank 1 received wrong data", launch.out)
 
@@ -206,7 +205,7 @@ class Nccl(unittest.TestCase):
 
     def test_a_replay_that_is_wrong_or_does_not_end_is_found(self):
         graph = SMALL + ["--cuda-graph"]  # whose even calls are replays, and the odd ones barriers
-        launch = run(graph, "ncclAllReduce:corrupt:rank=1:nth=24")
+        launch = run(graph, "ncclAllReduce:corrupt:rank=1:nth=22")
         self.assertEqual(launch.code, 1, launch.err)
         self.assertIn("FAIL: rank 1 received wrong data", launch.out)
         launch = run(graph + ["-T", "2"], "ncclAllReduce:stuck:rank=1:nth=22")
