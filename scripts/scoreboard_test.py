@@ -63,7 +63,8 @@ class ScoreboardTest(unittest.TestCase):
     def test_bad_input(self):
         for argument, part in (("--ranks=1", "--ranks: '1'"), ("--repeat=x", "--repeat"),
                                ("--repeat=-1", "--repeat"), ("--busy-loops=-1", "--busy-loops"),
-                               ("--stress=/nonexistent", "cannot be run")):
+                               ("--stress=/absent/stress", "cannot be run"),
+                               ("--stress=/", "cannot be run")):
             code, _, err = scoreboard(f"--output-folder={self.folder}", argument)
             self.assertEqual(code, 2)
             self.assertIn(part, err.splitlines()[-1])

@@ -16,6 +16,7 @@ are left.
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -287,10 +288,11 @@ def read_options(arguments):
         parser.error("--repeat, --healthy, --busy-loops, --seed: negative; give counts")
     for name in ("stress", "lockstep"):
         path = getattr(options, name)
-        if not os.access(path, os.X_OK):
+        found = shutil.which(path)
+        if found is None:
             parser.error(f"--{name}: {path} cannot be run; bazel build //stress "
                          "//cli:lockstep, or give its path")
-        setattr(options, name, os.path.abspath(path))
+        setattr(options, name, os.path.abspath(found))
     return options
 
 
