@@ -31,6 +31,7 @@ constexpr std::int64_t kBetweenStacksNs = 1'000'000'000;
 constexpr std::uint64_t kAtATime = 256;  // events of a rank, and so many turns of all ranks
 constexpr int kTurns = 256;
 constexpr std::size_t kMostStuck = 16;
+constexpr int kLeavingLooks = 200;  // an exit that lasts longer hangs by itself
 
 }  // namespace
 
@@ -144,11 +145,21 @@ void Job::LookAtProcesses(bool over) {
     if (!IsGone(rank, facts, since_ns) && !(over && complete_)) continue;
     (facts.exited ? exited : died).emplace_back(rank, facts.exit_code);
   }
+  // A launcher ends others because of one that exits, and may be quicker than its exit.
+  if (!over && !died.empty() && AnyLeaves()) died.clear();
   // Who ended itself was not ended because of one that died in the same look.
   for (const auto& [rank, code] : exited) judge_.Ended(rank, judge::End::kExited, code);
   for (const auto& [rank, code] : died) {
     judge_.Ended(rank, judge::End::kDied, code, DiedFirst(rank));
   }
+}
+
+bool Job::AnyLeaves() {
+  return std::ranges::any_of(processes_, [&](const auto& each) {
+    const int looks = gone_[each.first];
+    const ProcessFacts facts = each.second->Look(false);
+    return looks < kStrangeLooks && facts.exited && leaving_[each.first]++ < kLeavingLooks;
+  });
 }
 
 // Another one that failed was seen alive after this one was seen gone.

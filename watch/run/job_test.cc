@@ -191,6 +191,19 @@ TEST_F(JobTest, WhoWasSeenDeadBeforeTheOtherIsBlamed) {
   EXPECT_EQ(told[0].culprits, std::vector<int>{1});
 }
 
+// Its launcher ended the other one, and was quicker than its exit.
+TEST_F(JobTest, WhoExitsIsBlamedAlthoughTheOtherWasGoneBefore) {
+  played_[1].facts.exited = true;
+  played_[0].facts.state = ProcessState::kGone;
+  ProvedIn(20, [&](int look) {
+    if (look == 10) played_[1].facts.state = ProcessState::kGone;
+  });
+  const std::vector<judge::Finding> told = job_.Tell();
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].text.find("rank 1 (host node2) exited without MPI_Finalize"), 0u)
+      << told[0].text;
+}
+
 // A rank that ended is over when all that it wrote was read.
 TEST_F(JobTest, WhoIsGoneHasSaidAllBefore) {
   Played& mine = played_[1];
