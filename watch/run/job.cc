@@ -131,12 +131,15 @@ bool Job::IsGone(int rank, const ProcessFacts& facts, std::int64_t since_ns) {
 
 void Job::LookAtProcesses(bool over) {
   const std::int64_t since_ns = now_ns_() - std::exchange(looked_ns_, now_ns_());
+  const bool any_gone =
+      std::ranges::any_of(gone_, [](const auto& each) { return each.second > 0; });
   std::vector<std::pair<int, int>> exited;
   std::vector<std::pair<int, int>> died;
   for (const auto& [rank, process] : processes_) {
     if (!complete_) return;
-    // Of a rank that just wrote, all is well: to ask the system costs more than many events.
-    if (!over && process->pid() != 0 && wrote_.count(rank) > 0) {
+    // Of a rank that just wrote, all is well: to ask the system costs more than many events. But
+    // once one is gone, what ended first counts.
+    if (!over && !any_gone && process->pid() != 0 && wrote_.count(rank) > 0) {
       gone_[rank] = 0;
       NoteStopped(rank, false, since_ns);
       continue;

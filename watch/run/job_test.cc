@@ -50,6 +50,7 @@ class PlayedProcess : public Process {
   stacks::PythonStack Python() override { return {}; }
   std::string Stacks() override { return "stack: poll@libc.so.6"; }
   void Kill() override {}
+  pid_t pid() const override { return 1; }
 
  private:
   Played& played_;
@@ -189,6 +190,16 @@ TEST_F(JobTest, WhoWasSeenDeadBeforeTheOtherIsBlamed) {
   const std::vector<judge::Finding> told = job_.Tell();
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0].culprits, std::vector<int>{1});
+}
+
+// What the first wrote last was read while the second was found gone already.
+TEST_F(JobTest, WhoseLastEventsAreReadLateDiedNoLater) {
+  for (Played& played : played_) played.facts.state = ProcessState::kGone;
+  ProvedIn(20, [&](int look) {
+    if (look < 2) played_[1].Write(Leave(Call::kRecv));
+  });
+  job_.Over(true);
+  EXPECT_TRUE(job_.Tell().empty());
 }
 
 // Its launcher ended the other one, and was quicker than its exit.
