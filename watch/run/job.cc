@@ -129,24 +129,12 @@ bool Job::IsGone(int rank, const ProcessFacts& facts, std::int64_t since_ns) {
   return gone_[rank] >= kStrangeLooks;
 }
 
-// It just wrote: to ask the system costs more than many events. Once a rank is gone, all are asked,
-// because it counts who was seen gone first.
-bool Job::IsSurelyWell(int rank) const {
-  return wrote_.count(rank) > 0 &&
-         std::ranges::none_of(gone_, [](const auto& each) { return each.second > 0; });
-}
-
 void Job::LookAtProcesses(bool over) {
   const std::int64_t since_ns = now_ns_() - std::exchange(looked_ns_, now_ns_());
   std::vector<std::pair<int, int>> exited;
   std::vector<std::pair<int, int>> died;
   for (const auto& [rank, process] : processes_) {
     if (!complete_) return;
-    if (!over && process->pid() != 0 && IsSurelyWell(rank)) {
-      gone_[rank] = 0;
-      NoteStopped(rank, false, since_ns);
-      continue;
-    }
     const ProcessFacts facts = process->Look(over);
     if (!IsGone(rank, facts, since_ns) && !(over && complete_)) continue;
     (facts.exited ? exited : died).emplace_back(rank, facts.exit_code);

@@ -92,7 +92,6 @@ class Job {
   void NoteStopped(int rank, bool stopped, std::int64_t since_ns);
   // By now for good: so many looks in a row found it so.
   bool IsGone(int rank, const ProcessFacts& facts, std::int64_t since_ns);
-  bool IsSurelyWell(int rank) const;
   bool DiedFirst(int rank) const;
   // Whether a rank has said that it exits, and is not gone yet. That is believed for some looks.
   bool AnyLeaves();
