@@ -63,7 +63,6 @@ void Job::Add(std::unique_ptr<Process> process) {
 // turns also keep what the judge holds of one rank without the others small.
 bool Job::Drain() {
   fresh_ = 0;
-  wrote_.clear();
   for (int turn = 0; turn < kTurns; ++turn) {
     behind_.clear();
     for (auto& [rank, process] : processes_) {
@@ -74,7 +73,6 @@ bool Job::Drain() {
             for (const events::Event& event : events) waits_->Take(who, event);
           });
       fresh_ += some;
-      if (some > 0) wrote_.insert(rank);
       if (some >= kAtATime) behind_.insert(rank);
     }
     if (behind_.empty()) break;

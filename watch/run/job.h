@@ -110,7 +110,6 @@ class Job {
   std::unique_ptr<report::Waits> waits_;  // null: nobody asked
   std::map<int, std::unique_ptr<Process>> processes_;
   std::set<int> behind_;                    // ranks of which not all was read
-  std::set<int> wrote_;                     // ranks of which the last Drain() read something
   std::map<int, int> gone_;                 // looks in a row that found the process gone
   std::set<int> exited_;                    // of these, with code 0
   std::map<int, int> leaving_;              // looks at a death that found the rank exiting
