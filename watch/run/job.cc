@@ -131,27 +131,24 @@ void Job::LookAtProcesses(bool over) {
   const std::int64_t since_ns = now_ns_() - std::exchange(looked_ns_, now_ns_());
   std::vector<std::pair<int, int>> exited;
   std::vector<std::pair<int, int>> died;
+  bool leaves = false;  // one has said that it exits, and is not gone yet
   for (const auto& [rank, process] : processes_) {
     if (!complete_) return;
     const ProcessFacts facts = process->Look(over);
-    if (!IsGone(rank, facts, since_ns) && !(over && complete_)) continue;
+    const bool gone = IsGone(rank, facts, since_ns);
+    leaves = leaves || (facts.exited && !gone);
+    if (!gone && !(over && complete_)) continue;
     (facts.exited ? exited : died).emplace_back(rank, facts.exit_code);
   }
   // A launcher ends others because of one that exits, and may be quicker than its exit.
-  if (!over && !died.empty() && AnyLeaves()) died.clear();
+  if (leaves && !over) {
+    std::erase_if(died, [&](const auto& each) { return gone_.at(each.first) < kLeavingLooks; });
+  }
   // Who ended itself was not ended because of one that died in the same look.
   for (const auto& [rank, code] : exited) judge_.Ended(rank, judge::End::kExited, code);
   for (const auto& [rank, code] : died) {
     judge_.Ended(rank, judge::End::kDied, code, DiedFirst(rank));
   }
-}
-
-bool Job::AnyLeaves() {
-  return std::ranges::any_of(processes_, [&](const auto& each) {
-    const int looks = gone_[each.first];
-    const ProcessFacts facts = each.second->Look(false);
-    return looks < kStrangeLooks && facts.exited && leaving_[each.first]++ < kLeavingLooks;
-  });
 }
 
 // Another one that failed was seen alive after this one was seen gone.

@@ -93,8 +93,6 @@ class Job {
   // By now for good: so many looks in a row found it so.
   bool IsGone(int rank, const ProcessFacts& facts, std::int64_t since_ns);
   bool DiedFirst(int rank) const;
-  // Whether a rank has said that it exits, and is not gone yet. That is believed for some looks.
-  bool AnyLeaves();
   std::string At(int rank, std::uint64_t site);
   std::string WithHosts(const std::string& text) const;
   Look LookNow(const judge::StuckRanks& stuck);
@@ -112,7 +110,6 @@ class Job {
   std::set<int> behind_;                    // ranks of which not all was read
   std::map<int, int> gone_;                 // looks in a row that found the process gone
   std::set<int> exited_;                    // of these, with code 0
-  std::map<int, int> leaving_;              // looks at a death that found the rank exiting
   std::map<int, std::int64_t> stopped_ns_;  // so long in a row it was stopped, and somebody looked
   std::int64_t looked_ns_ = 0;
   Look first_;
