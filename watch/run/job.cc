@@ -119,12 +119,22 @@ void Job::NoteStopped(int rank, bool stopped, std::int64_t since_ns) {
 bool Job::IsGone(int rank, const ProcessFacts& facts, std::int64_t since_ns) {
   if (facts.cut_off || facts.state == ProcessState::kUnknown) complete_ = false;
   if (facts.told_to_end) EndsAreNoNews();
-  const bool gone = complete_ && facts.state == ProcessState::kGone && behind_.count(rank) == 0;
+  const bool gone = complete_ && facts.state == ProcessState::kGone;
   gone_[rank] = gone ? gone_[rank] + 1 : 0;
   if (complete_ && !gone) NoteStopped(rank, facts.state == ProcessState::kStopped, since_ns);
   if (gone && facts.exited && facts.exit_code == 0) exited_.insert(rank);
   changed_ = changed_ || gone_[rank] == kStrangeLooks;
-  return gone_[rank] >= kStrangeLooks;
+  return gone_[rank] >= kStrangeLooks && behind_.count(rank) == 0;
+}
+
+// Once a rank is found gone, those that were looked at before it are looked at again. So who is not
+// gone after this was alive when the others were gone.
+void Job::LookAgain() {
+  const auto fresh = [](const auto& each) { return each.second == 1; };
+  if (std::ranges::none_of(gone_, fresh)) return;
+  for (const auto& [rank, process] : processes_) {
+    if (gone_[rank] == 0 && process->Look(false).state == ProcessState::kGone) gone_[rank] = 1;
+  }
 }
 
 void Job::LookAtProcesses(bool over) {
@@ -140,6 +150,7 @@ void Job::LookAtProcesses(bool over) {
     if (!gone && !(over && complete_)) continue;
     (facts.exited ? exited : died).emplace_back(rank, facts.exit_code);
   }
+  LookAgain();
   // A launcher ends others because of one that exits, and may be quicker than its exit.
   if (leaves && !over) {
     std::erase_if(died, [&](const auto& each) { return gone_.at(each.first) < kLeavingLooks; });
@@ -151,11 +162,12 @@ void Job::LookAtProcesses(bool over) {
   }
 }
 
-// Another one that failed was seen alive after this one was seen gone.
+// Another one that failed was seen alive after this one was seen gone. News of another host may be
+// a look late.
 bool Job::DiedFirst(int rank) const {
   return std::all_of(gone_.begin(), gone_.end(), [&](const auto& other) {
     return other.first == rank || other.second == 0 || exited_.count(other.first) > 0 ||
-           gone_.at(rank) > other.second + 1;
+           gone_.at(rank) > other.second + (several_hosts_ ? 1 : 0);
   });
 }
 

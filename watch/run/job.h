@@ -92,6 +92,7 @@ class Job {
   void NoteStopped(int rank, bool stopped, std::int64_t since_ns);
   // By now for good: so many looks in a row found it so.
   bool IsGone(int rank, const ProcessFacts& facts, std::int64_t since_ns);
+  void LookAgain();
   bool DiedFirst(int rank) const;
   std::string At(int rank, std::uint64_t site);
   std::string WithHosts(const std::string& text) const;

@@ -23,6 +23,7 @@ struct Played {
   std::deque<Event> events;
   ProcessFacts facts;
   std::uint64_t taken = 0;
+  bool ends_after_look = false;
 
   void Write(const Event& event) {
     events.push_back(event);
@@ -45,7 +46,11 @@ class PlayedProcess : public Process {
     return count;
   }
   std::uint64_t read() const override { return played_.taken; }
-  ProcessFacts Look(bool) override { return played_.facts; }
+  ProcessFacts Look(bool) override {
+    const ProcessFacts facts = played_.facts;
+    if (played_.ends_after_look) played_.facts.state = ProcessState::kGone;
+    return facts;
+  }
   std::string Line(std::uint64_t) override { return "solver.c:7"; }
   stacks::PythonStack Python() override { return {}; }
   std::string Stacks() override { return "stack: poll@libc.so.6"; }
@@ -191,6 +196,41 @@ TEST_F(JobTest, WhoWasSeenDeadBeforeTheOtherIsBlamed) {
   const std::vector<judge::Finding> told = job_.Tell();
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0].culprits, std::vector<int>{1});
+}
+
+// Two ranks on one host.
+class OneHostTest : public JobTest {
+ protected:
+  OneHostTest() {
+    for (int rank = 0; rank < 2; ++rank) {
+      Played& mine = played_[static_cast<std::size_t>(rank)] = Played();
+      mine.Write(World(rank, 2));
+      one_host_.Add(std::make_unique<PlayedProcess>(rank, 2, mine));
+    }
+  }
+  void Look() {
+    one_host_.Drain();
+    one_host_.LookAtProcesses(false);
+  }
+
+  Job one_host_{2, {}, false};
+};
+
+TEST_F(OneHostTest, OneLookMoreTellsWhoDiedFirst) {
+  played_[1].facts.state = ProcessState::kGone;
+  Look();
+  played_[0].facts.state = ProcessState::kGone;
+  for (int look = 0; look < 10; ++look) Look();
+  const std::vector<judge::Finding> told = one_host_.Tell();
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].culprits, std::vector<int>{1});
+}
+
+TEST_F(OneHostTest, WhoEndsBetweenTheLooksAtOthersIsNoWitness) {
+  played_[1].facts.state = ProcessState::kGone;
+  played_[0].ends_after_look = true;
+  for (int look = 0; look < 10; ++look) Look();
+  EXPECT_TRUE(one_host_.Tell().empty());
 }
 
 // What the first wrote last was read while the second was found gone already.
