@@ -40,7 +40,11 @@ class ScoreboardTest(unittest.TestCase):
         self.assertEqual(err.count("PASS"), 5, "what is there is not run again")
         self.assertTrue(out.startswith("PASS: 22 of 22 faults found"), out)
         self.assertIn("0 false alarms in 32 healthy runs", out)
-        self.assertEqual(len(self.files()), 6)
+        self.assertEqual(self.files(), [
+            f"{kind}-{backend}-2ranks-seed{seed}.h5"
+            for kind, backend, seed in (("catalogue", "gloo", 1), ("catalogue", "sim", 1),
+                                        ("healthy", "gloo", 1), ("hogged", "gloo", 10),
+                                        ("random", "gloo", 1), ("relayed", "gloo", 10))])
         code, out, err = scoreboard(*few)
         self.assertEqual((code, err), (0, ""))
 
