@@ -68,6 +68,7 @@ class Follower {
     Obey();
     while (!dismissed_) {
       PollOnce();
+      if (dismissed_) break;  // the coordinator may have ended since
       const bool silent = IsSilent();
       if (!control_->open() && heartbeats_ && heartbeats_->overslept()) return LeaveAlone();
       if (!control_->open()) return Orphaned(control::LossOf(*control_));

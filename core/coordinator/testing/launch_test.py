@@ -17,7 +17,8 @@ GROUPS = {
     "talk": [("talk", 2, 0, {}), ("talk", 4, 0, {}), ("large", 2, 0, {}), ("crashed", 2, 1, {})],
     "watch": [("stopped", 2, 0, {}), ("silent", 3, 0, {}), ("allocating", 1, 0, {}),
               ("stubborn", 2, 0, {})],
-    "late": [("agent_late", 3, 0, {"LOCKSTEP_LOST_SECONDS": "600"}), ("successor_late", 3, 0, {})],
+    "late": [("agent_late", 3, 0, {"LOCKSTEP_LOST_SECONDS": "600"}), ("successor_late", 3, 0, {}),
+             ("dismissed_late", 2, 0, {})],
     "kill": [("killed", 2, 0, {}), ("killed", 4, 0, {}), ("follower_killed", 3, 137, {}),
              ("coordinator_killed", 3, 137, {}),
              ("coordinator_stopped", 3, 1, {"LOCKSTEP_LOST_SECONDS": "2"}),
@@ -130,18 +131,23 @@ def orphan_path(seed):
     return os.path.join(os.environ.get("TEST_TMPDIR", "/tmp"), f"orphan-{os.getpid()}-{seed}")
 
 
-def successor_late(scenario, ranks, seed):
-    """The first candidate is stopped when the coordinator dies: it is waited for, not left out. An
-    mpirun would end them all before."""
+def agent_late(scenario, ranks, seed):
+    """Agent 1 is stopped, by the probe, when the coordinator ends. An mpirun would end them all
+    before it goes on."""
     value = str(uuid.uuid4())
     orphan = orphan_path(seed)
     agents = [start_agent(rank, ranks, value, scenario, str(seed), orphan) for rank in range(ranks)]
     agents[0].wait()
-    time.sleep(5)
+    if scenario == "successor_late":
+        time.sleep(5)  # others could lose patience
     agents[1].send_signal(signal.SIGCONT)
     for agent in agents:
         print(collect(agent, scenario, value))
-    check_legacy(orphan, ranks)
+    if scenario == "successor_late":  # it is waited for, not left out
+        check_legacy(orphan, ranks)
+    else:
+        assert [agent.returncode for agent in agents] == [0] * ranks
+        assert not os.path.exists(f"{orphan}.1"), "who was dismissed succeeds nobody"
     await_none_left(value)
 
 
@@ -171,8 +177,8 @@ def main():
         for index, (scenario, ranks, expected, variables) in enumerate(GROUPS[group]):
             if scenario == "terminate":
                 tell_to_end(ranks, expected, seed + index)
-            elif scenario == "successor_late":
-                successor_late(scenario, ranks, seed + index)
+            elif scenario in ("successor_late", "dismissed_late"):
+                agent_late(scenario, ranks, seed + index)
             else:
                 run(scenario, ranks, expected, variables, seed + index)
 

@@ -257,6 +257,15 @@ int SuccessorLate(ProbeDriver& c) {
   return kill(getpid(), SIGKILL);
 }
 
+// An agent that hears its dismissal and the coordinator's end at once, because it was stopped.
+int DismissedLate(ProbeDriver& c) {
+  c.Start();
+  c.End();
+  kill(c.coordinator().agents()[1].pid, SIGSTOP);
+  c.coordinator().Dismiss();
+  std::_Exit(0);
+}
+
 // The others take it for lost, and the launcher ends it.
 int CoordinatorStopped(ProbeDriver& c) {
   c.Start();
@@ -341,6 +350,7 @@ const std::map<std::string, ProbeScenario>& Scenarios() {
       {"follower_killed", {false, FollowerKilled}},
       {"coordinator_killed", {false, CoordinatorKilled}},
       {"successor_late", {false, SuccessorLate}},
+      {"dismissed_late", {false, DismissedLate}},
       {"coordinator_stopped", {false, CoordinatorStopped}},
       {"terminate", {false, Terminate}},
       {"mpi", {true, Mpi}},
