@@ -49,7 +49,7 @@ constexpr Subcommand kSubcommands[] = {
      AddTraceDdp},
     {"trend", "The history of every case over nights: what changed when, and slow machines",
      AddTrend},
-    {"watch", "Watch an unmodified MPI program: who hangs, who misuses MPI, where, and why",
+    {"watch", "Watch an unmodified program of MPI, gloo or NCCL: who hangs, where, and why",
      AddWatch},
 };
 

@@ -1,4 +1,4 @@
-// `lockstep watch`: looks on while an unmodified MPI program runs, and names what went wrong.
+// `lockstep watch`: looks on while an unmodified program runs, and names what went wrong.
 #include "watch/run/watch.h"
 
 #include <filesystem>

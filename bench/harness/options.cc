@@ -60,7 +60,7 @@ void AddMeasureOptions(ArgumentParser& parser, const measure::Kind& kind, RawOpt
       .ShowDefault();
   parser.Add(
       "--time-budget=TIME", raw.budget,
-      "Time for the whole run (also ends -n; default: 6 to 50 s, by the cases; none for -n)");
+      "Time for the whole run (also ends -n; default: at most 50 s, by the cases; none for -n)");
   if (kind.takes_buffers()) {
     parser
         .Add("-c,--check=WORD", raw.check,
