@@ -9,7 +9,6 @@
 #include "bench/collectives/cases.h"
 #include "bench/collectives/steps.h"
 #include "bench/ddp_step/models.h"
-#include "bench/measure/option_values.h"
 #include "core/ddp/buckets.h"
 #include "datasets/manifest.h"
 
