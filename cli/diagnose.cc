@@ -68,9 +68,8 @@ Diagnosis Diagnose(diagnose::StoredCase stored_case, const DiagnoseArguments& op
   diagnosis.again = (other_rules && !recovered) || stored_case.stored == nullptr;
   diagnosis.judgement = diagnosis.again ? again : diagnose::AsStored(stored_case, again);
   diagnosis.notes = NotesOf(stored_case.evidence, diagnosis.judgement);
-  verdict::TraceLimits limits;
-  limits.rows_before = static_cast<std::size_t>(options.rows);
-  limits.columns = static_cast<std::size_t>(options.columns);
+  verdict::TraceLimits limits{.rows_before = static_cast<std::size_t>(options.rows),
+                              .columns = static_cast<std::size_t>(options.columns)};
   diagnosis.trace = verdict::TraceOf(stored_case.evidence, setting, diagnosis.judgement, limits);
   diagnosis.of = std::move(stored_case);
   return diagnosis;

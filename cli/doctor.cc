@@ -247,8 +247,7 @@ Result<ExitCode> Doctor(const DoctorArguments& options) {
   examination.facts = Examine(options);
   examination.checkup = environment::CheckUp(examination.facts, rules);
   examination.nccl_rules = NcclRules(rules);
-  results::store::Run run =
-      RunOf(examination, static_cast<double>(MonotonicNs() - began_ns) * 1e-9);
+  results::store::Run run = RunOf(examination, SecondsSince(began_ns));
   if (!options.nagios) {
     fmt::print("{}",
                options.format == "json" ? JsonOf(examination) : TextOf(examination, options.facts));

@@ -1,10 +1,7 @@
 // `lockstep SUBCOMMAND …`: what Lockstep knows, on the console.
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <cstdio>
 #include <cstdlib>
-#include <exception>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -14,59 +11,34 @@
 
 #include "cli/exec_script.h"
 #include "cli/subcommand.h"
+#include "core/base/program.h"
 
 namespace lockstep::cli {
 namespace {
 
-std::string OneLine(std::string text) {
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return text;
-}
-
-int Fail(const std::string& message, ExitCode code) {
-  fmt::print(stderr, "lockstep: {}\n", OneLine(message));
-  return static_cast<int>(code);
-}
-
-// Output that could not be written (a full disk, a closed pipe) must not look like success.
-bool FlushOutput() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
-
-int FailOutput() {
-  return Fail("cannot write to standard output; free space there or redirect it",
-              ExitCode::kEnvironment);
-}
-
-int FailAbsent(const Subcommand& subcommand) {
-  return Fail(fmt::format("'{}' starts or watches programs, which the Python wheel does not; "
-                          "install another package of Lockstep, or build it",
-                          subcommand.name),
-              ExitCode::kEnvironment);
+Status Absent(const Subcommand& subcommand) {
+  return EnvironmentError(
+      "'{}' starts or watches programs, which the Python wheel does not; install another package "
+      "of "
+      "Lockstep, or build it",
+      subcommand.name);
 }
 
 // Leaves this process to the program of a subcommand; returns only on an error.
-int RunScript(const Subcommand& subcommand, const std::vector<std::string>& arguments) {
+Status RunScript(const Subcommand& subcommand, const std::vector<std::string>& arguments) {
   const Script& script = *subcommand.script;
   std::vector<std::string> words;
   if (script.runs_programs) {
-    const Result<std::filesystem::path> folder = ProgramsFolder();
-    if (!folder.ok()) return Fail(folder.status().message(), ExitCodeOf(folder.status().code()));
-    words.push_back("--programs=" + folder->string());  // one of the user's comes later and counts
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::filesystem::path folder, ProgramsFolder());
+    words.push_back("--programs=" + folder.string());  // one of the user's comes later and counts
   }
   words.insert(words.end(), arguments.begin() + 1, arguments.end());
   setenv("LOCKSTEP_COMMAND", fmt::format("lockstep {}", subcommand.name).c_str(), 1);
-  const Status failed = ExecScript(fmt::format("libexec/lockstep/{}", script.name),
-                                   fmt::format("scripts/{}", script.name), words);
-  return Fail(failed.message(), ExitCodeOf(failed.code()));
+  return ExecScript(fmt::format("libexec/lockstep/{}", script.name),
+                    fmt::format("scripts/{}", script.name), words);
 }
 
-int Do(const Work& work) {
-  const Result<ExitCode> result = work();
-  if (!result.ok()) return Fail(result.status().message(), ExitCodeOf(result.status().code()));
-  return FlushOutput() ? static_cast<int>(*result) : FailOutput();
-}
-
-int Main(int argc, char** argv) {
+Result<ExitCode> Main(int argc, char** argv) {
   ArgumentParser parser(
       "Lockstep: what the communication of data-parallel training does on this machine",
       "lockstep");
@@ -74,7 +46,7 @@ int Main(int argc, char** argv) {
   Work chosen;
   for (const Subcommand& each : Subcommands()) {
     const bool named = !arguments.empty() && arguments.front() == each.name;
-    if (named && !IsHere(each)) return FailAbsent(each);
+    if (named && !IsHere(each)) return Absent(each);
     if (named && each.script != nullptr) return RunScript(each, arguments);
     if (!IsHere(each)) continue;
     const auto work = std::make_shared<Work>();
@@ -84,26 +56,19 @@ int Main(int argc, char** argv) {
     *work = each.add(command);
     if (named && each.rewrite != nullptr) each.rewrite(arguments);
   }
-  const Result<std::optional<std::string>> text = parser.Parse(std::move(arguments));
-  if (!text.ok()) return Fail(text.status().message(), ExitCode::kUsage);
-  if (*text) {
-    fmt::print("{}", **text);
-    return FlushOutput() ? static_cast<int>(ExitCode::kPass) : FailOutput();
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::optional<std::string> text,
+                            parser.Parse(std::move(arguments)));
+  if (text) {
+    fmt::print("{}", *text);
+    return ExitCode::kPass;
   }
   LOCKSTEP_CHECK(chosen, "a subcommand was parsed but left no work");
-  return Do(chosen);
+  return chosen();
 }
 
 }  // namespace
 }  // namespace lockstep::cli
 
 int main(int argc, char** argv) {
-  try {
-    return lockstep::cli::Main(argc, argv);
-  } catch (const std::exception& error) {
-    // fmt::print throws where fwrite fails, which it does once its buffer is full.
-    if (std::ferror(stdout) != 0) return lockstep::cli::FailOutput();
-    return lockstep::cli::Fail(fmt::format("internal error: {}", error.what()),
-                               lockstep::ExitCode::kInternal);
-  }
+  return lockstep::RunProgram("lockstep", [=] { return lockstep::cli::Main(argc, argv); });
 }

@@ -8,7 +8,6 @@
 
 #include "cli/subcommand.h"
 #include "core/verdict/outcome.h"
-#include "results/score/print.h"
 #include "results/score/trials.h"
 #include "results/store/store.h"
 

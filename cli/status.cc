@@ -3,13 +3,13 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "cli/subcommand.h"
+#include "core/base/program.h"
 #include "watch/status/jobs.h"
 #include "watch/status/print.h"
 
@@ -28,7 +28,7 @@ Result<ExitCode> Watch(double every_seconds) {
   for (bool first = true;; first = false) {
     const std::string table = watch::status::FormatTable(watch::status::LookAtJobs());
     fmt::print("{}{}", screen ? kClearScreen : first ? "" : "\n", table);
-    if (std::fflush(stdout) != 0) return EnvironmentError("cannot write to standard output");
+    LOCKSTEP_RETURN_IF_ERROR(FlushOutput());
     std::this_thread::sleep_for(std::chrono::duration<double>(every_seconds));
   }
 }

@@ -12,7 +12,6 @@
 #include "core/base/units.h"
 #include "results/compare/load.h"
 #include "results/compare/min_effect.h"
-#include "results/compare/trend_print.h"
 
 namespace lockstep::cli {
 namespace {

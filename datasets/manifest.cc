@@ -13,7 +13,6 @@
 
 #include "core/base/check.h"
 #include "core/base/file_text.h"
-#include "datasets/manifest_search.h"
 
 namespace lockstep::datasets {
 namespace {

@@ -1,7 +1,5 @@
 // Looks for manifests beside the program, so that installed, built and source trees all work.
 // $LOCKSTEP_DATASETS goes first. An unknown name is answered with the nearest known one.
-#include "datasets/manifest_search.h"
-
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -10,46 +8,22 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/file_text.h"
 #include "core/base/nearest.h"
+#include "datasets/manifest.h"
 
 namespace lockstep::datasets {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kInSourceTree = "datasets/manifests";
-constexpr const char* kInRunfiles = "lockstep/datasets/manifests";  // below the workspace's name
 constexpr const char* kUserVariable = "LOCKSTEP_DATASETS";
-
-std::vector<fs::path> Candidates() {
-  std::vector<fs::path> candidates;
-  std::error_code error;
-  const fs::path binary = fs::read_symlink("/proc/self/exe", error);
-  if (!error) {
-    const fs::path installed = binary.parent_path().parent_path() / "share/lockstep";
-    candidates.push_back(installed / "manifests");
-    candidates.push_back(installed / kInSourceTree);
-    candidates.push_back(fs::path(binary.string() + ".runfiles") / kInRunfiles);
-  }
-  for (const char* variable : {"RUNFILES_DIR", "TEST_SRCDIR"}) {
-    if (const char* root = std::getenv(variable))
-      candidates.push_back(fs::path(root) / kInRunfiles);
-  }
-  if (error) return candidates;
-  for (fs::path above = binary.parent_path(); above.has_relative_path();
-       above = above.parent_path()) {
-    candidates.push_back(above / kInSourceTree);
-  }
-  return candidates;
-}
 
 std::set<std::string> AvailableModels(const std::vector<std::string>& directories) {
   std::set<std::string> names;
   for (const std::string& directory : directories) {
-    std::error_code error;
-    for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
-         entry.increment(error)) {
-      if (entry->path().extension() == ".json") names.insert(entry->path().stem().string());
+    for (const fs::path& path : EntriesOf(directory)) {
+      if (path.extension() == ".json") names.insert(path.stem().string());
     }
   }
   return names;
@@ -80,7 +54,7 @@ Result<std::vector<std::string>> ManifestDirectories() {
     }
     directories.push_back(own);
   }
-  for (const fs::path& candidate : Candidates()) {
+  for (const fs::path& candidate : DataFolders("manifests", "datasets/manifests")) {
     if (fs::is_directory(candidate, error)) directories.push_back(candidate.string());
   }
   return directories;

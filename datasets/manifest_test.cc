@@ -13,7 +13,6 @@
 
 #include "core/base/random.h"
 #include "core/base/status.h"
-#include "datasets/manifest_search.h"
 
 namespace lockstep::datasets {
 namespace {

@@ -39,12 +39,14 @@ class CommandsTest(unittest.TestCase):
         self.assertEqual((code, err), (0, ""), path)
         self.assertIn("usage: " + os.path.basename(path), out)
 
-    def test_commands_are_thin(self):
+    def test_commands_are_thin_and_end_alike(self):
         paths = of_python(os.path.join(TREE, "scripts"))
         self.assertGreaterEqual(len(paths), 14)
         for path in paths:
             with open(path, encoding="utf-8") as file:
-                self.assertLessEqual(len(file.readlines()), MOST_LINES, path)
+                text = file.read()
+            self.assertLessEqual(text.count("\n"), MOST_LINES, path)
+            self.assertIn("\nlaunches.run(", text, path)
 
     def test_in_the_source_tree_and_by_a_link_to_a_link(self):
         for path in of_python(os.path.join(TREE, "scripts")):

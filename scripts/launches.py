@@ -2,6 +2,7 @@
 start launches, see what is left of them, and remember what is over."""
 
 import argparse
+import concurrent.futures
 import ctypes
 import errno
 import json
@@ -12,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 SCRIPTS = os.path.dirname(os.path.realpath(__file__))
@@ -21,6 +23,7 @@ ROOMS = ("", "bench", "stress", "stress/fuzz", "cli", "bin")
 # Where programs that import launches find Python's reader: in the tree, and installed.
 sys.path[1:1] = [os.path.join(TREE, "results", "python"), os.path.join(SCRIPTS, "python")]
 SKIPPED = 77  # exit code: not possible on this machine
+INTERRUPTED = 3  # exit code: by Ctrl-C, before all was done
 # For mpirun: ranks share processors, so who waits lets others work.
 SHARING = ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
 OPEN_MPI = ["mpirun", *SHARING]
@@ -102,20 +105,22 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 def run(main):
     """A program whose `main` takes the arguments and gives the exit code. What the machine refuses,
-    as an output that is full, is one line and exit code 4."""
+    as an output that is full, is one line and exit code 4; Ctrl-C is one line, too."""
+    program = os.path.basename(sys.argv[0])
     try:
         try:
             code = main(sys.argv[1:])
         except SystemExit as end:
             code = end.code
         sys.stdout.flush()
+    except KeyboardInterrupt:
+        fail(program, INTERRUPTED, "interrupted")
     except OSError as error:
         what = error.filename or _lost_output()
         if what is None and error.errno not in _NO_ROOM:
             raise
         what = what or "an output"
-        fail(os.path.basename(sys.argv[0]), 4,
-             f"{what}: {error.strerror}; free space there, or choose another place")
+        fail(program, 4, f"{what}: {error.strerror}; free space there, or choose another place")
     sys.exit(code)
 
 
@@ -163,12 +168,35 @@ def needed_program(of, name):
     return found
 
 
+def end_in_order():
+    """When the program is told to end: not before folders are removed and children are stopped."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+
+
 def seeded(seed):
-    """A source of random numbers, whose seed is told; the program leaves in order when told to."""
+    """A source of random numbers, whose seed is told."""
     seed = random.randrange(10**6) if seed is None else seed
     print(f"seed {seed}", flush=True)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # not before folders are removed
+    end_in_order()
     return random.Random(seed)
+
+
+# Once it is set, what threads run is to end, too.
+leaving = threading.Event()
+
+
+def in_threads(jobs, work, items):
+    """work(*item) of each item as it is done, by so many threads. Nothing else begins when the
+    program ends."""
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        tasks = [pool.submit(work, *item) for item in items]
+        try:
+            for task in concurrent.futures.as_completed(tasks):
+                yield task.result()
+        except BaseException:
+            leaving.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def run_as(words, **how):

@@ -2,6 +2,7 @@
 """What the programs of scripts/ share: files that a crash leaves whole, and where binaries are."""
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -45,6 +46,32 @@ class LaunchesTest(unittest.TestCase):
                                       env={**os.environ, "PYTHONUNBUFFERED": ""})
             self.assertEqual((done.returncode, done.stderr.count("\n")), (4, 1), done.stderr)
             self.assertIn("put: No space left on device; free space there", done.stderr)
+
+    def test_ctrl_c_is_one_line_and_exit_code_3(self):
+        program = ("import time, launches\n"
+                   "launches.run(lambda _: print('begun', flush=True) or time.sleep(600))")
+        with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, cwd=launches.SCRIPTS) as running:
+            running.stdout.readline()
+            running.send_signal(signal.SIGINT)
+            _, said = running.communicate()
+        self.assertEqual((running.returncode, said), (3, "-c: interrupted\n"))
+
+    def test_when_one_of_threads_ends_the_program_no_other_item_begins(self):
+        begun = []
+
+        def work(item):
+            begun.append(item)
+            if item == 1:
+                raise KeyboardInterrupt
+            return item
+
+        done = launches.in_threads(1, work, [(item,) for item in range(10)])
+        with self.assertRaises(KeyboardInterrupt):
+            for item in done:
+                self.assertEqual(item, 0)
+        self.assertTrue(launches.leaving.is_set())
+        launches.leaving.clear()
 
     def test_a_command_keeps_a_second_pair_of_dashes(self):
         parser = launches.parser("")

@@ -10,10 +10,9 @@ DIR holds the .c files that the suite's generators write. Each program is bounde
 counts as found when anything was said of it. `class` counts those whose class was said, too. One
 that does not compile, or that the launcher does not start, is neither found nor missed.
 
-Exit codes: 0 the table was printed, 2 usage, 4 MPI or lockstep is missing.
+Exit codes: 0 the table was printed, 2 usage, 3 Ctrl-C ended it, 4 MPI or lockstep is missing.
 """
 import collections
-import concurrent.futures
 import json
 import os
 import random
@@ -151,7 +150,7 @@ def wait(process, findings):
         now = time.monotonic()
         if found is None and os.path.exists(findings):
             found = now
-        if now > end or (found and now > found + QUIET_S):
+        if now > end or (found and now > found + QUIET_S) or launches.leaving.is_set():
             stop(process)
             return now <= end
         time.sleep(0.05)
@@ -178,17 +177,15 @@ def sources_of(options):
 
 def run(options, rows, folder):
     done = {row["name"] for row in rows}
-    left = [source for source in sources_of(options) if os.path.basename(source)[:-2] not in done]
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        tasks = [pool.submit(watch, [options.lockstep], options.mpi, source, folder)
-                 for source in left]
-        for task in concurrent.futures.as_completed(tasks):
-            rows.append(task.result())
-            if options.state:
-                with open(options.state, "a", encoding="utf-8") as file:
-                    file.write(json.dumps(rows[-1]) + "\n")
-            if len(rows) % 50 == 0:
-                print("%d of %d" % (len(rows), len(left) + len(done)), file=sys.stderr)
+    left = [([options.lockstep], options.mpi, source, folder) for source in sources_of(options)
+            if os.path.basename(source)[:-2] not in done]
+    for row in launches.in_threads(options.jobs, watch, left):
+        rows.append(row)
+        if options.state:
+            with open(options.state, "a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
+        if len(rows) % 50 == 0:
+            print("%d of %d" % (len(rows), len(left) + len(done)), file=sys.stderr)
 
 
 def parse(arguments):
@@ -214,8 +211,8 @@ def parse(arguments):
     return parser.parse_args(arguments)
 
 
-def main():
-    options = parse(sys.argv[1:])
+def main(arguments):
+    options = parse(arguments)
     if not os.path.isdir(options.folder):
         print("mbi_score: %s is no folder; name the one of its programs" % options.folder,
               file=sys.stderr)

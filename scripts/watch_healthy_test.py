@@ -2,11 +2,13 @@
 """The judgement of literal launches, and real ones of programs that are right, wrong and broken."""
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import unittest
 
+import launches
 from suite import watch_healthy
 
 COMMAND = os.path.abspath("scripts/watch_healthy")
@@ -103,6 +105,20 @@ class WatchHealthyTest(unittest.TestCase):
         code, said = self.run_all("--arguments=killed")
         self.assertEqual(code, 3, said)
         self.assertIn("not run below/program: alone it ended with exit code 137", said)
+
+    def test_ctrl_c_ends_the_ranks_in_one_line(self):
+        program = os.path.join(self.folder, "below", "program")
+        shutil.copy("/bin/sh", program)  # no MPI: nothing of it is awaited
+        ranks = os.path.join(self.folder, "ranks")
+        os.mkdir(ranks)
+        words = f"--arguments=-c 'echo > {ranks}/$$; sleep 600'"
+        with subprocess.Popen([sys.executable, COMMAND, self.folder, words], text=True,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as running:
+            self.assertTrue(launches.await_that(lambda: len(os.listdir(ranks)) == 2, 60))
+            running.send_signal(signal.SIGINT)
+            _, said = running.communicate()
+        self.assertEqual((running.returncode, said), (3, "watch_healthy: interrupted\n"))
+        self.assertFalse([pid for pid in os.listdir(ranks) if launches.is_alive(int(pid))])
 
     def test_what_cannot_be_run_is_refused(self):
         for words in ((), ("/no/such/folder",)):

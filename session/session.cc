@@ -6,12 +6,13 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <system_error>
+#include <limits>
 #include <utility>
 
+#include "core/base/program.h"
+#include "core/coordinator/host_clocks.h"
 #include "core/verdict/lost_hosts.h"
 #include "core/verdict/outcome.h"
-#include "results/store/clock_records.h"
 #include "results/store/partial_path.h"
 #include "results/store/store.h"
 
@@ -23,21 +24,43 @@ constexpr std::size_t kMostGpuSamples = 43'200;
 
 // One line on stderr, from the coordinator only: every agent finds the same mistake.
 int Fail(const Suite& suite, int rank, const Status& status) {
-  if (rank != 0) return 0;
-  fmt::print(stderr, "{}: {}\n", suite.name(), status.message());
-  return static_cast<int>(ExitCodeOf(status.code()));
+  return rank == 0 ? lockstep::Fail(suite.name(), status) : 0;
 }
 
-// What could not be written (a full disk, a closed pipe) must not look like success.
-Status Printed(const std::function<Status()>& print) {
-  Status printed;
-  try {
-    printed = print();
-  } catch (const std::system_error&) {  // of fmt::print, where its buffer was full
-    if (std::ferror(stdout) == 0) throw;
+results::store::HostClock RecordOf(const coordinator::HostClocks& clocks, std::size_t host,
+                                   Ticks begin) {
+  const coordinator::HostClocks::Estimate estimate = clocks.EstimateOf(host, begin);
+  results::store::HostClock record;
+  record.host = clocks.hosts()[host].name;
+  record.ranks = clocks.hosts()[host].ranks;
+  record.state = host == 0              ? "reference"
+                 : !estimate.known      ? "unknown"
+                 : !estimate.consistent ? "inconsistent"
+                                        : "estimated";
+  record.error_ns = estimate.known ? estimate.error_ns : std::numeric_limits<double>::infinity();
+  record.drift_ppm = estimate.drift_ppm;
+  record.drift_error_ppm = estimate.drift_error_ppm;
+  record.day_offset_ns = estimate.day_offset_ns;
+  record.day_offset_error_ns = estimate.day_offset_error_ns;
+  record.shortest_round_trip_ns = estimate.shortest_round_trip_ns;
+  record.exchanges = static_cast<std::int64_t>(clocks.exchanges(host));
+  record.probes = static_cast<std::int64_t>(estimate.probes);
+  return record;
+}
+
+double SinceBegin(const results::store::Run& run, Ticks ticks) {
+  return static_cast<double>(static_cast<std::int64_t>(ticks - run.origin_ticks)) * run.ns_per_tick;
+}
+
+// Fills `clocks` and `clock_anchors`; the run has its origin and scale.
+void AddClocks(const coordinator::HostClocks& clocks, results::store::Run& run) {
+  for (std::size_t host = 0; host < clocks.hosts().size(); ++host) {
+    run.clocks.push_back(RecordOf(clocks, host, run.origin_ticks));
+    for (const coordinator::HostClocks::Anchor& anchor : clocks.AnchorsOf(host)) {
+      run.clock_anchors.push_back({static_cast<std::int32_t>(host), anchor.there,
+                                   SinceBegin(run, anchor.low), SinceBegin(run, anchor.high)});
+    }
   }
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return printed;
-  return EnvironmentError("cannot write to standard output; free space there or redirect it");
 }
 
 Result<ExitCode> OpenAndLead(Suite& suite, const control::LaunchContext& context,
@@ -115,7 +138,7 @@ Result<ExitCode> Lead(Suite& suite, coordinator::Coordinator& coordinator, resul
   run.logs = coordinator.TakeLogs();
   coordinator.Rest();
   output.MoveIfCutOff(coordinator);
-  results::store::AddClocks(coordinator.clocks(), run);
+  AddClocks(coordinator.clocks(), run);
   suite.Conclude(coordinator, run);
   return output.Store(run, [&suite](const auto& stored, const results::store::RunFile& file) {
     return suite.Report(stored, file);
@@ -145,8 +168,7 @@ int Main(Suite& suite, int argc, const char* const* argv) {
   if (worker::WorkerLink::IsWorker()) {
     Result<std::unique_ptr<worker::WorkerLink>> link = worker::WorkerLink::Open();
     if (link.ok()) return suite.Work(std::move(link).value());
-    fmt::print(stderr, "lockstep worker: {}\n", link.status().message());
-    return static_cast<int>(ExitCodeOf(link.status().code()));
+    return lockstep::Fail("lockstep worker", link.status());
   }
   const Result<control::LaunchContext> context = control::DetectLaunch();
   if (!context.ok()) return Fail(suite, 0, context.status());

@@ -6,7 +6,8 @@
 
 #include <algorithm>
 
-#include "bench/collectives/state_broadcast.h"
+#include "bench/plan/step_fields.h"
+#include "core/ddp/buckets.h"
 
 namespace lockstep::bench::collectives {
 namespace {
@@ -49,13 +50,12 @@ std::string Prefix(const Axes& axes, const Variant& variant) {
 }
 
 collective::Operation OperationOf(const Axes& axes, const Variant& variant, std::int64_t count) {
-  collective::Operation operation;
-  operation.collective = axes.collective;
-  operation.type = variant.type;
-  operation.reduction = variant.reduction;
-  operation.blocking = variant.blocking;
-  operation.count = count;
-  operation.root = axes.root;
+  collective::Operation operation{.collective = axes.collective,
+                                  .type = variant.type,
+                                  .reduction = variant.reduction,
+                                  .blocking = variant.blocking,
+                                  .count = count,
+                                  .root = axes.root};
   return operation;
 }
 
@@ -106,6 +106,47 @@ void SizeBuffers(plan::PlannedCase& planned, int world_size) {
   for (const collective::Operation& operation : planned.operations) {
     planned.send_bytes += plan::AlignedBytes(collective::SendBytes(operation, world_size));
     planned.recv_bytes += plan::AlignedBytes(collective::RecvBytes(operation, world_size));
+  }
+}
+
+// broadcast_bucket_size of torch.nn.parallel.DistributedDataParallel.
+constexpr std::int64_t kStateBroadcastBytes = 250 * 1024 * 1024;
+
+std::vector<collective::Operation> OperationsOf(const ddp::ModelTensors& tensors,
+                                                bool constructor) {
+  std::vector<ddp::Gradient> members;
+  if (constructor) {
+    for (const ddp::TensorInfo& info : tensors.params) members.push_back({info.numel, info.type});
+  }
+  for (const ddp::TensorInfo& info : tensors.buffers) members.push_back({info.numel, info.type});
+  const std::int64_t limits[] = {kStateBroadcastBytes};
+  std::vector<collective::Operation> operations;
+  for (const ddp::Bucket& bucket : ddp::ComputeBucketAssignmentBySize(members, limits)) {
+    operations.push_back({collective::Collective::kBroadcast, bucket.type,
+                          collective::Reduction::kSum, collective::Blocking::kBlocking,
+                          bucket.elements, 0});
+  }
+  return operations;
+}
+
+// Two cases: the state that DDP's constructor broadcasts, and the buffers of every forward pass (if
+// there are any). The broadcasts are one a type and 250 MiB.
+void AddStateBroadcasts(const plan::PlannedModel& model, plan::Plan& plan) {
+  for (const bool constructor : {true, false}) {
+    if (!constructor && model.tensors.buffers.empty()) continue;
+    const StateBroadcast step{model.name, constructor};
+    plan::PlannedCase planned{
+        fmt::format("state_broadcast/{}/{}", model.name, constructor ? "constructor" : "forward"),
+        OperationsOf(model.tensors, constructor),
+        true,
+        model.name,
+        -1,
+        0};
+    planned.step = plan::PlanStep(step);
+    planned.parts = {{"communication_ns", "ns"}, {"copies_ns", "ns"}};
+    planned.settings = plan::SettingsOf(step);
+    planned.side_stream = planned.host_access = true;
+    plan.cases.push_back(std::move(planned));
   }
 }
 

@@ -38,6 +38,19 @@ struct Axes {
   int root = 0;
 };
 
+// The state of a model as DDP broadcasts it from rank 0: what bench_broadcast --model measures.
+struct StateBroadcast {
+  static constexpr char kName[] = "state_broadcast";
+  std::string model;
+  bool constructor = false;  // parameters and buffers, once; else the buffers of every forward pass
+
+  template <typename Fields, typename S>
+  static void Describe(Fields& fields, S& step) {
+    fields("model", step.model);
+    fields("constructor", step.constructor);
+  }
+};
+
 Result<plan::Plan> Expand(const plan::BenchSpec& spec, const Axes& axes, int world_size);
 
 }  // namespace lockstep::bench::collectives

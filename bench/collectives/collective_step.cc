@@ -1,13 +1,12 @@
 // The iteration of a collective: inputs are rewritten in part, the operations run or are replayed,
 // and every element of the results is compared. Values follow from their place and a stamp
 // (core/collective/pattern.h), so nothing has to be remembered of them.
-#include "bench/collectives/collective_step.h"
-
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
+#include "bench/collectives/steps.h"
 #include "bench/measure/input_arena.h"
 #include "bench/measure/step.h"
 #include "core/collective/pattern.h"
@@ -110,13 +109,14 @@ class CollectiveStep final : public measure::Step {
     }
   }
 
-  // The operations once more, which do not count. Only where the host computes and compares; a full
-  // check is to miss no call.
+  // The operations once more, which do not count. Only where the caches hold what the host moves; a
+  // full check is to miss no call.
   Status Settle() override {
     std::int64_t bytes = 0;
     for (const Slot& slot : slots_) bytes += slot.recv_bytes;
     const bool settles = checks_ && bench_.plan.check != plan::CheckMode::kFull &&
-                         bench_.plan.backend != "nccl" && bytes <= kMostSettledBytes;
+                         bench_.communicator.capabilities().host_moves &&
+                         bytes <= kMostSettledBytes;
     return settles ? Run().status() : OkStatus();
   }
 

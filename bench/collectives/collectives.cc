@@ -4,15 +4,11 @@
 
 #include <fmt/core.h>
 
-#include <limits>
 #include <memory>
 
-#include "bench/collectives/collective_step.h"
-#include "bench/collectives/state_broadcast.h"
-#include "bench/collectives/state_broadcast_step.h"
-#include "bench/ddp_step/model_cache.h"
+#include "bench/collectives/cases.h"
+#include "bench/collectives/steps.h"
 #include "bench/ddp_step/models.h"
-#include "bench/measure/option_values.h"
 #include "core/ddp/buckets.h"
 #include "datasets/manifest.h"
 
@@ -67,14 +63,6 @@ Result<std::vector<BucketSequence>> ModelSequences(const RawModelOptions& raw) {
   return sequences;
 }
 
-void AddRootOption(ArgumentParser& parser, const Program& program, RawOptions& raw) {
-  if (program.has_root()) {
-    parser.Add("-r,--root=RANK", raw.root, "Root rank").ShowDefault();
-  } else {
-    parser.Refuse("-r,--root", program.name + " has no root");
-  }
-}
-
 void AddAxisOptions(ArgumentParser& parser, const Program& program, RawOptions& raw) {
   if (program.reduces()) {
     parser.Add("-o,--op=WORD", raw.operations, "Reductions (sum prod min max, or all)")
@@ -122,11 +110,6 @@ void AddModelOptions(ArgumentParser& parser, const Program& program, RawOptions&
 Status ReadSweep(const ArgumentParser& parser, const RawOptions& raw, Axes& axes) {
   LOCKSTEP_RETURN_IF_ERROR(raw.sweep.Read(axes.sizes, axes.types));
   axes.types_given = raw.sweep.types_given();
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::int64_t root, measure::ParseCount("-r", raw.root));
-  if (root > std::numeric_limits<int>::max()) {
-    return InvalidInput("-r {}: no such rank", root);
-  }
-  axes.root = static_cast<int>(root);
   const bool sizes_given = parser.Given("-b") || parser.Given("-e") || parser.Given("-i");
   axes.sweep = raw.model.models.empty() || sizes_given;
   return OkStatus();
@@ -181,7 +164,11 @@ void Collectives::AddOptions(ArgumentParser& parser) {
   } else {
     RefuseData(parser);
   }
-  AddRootOption(parser, program_, raw_);
+  if (program_.has_root()) {
+    parser.Add("-r,--root=RANK", axes_.root, "Root rank").ShowDefault();
+  } else {
+    parser.Refuse("-r,--root", name() + " has no root");
+  }
   AddBlockingOption(parser, raw_);
   if (program_.takes_models) AddModelOptions(parser, program_, raw_);
 }

@@ -42,7 +42,7 @@ struct RawModelOptions {
 
 struct RawOptions {
   measure::SweepOptions sweep;
-  std::string root = "0", placement, blocking;
+  std::string placement, blocking;
   std::vector<std::string> operations = {"sum"};
   RawModelOptions model;
 };

@@ -1,14 +1,13 @@
 // A broadcast of a model's state with DDP's own coalescing (core/ddp/coalesced_broadcast.h). The
 // root's values are patterns, and those of the others are made impossible before each iteration.
-#include "bench/collectives/state_broadcast_step.h"
-
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
-#include "bench/collectives/state_broadcast.h"
-#include "bench/ddp_step/model_cache.h"
+#include "bench/collectives/cases.h"
+#include "bench/collectives/steps.h"
+#include "bench/ddp_step/models.h"
 #include "bench/measure/step.h"
 #include "bench/plan/step_fields.h"
 #include "core/base/check.h"

@@ -7,7 +7,6 @@
 
 #include "bench/ddp_step/cases.h"
 #include "bench/ddp_step/ddp_step.h"
-#include "bench/ddp_step/model_cache.h"
 #include "bench/ddp_step/models.h"
 #include "bench/harness/bench_main.h"
 #include "bench/measure/kind.h"
@@ -23,7 +22,7 @@ namespace {
 struct RawOptions {
   std::vector<std::string> models, caps, buffers, hooks, find_unused, static_graph, accumulate;
   std::vector<std::string> cuda_graph;
-  std::string first_bucket, compute_ms = "0", compute = "memory";
+  std::string first_bucket;
   bool first_iteration = false;
 };
 
@@ -89,31 +88,23 @@ class DdpSteps final : public measure::Kind {
         .Add("--comm-hook=WORD", raw_.hooks,
              "DDP's communication hook (none, the default, all_reduce, fp16, bf16, powersgd)")
         .SplitAtCommas();
-    parser
-        .Add("--find-unused=0|1", raw_.find_unused,
-             "DDP's find_unused_parameters (0, the default, 1, or 0,1 for both)")
-        .SplitAtCommas()
-        .WithoutWordMeans(2, "1");
-    parser
-        .Add("--static-graph=0|1", raw_.static_graph,
-             "DDP's static_graph (0, the default, 1, or 0,1 for both)")
-        .SplitAtCommas()
-        .WithoutWordMeans(2, "1");
+    measure::AddSwitches(parser, "--find-unused", raw_.find_unused,
+                         "DDP's find_unused_parameters (0, the default, 1, or 0,1 for both)");
+    measure::AddSwitches(parser, "--static-graph", raw_.static_graph,
+                         "DDP's static_graph (0, the default, 1, or 0,1 for both)");
     parser
         .Add("--accumulate=COUNT", raw_.accumulate,
              "Micro-batches of a step, all but the last under no_sync() (default 1)")
         .SplitAtCommas();
-    parser.Add("--compute-ms=MS", raw_.compute_ms,
+    parser.Add("--compute-ms=MS", axes_.compute_ms,
                "Time of forward and backward (default: what their memory traffic takes)");
-    parser.Add("--compute=WORD", raw_.compute,
+    parser.Add("--compute=WORD", axes_.compute,
                "What --compute-ms is spent on (memory, the default, which reads it, or matmul, "
                "products of matrices)");
-    parser
-        .Add("--cuda-graph=0|1", raw_.cuda_graph,
-             "nccl: an iteration is captured once and replayed as a CUDA graph (0, the default, 1, "
-             "or 0,1 for both)")
-        .SplitAtCommas()
-        .WithoutWordMeans(2, "1");
+    measure::AddSwitches(
+        parser, "--cuda-graph", raw_.cuda_graph,
+        "nccl: an iteration is captured once and replayed as a CUDA graph (0, the default, 1, "
+        "or 0,1 for both)");
     parser.Flag("--first-iteration", raw_.first_iteration,
                 "Also the first iteration, whose single bucket is not rebuilt yet");
   }
@@ -136,9 +127,6 @@ class DdpSteps final : public measure::Kind {
     LOCKSTEP_RETURN_IF_ERROR(ReadHooks(raw_.hooks, axes_.comm_hooks));
     LOCKSTEP_RETURN_IF_ERROR(ReadAccumulate(raw_.accumulate, axes_.accumulate));
     if (raw_.first_iteration) axes_.first_iteration = {false, true};
-    axes_.compute = raw_.compute;
-    LOCKSTEP_ASSIGN_OR_RETURN(axes_.compute_ms,
-                              measure::ParseNumber("--compute-ms", raw_.compute_ms));
     spec.nccl.graphs = std::ranges::count(axes_.cuda_graph, true) > 0;
     return OkStatus();
   }

@@ -92,11 +92,10 @@ plan::PlannedCase CaseOf(const plan::PlannedModel& model, const DdpStep& step) {
 // Every combination, the last axis fastest.
 std::vector<DdpStep> StepsOf(const Axes& axes, const std::string& model) {
   std::vector<DdpStep> steps;
-  DdpStep step;
-  step.model = model;
-  step.first_bucket_mb = axes.first_bucket_mb;
-  step.compute_ms = axes.compute_ms;
-  step.compute = axes.compute;
+  DdpStep step{.model = model,
+               .first_bucket_mb = axes.first_bucket_mb,
+               .compute_ms = axes.compute_ms,
+               .compute = axes.compute};
   // What is compared with a graph is timed as lightly.
   step.timeline = std::count(axes.cuda_graph.begin(), axes.cuda_graph.end(), true) == 0;
   steps.push_back(step);

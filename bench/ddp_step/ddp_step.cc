@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "bench/ddp_step/cases.h"
-#include "bench/ddp_step/model_cache.h"
+#include "bench/ddp_step/models.h"
 #include "bench/ddp_step/untraced_step.h"
 #include "bench/measure/step.h"
 #include "bench/plan/step_fields.h"
@@ -38,9 +38,8 @@ constexpr std::int64_t kPowerSgdStart = 2;
 constexpr double kPowerSgdTolerance = 1e-3;
 
 ddp::EngineOptions OptionsOf(const DdpStep& step) {
-  ddp::EngineOptions options;
-  options.buckets = BucketOptionsOf(step);
-  options.broadcast_buffers = step.broadcast_buffers;
+  ddp::EngineOptions options{.buckets = BucketOptionsOf(step),
+                             .broadcast_buffers = step.broadcast_buffers};
   const Result<ddp::CommHook> hook = ddp::ParseCommHook("--comm-hook", step.comm_hook);
   LOCKSTEP_CHECK(hook.ok(), "the plan's hooks were parsed before");
   options.hook = *hook;

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "bench/ddp_step/model_cache.h"
+#include "bench/ddp_step/models.h"
 #include "bench/measure/step.h"
 
 namespace lockstep::bench::ddp_step {

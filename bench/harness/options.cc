@@ -3,20 +3,20 @@
 
 #include <fmt/core.h>
 
-#include <map>
+#include <algorithm>
 
-#include "bench/measure/option_values.h"
 #include "core/base/argument_parser.h"
-#include "core/base/units.h"
 #include "core/comm/nccl/choices.h"
 
 namespace lockstep::bench::harness {
 namespace {
 
+const std::vector<std::string> kFormats = {"text", "nccl-tests", "gbench", "jsonl",
+                                           "csv"};  // by ReportFormat
+
 // The words of the command line, before they mean anything.
 struct RawOptions {
-  std::string iterations, warmup, check = "rotate", deadline = "30", budget;
-  std::string precision = "0.05", drift = "0.08", seed = "1", format = "text";
+  std::string check = "rotate", format = "text";
 };
 
 std::string GraphRefusal(const std::string& needs_host) {
@@ -47,19 +47,20 @@ void AddNcclOptions(ArgumentParser& parser, const measure::Kind& kind,
 
 void AddMeasureOptions(ArgumentParser& parser, const measure::Kind& kind, RawOptions& raw,
                        BenchOptions& options) {
-  parser.Add("-n,--iters=COUNT", raw.iterations,
+  plan::BenchSpec& spec = options.spec;
+  parser.Add("-n,--iters=COUNT", spec.iterations,
              "Fixed number of iterations (default: rounds until --precision)");
-  parser.Add("-w,--warmup_iters=COUNT", raw.warmup, "Warm-up iterations with -n (default 5)");
+  parser.Add("-w,--warmup_iters=COUNT", spec.warmup, "Warm-up iterations with -n (default 5)");
   parser
-      .Add("--precision=SHARE", raw.precision,
+      .Add("--precision=SHARE", spec.precision,
            "Half width of the median's 95 % interval at which a case stops")
       .ShowDefault();
   parser
-      .Add("--drift=SHARE", raw.drift,
+      .Add("--drift=SHARE", spec.drift,
            "Half width added for drift slower than a sweep (see scripts/check_coverage)")
       .ShowDefault();
   parser.Add(
-      "--time-budget=TIME", raw.budget,
+      "--time-budget=TIME", spec.time_budget_seconds,
       "Time for the whole run (also ends -n; default: at most 50 s, by the cases; none for -n)");
   if (kind.takes_buffers()) {
     parser
@@ -70,15 +71,14 @@ void AddMeasureOptions(ArgumentParser& parser, const measure::Kind& kind, RawOpt
   } else {
     parser.Refuse("-c,--check", "this benchmark moves no data whose comparison could be chosen");
   }
-  parser.Add("-T,--timeout=TIME", raw.deadline, "Silence of a rank that is taken for a hang")
-      .ShowDefault();
-  parser.Add("--seed=SEED", raw.seed, "Seed of all that is random (data, and the order of rounds)")
-      .ShowDefault();
   parser
-      .Add("--backend=WORD", options.spec.backend,
-           "Communication library (mpi, gloo, nccl or null)")
+      .Add("-T,--timeout=TIME", spec.deadline_seconds, "Silence of a rank that is taken for a hang")
       .ShowDefault();
-  AddNcclOptions(parser, kind, options.spec.nccl);
+  parser.Add("--seed=SEED", spec.seed, "Seed of all that is random (data, and the order of rounds)")
+      .ShowDefault();
+  parser.Add("--backend=WORD", spec.backend, "Communication library (mpi, gloo, nccl or null)")
+      .ShowDefault();
+  AddNcclOptions(parser, kind, spec.nccl);
   parser.Flag("!--no-gpu-samples", options.gpu_samples,
               "Do not ask the GPUs' driver once a second for utilization, clocks, power …");
   parser.Add("--output=FILE", options.output,
@@ -86,57 +86,23 @@ void AddMeasureOptions(ArgumentParser& parser, const measure::Kind& kind, RawOpt
   parser
       .Add("--format=WORD", raw.format,
            "Form of what is printed (text, nccl-tests, gbench, jsonl or csv)")
+      .OneOf(kFormats)
       .WordRenamed("table", "text")
       .ShowDefault();
   parser.Flag("--wide", options.wide, "All columns in the table");
   parser.Flag("!--no-progress", options.progress, "No progress line (and no plan before it)");
 }
 
-Status ReadCheck(const RawOptions& raw, plan::BenchSpec& spec) {
-  if (raw.check == "rotate") {
-    spec.check = plan::CheckMode::kRotate;
-  } else if (raw.check == "0" || raw.check == "off") {
-    spec.check = plan::CheckMode::kOff;
-  } else if (raw.check == "full" ||
-             raw.check.find_first_not_of("0123456789") == std::string::npos) {
-    spec.check = plan::CheckMode::kFull;
+Status ReadCheck(const std::string& word, plan::CheckMode& check) {
+  if (word == "rotate") {
+    check = plan::CheckMode::kRotate;
+  } else if (word == "0" || word == "off") {
+    check = plan::CheckMode::kOff;
+  } else if (word == "full" || word.find_first_not_of("0123456789") == std::string::npos) {
+    check = plan::CheckMode::kFull;
   } else {
-    return InvalidInput("-c: '{}' is none of 0, 1, off, rotate, full", raw.check);
+    return InvalidInput("-c: '{}' is none of 0, 1, off, rotate, full", word);
   }
-  return OkStatus();
-}
-
-Status ReadMeasure(const RawOptions& raw, plan::BenchSpec& spec) {
-  if (!raw.iterations.empty()) {
-    LOCKSTEP_ASSIGN_OR_RETURN(spec.iterations, measure::ParseCount("-n", raw.iterations));
-  }
-  if (!raw.warmup.empty()) {
-    LOCKSTEP_ASSIGN_OR_RETURN(spec.warmup, measure::ParseCount("-w", raw.warmup));
-    if (spec.warmup > 1'000'000) return InvalidInput("-w: at most 1M warm-up iterations");
-  }
-  LOCKSTEP_ASSIGN_OR_RETURN(spec.precision, measure::ParseNumber("--precision", raw.precision));
-  LOCKSTEP_ASSIGN_OR_RETURN(spec.drift, measure::ParseNumber("--drift", raw.drift));
-  if (!raw.budget.empty()) {
-    LOCKSTEP_ASSIGN_OR_RETURN(spec.time_budget_seconds, ParseSeconds("--time-budget", raw.budget));
-  }
-  LOCKSTEP_ASSIGN_OR_RETURN(spec.deadline_seconds, ParseSeconds("-T", raw.deadline));
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::int64_t seed, measure::ParseCount("--seed", raw.seed));
-  spec.seed = static_cast<std::uint64_t>(seed);
-  return ReadCheck(raw, spec);
-}
-
-Status ReadFormat(const std::string& word, measure::ReportFormat& format) {
-  using enum measure::ReportFormat;
-  const std::map<std::string, measure::ReportFormat> formats = {{"text", kTable},
-                                                                {"nccl-tests", kNcclTests},
-                                                                {"gbench", kGoogleBenchmark},
-                                                                {"jsonl", kJsonLines},
-                                                                {"csv", kCsv}};
-  const auto found = formats.find(word);
-  if (found == formats.end()) {
-    return InvalidInput("--format: '{}' is none of text, nccl-tests, gbench, jsonl, csv", word);
-  }
-  format = found->second;
   return OkStatus();
 }
 
@@ -182,12 +148,13 @@ Result<CommandLine> ParseCommandLine(measure::Kind& kind, int argc, const char* 
   TakeBenchmarkFlags(arguments, options, raw);
   LOCKSTEP_ASSIGN_OR_RETURN(const std::optional<std::string> text, parser.Parse(arguments));
   if (text) return CommandLine{std::nullopt, *text};
-  LOCKSTEP_RETURN_IF_ERROR(ReadFormat(raw.format, options.format));
+  const auto format = std::ranges::find(kFormats, raw.format) - kFormats.begin();
+  options.format = static_cast<measure::ReportFormat>(format);
   if (options.wide && options.format != measure::ReportFormat::kTable) {
     return InvalidInput("--wide is about the table, and --format={} is asked for; leave one out",
                         raw.format);
   }
-  LOCKSTEP_RETURN_IF_ERROR(ReadMeasure(raw, options.spec));
+  LOCKSTEP_RETURN_IF_ERROR(ReadCheck(raw.check, options.spec.check));
   LOCKSTEP_RETURN_IF_ERROR(kind.ReadOptions(parser, options.format, options.spec));
   LOCKSTEP_RETURN_IF_ERROR(CheckGraphs(kind, options.spec));
   // Agents ask the library, too.

@@ -326,9 +326,8 @@ void Scheduler::OnTerminated() {
 void Scheduler::Interrupt() {
   progress_.Clear();
   SaveSamples();
-  measure::Interruption interruption;
-  interruption.repetition = repetition_;
-  interruption.lifetime = coordinator_.lifetime();
+  measure::Interruption interruption{.repetition = repetition_,
+                                     .lifetime = coordinator_.lifetime()};
   const bool told = !measurement_.terminated && ToldToEndInGrace();
   measurement_.terminated = measurement_.terminated || told;
   // Told to end, there is no time for stacks.

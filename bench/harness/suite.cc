@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "bench/floors/floors.h"
-#include "bench/floors/reference.h"
+#include "bench/floors/run_floors.h"
 #include "bench/harness/bench_main.h"
 #include "bench/harness/failover.h"
 #include "bench/harness/google_benchmark.h"
@@ -37,11 +37,8 @@
 namespace lockstep::bench::harness {
 namespace {
 
-constexpr double kFloorsSeconds = 0.3;
 // Part of the available memory that buffers may take; the rest is for libraries and the file.
 constexpr double kMemoryShare = 0.85;
-// Cache-line round trips that differ by more than this say that the processors moved.
-constexpr double kPlacementChange = 1.5;
 // When a rank was quiet for so long it is asked whether anyone can go on. Longer than in `stress`:
 // an agent that looks more often takes processor time from what is measured.
 constexpr double kQuietSeconds = 0.1;
@@ -211,10 +208,10 @@ class BenchSuite final : public session::Suite {
     const std::string announced =
         fmt::format("{}: {}", name(), PlanText(plan_, selection_.repetitions));
     progress.Show(announced);
-    if (backend_->capabilities().moves_data) {
-      reference_.emplace(LocalCpus(coordinator), LargestMessage(plan_));
-    }
-    floors_ = MeasureFloors(coordinator);
+    const bool crosses = backend_->capabilities().moves_data;
+    floors_.emplace(LocalCpus(coordinator),
+                    crosses ? std::optional(LargestMessage(plan_)) : std::nullopt);
+    before_ = floors_->Measure();
     book_.emplace(plan_.world_size, plan_.cases.size(), CalibrateTicks());
     run.origin_ticks = book_->scale().origin_ticks;
     run.ns_per_tick = book_->scale().ns_per_tick;
@@ -226,7 +223,7 @@ class BenchSuite final : public session::Suite {
       progress.Announce(announced);
       output.Announce();
     });
-    scheduler.SetReference([this] { return LookAtMachine(); });
+    scheduler.SetReference([this] { return floors_->Look(); });
     scheduler.SetSave([&](const measure::Measurement& so_far) {
       output.Save(coordinator, SoFar(coordinator, run, so_far));
     });
@@ -239,7 +236,7 @@ class BenchSuite final : public session::Suite {
 
   void Conclude(coordinator::Coordinator& coordinator, results::store::Run& run) override {
     book_->PutOnOneClock(coordinator.clocks());
-    const floors::HostFloors after = measurement_.terminated ? floors_ : MeasureFloors(coordinator);
+    const floors::HostFloors after = measurement_.terminated ? before_ : floors_->Measure();
     Describe(coordinator, after, run);
     // What moves no data, or moves them elsewhere, is not bound by what it costs here.
     const bool bound = on_host_ && backend_->capabilities().moves_data;
@@ -247,7 +244,7 @@ class BenchSuite final : public session::Suite {
       kind_.Explain(measurement_.history, hosts_, ended);
     }
     const std::vector<floors::HostFloors> floors =
-        bound ? std::vector{floors_, after} : std::vector<floors::HostFloors>{};
+        bound ? std::vector{before_, after} : std::vector<floors::HostFloors>{};
     run.cases = measure::CaseRecords(plan_, *book_, floors, measurement_);
     for (results::store::CaseRecord& record : run.cases) record.device = on_host_ ? "host" : "cuda";
     run.judgement = measure::LaunchJudgement(run.cases, measurement_, plan_.world_size);
@@ -261,7 +258,7 @@ class BenchSuite final : public session::Suite {
     const bool well = measured && run.judgement.findings.empty();
     run.summary_line = well ? kind_.Describe(run) : "";
     if (run.summary_line.empty()) run.summary_line = measure::SummaryLine(run, plan_);
-    run.duration_seconds = static_cast<double>(MonotonicNs() - began_ns_) * 1e-9;
+    run.duration_seconds = SecondsSince(began_ns_);
   }
 
   Status Report(const results::store::Run& run, const results::store::RunFile& file) override {
@@ -298,20 +295,6 @@ class BenchSuite final : public session::Suite {
   int Work(std::unique_ptr<worker::WorkerLink> link) override { return RunWorker(kind_, *link); }
 
  private:
-  // While the workers are asleep.
-  floors::HostFloors MeasureFloors(const coordinator::Coordinator& coordinator) {
-    floors::HostFloors floors = floors::MeasureFloors(LocalCpus(coordinator), kFloorsSeconds);
-    floors.crossing = LookAtMachine();
-    return floors;
-  }
-
-  floors::Crossing LookAtMachine() {
-    const floors::Crossing crossing = reference_ ? reference_->Measure() : floors::Crossing{};
-    least_trip_ns_ = std::fmin(least_trip_ns_, crossing.line_round_trip_ns);
-    most_trip_ns_ = std::fmax(most_trip_ns_, crossing.line_round_trip_ns);
-    return crossing;
-  }
-
   // Plans anew what depends on which ranks are on which host, and keeps the cases that the flags
   // selected by name.
   Status PlanOnHosts(results::store::Run& run) {
@@ -337,13 +320,7 @@ class BenchSuite final : public session::Suite {
       if (key == "software/backend_remark") fmt::print(stderr, "{}: note: {}\n", name(), value);
       if (key == "software/device") on_host_ = value == "host";
     }
-    run.floors = floors::FloorFigures(floors_);
-    run.floors.emplace_back("line_round_trip_after_ns", after.line_round_trip_ns);
-    run.floors.emplace_back("line_round_trip_least_ns", least_trip_ns_);
-    run.floors.emplace_back("line_round_trip_most_ns", most_trip_ns_);
-    // An unknown round trip compares as false: nothing is claimed of it.
-    run.floors.emplace_back("placement_changed",
-                            most_trip_ns_ / least_trip_ns_ > kPlacementChange ? 1 : 0);
+    run.floors = floors_->Figures(before_, after);
   }
 
   void PrintTable(const results::store::Run& run, const results::store::RunFile& file) const {
@@ -361,14 +338,14 @@ class BenchSuite final : public session::Suite {
     book.PutOnOneClock(coordinator.clocks());
     run.environment =
         coordinator::MachineFacts(coordinator.agents(), launch_.context, measurement.worker_facts);
-    run.floors = floors::FloorFigures(floors_);
-    run.cases = measure::CaseRecords(plan_, book, {floors_}, measurement);
+    run.floors = floors::FloorFigures(before_);
+    run.cases = measure::CaseRecords(plan_, book, {before_}, measurement);
     run.judgement = measure::LaunchJudgement(run.cases, measurement, plan_.world_size);
     if (run.judgement.verdict == verdict::Verdict::kPass)
       run.judgement.verdict = verdict::Verdict::kUnknown;
     run.verdict = run.judgement.verdict;
     run.complete = false;
-    run.duration_seconds = static_cast<double>(MonotonicNs() - began_ns_) * 1e-9;
+    run.duration_seconds = SecondsSince(began_ns_);
     run.summary_line = measure::SummaryLine(run, plan_);
     return run;
   }
@@ -381,10 +358,8 @@ class BenchSuite final : public session::Suite {
   plan::Plan plan_;
   std::vector<std::string> hosts_;  // one a rank, once the agents have met
   std::int64_t began_ns_ = 0;
-  std::optional<floors::Reference> reference_;
-  floors::HostFloors floors_;                     // before anything is measured
-  double least_trip_ns_ = floors::kUnknownFloor;  // of all looks at the machine
-  double most_trip_ns_ = floors::kUnknownFloor;
+  std::optional<floors::RunFloors> floors_;
+  floors::HostFloors before_;  // the rounds
   std::optional<measure::SampleBook> book_;
   measure::Measurement measurement_;
   bool on_host_ = true;  // the buffers are; as the workers say

@@ -59,10 +59,8 @@ std::string MarkDevice(worker::WorkerLink& link, WorkerContext& context) {
 
 Status Connect(worker::WorkerLink& link, const comm::Backend& backend, WorkerContext& context) {
   link.journal().EnterPhase(journal::Phase::kConnect);
-  comm::ConnectRequest request;
-  request.rank = link.rank();
-  request.size = link.size();
-  request.meeting = &link.meeting();
+  comm::ConnectRequest request{
+      .rank = link.rank(), .size = link.size(), .meeting = &link.meeting()};
   LOCKSTEP_ASSIGN_OR_RETURN(request.host, worker::WorkerLink::ListenAddress());
   request.threaded_streams = plan::CommunicatesOnThreads(context.plan);
   LOCKSTEP_ASSIGN_OR_RETURN(context.platform,

@@ -1,8 +1,7 @@
 // The kind of bench_links: messages between pairs of ranks, measured in rounds of disjoint pairs,
-// and again where a pair looks slow. It relies on link_survey.h for who is slow, and on
-// link_findings.h for what is said of it.
+// and again where a pair looks slow. It relies on link_survey.h for who is slow, and for
+// what is said of it.
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <numeric>
 #include <string>
@@ -10,7 +9,6 @@
 
 #include "bench/harness/bench_main.h"
 #include "bench/links/cases.h"
-#include "bench/links/link_findings.h"
 #include "bench/links/link_step.h"
 #include "bench/links/link_survey.h"
 #include "bench/measure/kind.h"
@@ -21,8 +19,7 @@ namespace {
 
 // As typed.
 struct RawOptions {
-  std::string bytes = "1M", per = "rank", all_at_once, slow_factor = "1.5";
-  bool one_at_a_time = false;
+  std::string bytes = "1M", per = "rank", all_at_once;
 };
 
 LinkSurvey SurveyOf(const measure::Survey& survey) {
@@ -43,14 +40,18 @@ class Links final : public measure::Kind {
     parser
         .Add("--per=WORD", raw_.per,
              "Who takes part (rank: all ranks; host: one rank of each host)")
+        .OneOf({"rank", "host"})
         .ShowDefault();
-    parser.Flag("--one-at-a-time", raw_.one_at_a_time,
+    parser.Flag("--one-at-a-time", axes_.one_at_a_time,
                 "One pair after the other, instead of disjoint pairs at the same time");
-    parser.Add("--all-at-once=WORD", raw_.all_at_once,
-               "Also every rank with all others (0 or 1; default: 1 where the backend can)");
     parser
-        .Add("--slow-factor=FACTOR", raw_.slow_factor,
+        .Add("--all-at-once=WORD", raw_.all_at_once,
+             "Also every rank with all others (0 or 1; default: 1 where the backend can)")
+        .OneOf({"0", "1"});
+    parser
+        .Add("--slow-factor=FACTOR", axes_.slow_factor,
              "A link is slow only if it is slower than usual by this factor")
+        .BetweenReals(1.1, 1e6)
         .ShowDefault();
   }
 
@@ -61,20 +62,7 @@ class Links final : public measure::Kind {
           "--format: nccl-tests has no columns for pairs of ranks; use text, jsonl, csv or gbench");
     }
     LOCKSTEP_ASSIGN_OR_RETURN(axes_.bytes, ParseBytes("--bytes", raw_.bytes));
-    if (raw_.per != "rank" && raw_.per != "host") {
-      return InvalidInput("--per: '{}' is none of rank, host", raw_.per);
-    }
-    axes_.one_at_a_time = raw_.one_at_a_time;
-    if (!raw_.all_at_once.empty() && raw_.all_at_once != "0" && raw_.all_at_once != "1") {
-      return InvalidInput("--all-at-once: '{}' is none of 0, 1", raw_.all_at_once);
-    }
     if (!raw_.all_at_once.empty()) axes_.all_at_once = raw_.all_at_once == "1";
-    char* end = nullptr;
-    axes_.slow_factor = std::strtod(raw_.slow_factor.c_str(), &end);
-    if (raw_.slow_factor.empty() || *end != '\0' || !(axes_.slow_factor >= 1.1) ||
-        !(axes_.slow_factor <= 1e6)) {
-      return InvalidInput("--slow-factor: '{}' is not a number from 1.1 to 1e6", raw_.slow_factor);
-    }
     return OkStatus();
   }
 

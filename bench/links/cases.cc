@@ -153,9 +153,7 @@ Result<plan::Plan> Expand(const plan::BenchSpec& spec, const Axes& axes, int wor
   LOCKSTEP_ASSIGN_OR_RETURN(const bool all_at_once, AllAtOnce(spec, axes, nodes));
   plan.paired = true;  // drift of the machine meets all links alike
   if (!plan.time_budget_seconds && !plan.iterations) plan.time_budget_seconds = kBudgetSeconds;
-  LinkExchange exchange;
-  exchange.bytes = axes.bytes;
-  exchange.slow_factor = axes.slow_factor;
+  LinkExchange exchange{.bytes = axes.bytes, .slow_factor = axes.slow_factor};
   AddRounds(nodes, axes.one_at_a_time, exchange, plan);
   if (all_at_once) {
     LinkExchange together = exchange;

@@ -1,13 +1,12 @@
 // The sentences of slow links, slow hosts and messages that do not arrive. What is slow is decided
 // before, in link_groups.h.
-#include "bench/links/link_findings.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <optional>
 #include <set>
 
+#include "bench/links/link_survey.h"
 #include "core/base/units.h"
 #include "core/journal/journal.h"
 
@@ -54,9 +53,7 @@ verdict::Finding SlowLink(const LinkGroup& group, const LinkVerdicts& verdicts,
   const PairStatus& standing = verdicts.second.standings.at(pair);
   const bool one_way = !standing.slow_latency && standing.slow_forward != standing.slow_back;
   const bool reversed = one_way && standing.slow_back;
-  verdict::Finding finding;
-  finding.cause = verdict::Cause::kSlowLink;
-  finding.proved = true;
+  verdict::Finding finding{.cause = verdict::Cause::kSlowLink, .proved = true};
   for (const int node : {pair.first, pair.second}) {
     const auto& ranks = group.ranks[static_cast<std::size_t>(node)];
     finding.culprits.insert(finding.culprits.end(), ranks.begin(), ranks.end());
@@ -91,10 +88,10 @@ verdict::Finding SlowNode(const LinkGroup& group, const LinkVerdicts& verdicts, 
     };
     if (worst == nullptr || ratio(pair) > ratio(*worst)) worst = &pair;
   }
-  verdict::Finding finding;
-  finding.cause = group.of_hosts ? verdict::Cause::kSlowHost : verdict::Cause::kSlowRank;
-  finding.proved = true;
-  finding.culprits = group.ranks[static_cast<std::size_t>(node)];
+  verdict::Finding finding{
+      .cause = group.of_hosts ? verdict::Cause::kSlowHost : verdict::Cause::kSlowRank,
+      .culprits = group.ranks[static_cast<std::size_t>(node)],
+      .proved = true};
   const auto& end = group.names[static_cast<std::size_t>(worst->first)];
   const auto& other_end = group.names[static_cast<std::size_t>(worst->second)];
   const std::string worst_link = fmt::format(

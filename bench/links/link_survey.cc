@@ -10,7 +10,6 @@
 #include <set>
 #include <utility>
 
-#include "bench/links/link_findings.h"
 #include "bench/plan/step_fields.h"
 #include "core/base/units.h"
 #include "core/stats/stats.h"
@@ -136,10 +135,9 @@ void LinkSurvey::AddTo(const measure::SampleBook& book, int repetition,
   const PairTable first = MeasuredPairs(plan_, book, repetition, /*retest=*/false, slow_factor_);
   const PairTable second = MeasuredPairs(plan_, book, repetition, /*retest=*/true, slow_factor_);
   std::map<stats::NodePair, results::store::LinkPair> pairs = PairsOf(plan_, first, second);
-  results::store::LinkMatrix matrix;
-  matrix.bytes = AnyOf(plan_).bytes;
-  matrix.slow_factor = slow_factor_;
-  matrix.all_at_once_gbps = AllAtOnce(plan_, book, repetition);
+  results::store::LinkMatrix matrix{.bytes = AnyOf(plan_).bytes,
+                                    .slow_factor = slow_factor_,
+                                    .all_at_once_gbps = AllAtOnce(plan_, book, repetition)};
   const auto bytes = static_cast<double>(matrix.bytes);
   std::vector<verdict::Finding> findings;
   bool undecided = false;

@@ -22,6 +22,7 @@
 
 #include "bench/marks/mark_sides.h"
 #include "bench/marks/paired_cost.h"
+#include "core/base/program.h"
 #include "core/base/status.h"
 #include "core/base/units.h"
 #include "core/comm/folder_meeting.h"
@@ -139,7 +140,7 @@ Result<CostVerdict> MeasureSize(Setup& setup, const Limit& limit, int calls_in_g
                limit.most > 0 ? fmt::format("less than {:g} %", 100 * limit.most)
                               : std::string("nothing measurable"),
                NameOf(cost.verdict));
-    std::fflush(stdout);
+    LOCKSTEP_RETURN_IF_ERROR(FlushOutput());
   }
   return cost.verdict;
 }
@@ -175,19 +176,18 @@ Status Parse(int argc, char** argv, Setup& setup) {
   return InvalidInput("one argument is right, the seconds of a size (above 0, up to 600)");
 }
 
-int Main(int argc, char** argv) {
+Result<ExitCode> Main(int argc, char** argv) {
   Setup setup;
-  const Status parsed = Parse(argc, argv, setup);
-  const Result<CostVerdict> worst = parsed.ok() ? MeasureAll(setup) : Result<CostVerdict>(parsed);
-  if (!worst.ok()) {
-    fmt::print(stderr, "marks_cost: {}\n", worst.status().message());
-    return static_cast<int>(ExitCodeOf(worst.status().code()));
-  }
-  if (*worst == CostVerdict::kBeyond) return static_cast<int>(ExitCode::kFailed);
-  return *worst == CostVerdict::kWithin ? 0 : static_cast<int>(ExitCode::kInconclusive);
+  LOCKSTEP_RETURN_IF_ERROR(Parse(argc, argv, setup));
+  LOCKSTEP_ASSIGN_OR_RETURN(const CostVerdict worst, MeasureAll(setup));
+  if (worst == CostVerdict::kBeyond) return ExitCode::kFailed;
+  return worst == CostVerdict::kWithin ? ExitCode::kPass : ExitCode::kInconclusive;
 }
 
 }  // namespace
 }  // namespace lockstep::bench::marks
 
-int main(int argc, char** argv) { return lockstep::bench::marks::Main(argc, argv); }
+int main(int argc, char** argv) {
+  return lockstep::RunProgram("marks_cost",
+                              [=] { return lockstep::bench::marks::Main(argc, argv); });
+}

@@ -27,10 +27,9 @@ std::optional<results::store::Arrivals> ArrivalsOf(const results::store::Samples
     ++came_last[static_cast<std::size_t>(last - entries.begin())];
   }
   if (skews.empty()) return std::nullopt;
-  results::store::Arrivals arrivals;
-  arrivals.skew_ns = stats::Median(skews);
-  arrivals.transfer_ns = stats::Median(transfers);
-  arrivals.clock_error_ns = clock_error_ns;
+  results::store::Arrivals arrivals{.skew_ns = stats::Median(skews),
+                                    .transfer_ns = stats::Median(transfers),
+                                    .clock_error_ns = clock_error_ns};
   const auto most = std::ranges::max_element(came_last);
   arrivals.last_rank = static_cast<int>(most - came_last.begin());
   arrivals.last_share = static_cast<double>(*most) / static_cast<double>(skews.size());

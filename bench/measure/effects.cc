@@ -141,16 +141,23 @@ std::string NothingGained(const std::vector<const results::store::OptionEffect*>
   bool known = true;
   std::string slower;
   const results::store::OptionEffect* best = effects.front();
+  const results::store::OptionEffect* most = best;  // the one that may gain most
   for (const results::store::OptionEffect* effect : effects) {
     rounds = std::max(rounds, effect->rounds);
     known = known && (Slower(*effect) || effect->interval_high < kTooWide * effect->interval_low);
     if (effect->ratio > best->ratio) best = effect;
+    if (effect->interval_high > most->interval_high) most = effect;
     if (Slower(*effect)) slower += "; " + TextOf(*effect);
   }
-  if (known) {
+  if (known && most->interval_high < kLeastGain) {
     return fmt::format(
         "keep the defaults: in {} rounds no option made a step faster by 1 % or more{}", rounds,
         slower);
+  }
+  if (known) {
+    return fmt::format(
+        "keep the defaults: {} rounds resolve no gain; {}={} may be faster by up to {:.1f} %{}",
+        rounds, most->option, most->value, 100 * (most->interval_high - 1), slower);
   }
   return fmt::format("undecided after {} round{}; best is {}; a longer --time-budget narrows it{}",
                      rounds, rounds == 1 ? "" : "s", TextOf(*best), slower);

@@ -67,16 +67,23 @@ TEST(Effects, DriftThatAllCasesShareCancels) {
               HasSubstr("tiny: bucket_cap_mb=10: 1.25 times faster than the default (95 %: 1.2"));
 }
 
-TEST(Effects, NoiseIsNoEffect) {
+TEST(Effects, NoiseIsNoEffectAndResolvesNothingBelowIt) {
   const auto run =
       Compare({{{{"bucket_cap_mb", "default"}}, 1e6}, {{{"bucket_cap_mb", "10"}}, 1e6}}, 0.2);
   ASSERT_EQ(run.effects.size(), 1u);
   EXPECT_LT(run.effects[0].interval_low, 1);
   EXPECT_GT(run.effects[0].interval_high, 1);
-  EXPECT_THAT(
-      run.recommendation,
-      StartsWith(
-          "tiny: keep the defaults: in 29 rounds no option made a step faster by 1 % or more"));
+  const double most = 100 * (run.effects[0].interval_high - 1);
+  EXPECT_GT(most, 1);
+  EXPECT_EQ(run.recommendation,
+            fmt::format("tiny: keep the defaults: 29 rounds resolve no gain; bucket_cap_mb=10 may "
+                        "be faster by up to {:.1f} %",
+                        most));
+  const auto quiet =
+      Compare({{{{"bucket_cap_mb", "default"}}, 1e6}, {{{"bucket_cap_mb", "10"}}, 1e6}}, 0.002);
+  EXPECT_GT(quiet.effects.at(0).interval_high, 1);
+  EXPECT_EQ(quiet.recommendation,
+            "tiny: keep the defaults: in 29 rounds no option made a step faster by 1 % or more");
 }
 
 TEST(Effects, FewRoundsTellWhatIsLarge) {

@@ -14,10 +14,10 @@ namespace lockstep::bench::measure {
 
 // A failure that ended a lifetime of the workers.
 struct Interruption {
-  std::optional<std::size_t> case_index;  // the case it cost; none: between cases
+  std::optional<std::size_t> case_index = {};  // the case it cost; none: between cases
   int repetition = 0;
   int lifetime = 0;
-  verdict::Judgement judgement;
+  verdict::Judgement judgement = {};
 };
 
 struct Measurement {

@@ -3,16 +3,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "core/base/units.h"
-
 namespace lockstep::bench::measure {
-
-// CLI11 would accept "7x" of an integer in places, and says less.
-Result<std::int64_t> ParseCount(const std::string& option, const std::string& word) {
-  const Result<std::int64_t> bytes = ParseBytes(option, word);
-  if (bytes.ok()) return bytes;
-  return InvalidInput("{}: '{}' is not a count", option, word);
-}
 
 Result<double> ParseNumber(const std::string& option, const std::string& word) {
   char* end = nullptr;

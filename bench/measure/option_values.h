@@ -2,16 +2,14 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "core/base/argument_parser.h"
 #include "core/base/status.h"
 
 namespace lockstep::bench::measure {
 
-// A whole number; 1K is a fine count, too.
-Result<std::int64_t> ParseCount(const std::string& option, const std::string& word);
 // A finite one.
 Result<double> ParseNumber(const std::string& option, const std::string& word);
 
@@ -22,6 +20,11 @@ void PutInto(const T& value, const T& standard, std::vector<T>& values) {
   values.insert(value == standard ? values.begin() : values.end(), value);
 }
 
+// An option for ReadSwitches, whose name alone means "1".
+inline void AddSwitches(ArgumentParser& parser, const std::string& name,
+                        std::vector<std::string>& words, const std::string& help) {
+  parser.Add(name + "=0|1", words, help).SplitAtCommas().WithoutWordMeans(2, "1");
+}
 // "0", "1" or both; leaves `values` alone when there are no words.
 Status ReadSwitches(const std::string& option, const std::vector<std::string>& words, bool standard,
                     std::vector<bool>& values);

@@ -39,9 +39,7 @@ verdict::Headline WrongHeadline(const std::vector<int>& culprits, const CaseBook
 }
 
 verdict::Finding CorruptionOf(const CaseBook& book, const plan::PlannedCase& planned) {
-  verdict::Finding finding;
-  finding.cause = verdict::Cause::kDataCorruption;
-  finding.proved = true;
+  verdict::Finding finding{.cause = verdict::Cause::kDataCorruption, .proved = true};
   for (const results::store::WrongResult& wrong : book.wrong) {
     if (std::ranges::find(finding.culprits, wrong.rank) == finding.culprits.end()) {
       finding.culprits.push_back(wrong.rank);
@@ -61,10 +59,8 @@ verdict::Finding CorruptionOf(const CaseBook& book, const plan::PlannedCase& pla
 }
 
 verdict::Finding SlownessOf(const Stall& stall) {
-  verdict::Finding finding;
-  finding.cause = verdict::Cause::kSlowRank;
-  finding.culprits = {stall.rank};
-  finding.proved = true;
+  verdict::Finding finding{
+      .cause = verdict::Cause::kSlowRank, .culprits = {stall.rank}, .proved = true};
   finding.message =
       fmt::format("rank {} slept in {} while the others waited, and then went on ({})", stall.rank,
                   stall.where, stall.system.substr(0, stall.system.find("; stack")));

@@ -223,11 +223,10 @@ results::store::Summary Summarize(const CaseBook& book, const plan::PlannedCase&
                                   const plan::Plan& plan,
                                   const std::vector<floors::HostFloors>& floors, double ns_per_tick,
                                   const std::string& stopped_by) {
-  results::store::Summary summary;
-  summary.stopped_by = stopped_by;
-  summary.checked_elements = book.checked;
-  summary.wrong_elements = book.wrong_elements;
-  summary.iterations = book.complete_rows();
+  results::store::Summary summary{.iterations = book.complete_rows(),
+                                  .checked_elements = book.checked,
+                                  .wrong_elements = book.wrong_elements,
+                                  .stopped_by = stopped_by};
   SetUnknown(summary);
   if (summary.iterations == 0) return summary;
   const Durations durations = DurationsOf(book, ns_per_tick);

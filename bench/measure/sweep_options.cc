@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "bench/measure/option_values.h"
 #include "core/base/units.h"
 
 namespace lockstep::bench::measure {
@@ -51,7 +50,7 @@ Status SweepOptions::Read(plan::Sizes& sizes, std::vector<collective::DataType>&
     LOCKSTEP_ASSIGN_OR_RETURN(sizes.step_bytes, ParseBytes("-i", step_));
     if (sizes.step_bytes == 0) return InvalidInput("-i 0: the step must be positive");
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(sizes.factor, ParseNumber("-f", factor_));
+  sizes.factor = factor_;
   types = {collective::DataType::kF32};
   if (types_given()) {
     LOCKSTEP_ASSIGN_OR_RETURN(types, ReadTypes(types_));

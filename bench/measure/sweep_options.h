@@ -19,7 +19,8 @@ class SweepOptions {
   bool types_given() const { return !types_.empty(); }
 
  private:
-  std::string begin_ = "8", end_ = "64M", step_, factor_ = "2";
+  std::string begin_ = "8", end_ = "64M", step_;
+  double factor_ = 2;
   std::vector<std::string> types_;
 };
 

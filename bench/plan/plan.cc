@@ -11,8 +11,8 @@ Status CheckCounts(const BenchSpec& spec) {
   if (spec.iterations && *spec.iterations < 1) {
     return InvalidInput("-n {}: at least one iteration is needed", *spec.iterations);
   }
-  if (spec.warmup < 0) {
-    return InvalidInput("-w {}: a count of warm-up iterations is not negative", spec.warmup);
+  if (spec.warmup < 0 || spec.warmup > 1'000'000) {
+    return InvalidInput("-w {}: give 0 to 1M warm-up iterations", spec.warmup);
   }
   if (!(spec.precision > 0) || spec.precision >= 1) {
     return InvalidInput(

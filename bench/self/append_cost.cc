@@ -43,9 +43,7 @@ void JournalAppend(benchmark::State& state) {
   journal::JournalWriter writer = journal::JournalWriter::Create(memory.bytes(), kCapacity);
   std::uint64_t sequence = 0;
   for (auto _ : state) {
-    journal::JournalEvent event;
-    event.kind = journal::EventKind::kStart;
-    event.sequence = ++sequence;
+    journal::JournalEvent event{.sequence = ++sequence, .kind = journal::EventKind::kStart};
     if (state.range(0) == 0) event.ticks = sequence;
     benchmark::DoNotOptimize(writer.Append(event));
   }

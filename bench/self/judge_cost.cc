@@ -19,10 +19,7 @@ void JudgeStall(benchmark::State& state) {
       for (const journal::EventKind kind :
            {journal::EventKind::kEnqueue, journal::EventKind::kStart, journal::EventKind::kEnd}) {
         if (sequence == 332 && kind == journal::EventKind::kEnd) break;
-        journal::JournalEvent event;
-        event.kind = kind;
-        event.sequence = sequence;
-        event.nth = sequence + 1;
+        journal::JournalEvent event{.sequence = sequence, .nth = sequence + 1, .kind = kind};
         one.journal.events.push_back(event);
       }
     }

@@ -17,6 +17,7 @@
 
 #include "bench/marks/paired_cost.h"
 #include "core/base/clock.h"
+#include "core/base/program.h"
 #include "core/base/status.h"
 #include "core/comm/sim/sim_world.h"
 #include "core/device/host/host_device.h"
@@ -193,32 +194,31 @@ Result<marks::CostVerdict> Measure(const Pair& pair, double seconds) {
   fmt::print("{}: {:.3g} x ({:.3g} to {:.3g}; bounds {} to {}), {} pairs: {}\n", pair.name,
              ratio.median, ratio.low, ratio.high, pair.low, pair.high, times.ratios.size(),
              marks::NameOf(verdict));
-  std::fflush(stdout);
+  LOCKSTEP_RETURN_IF_ERROR(FlushOutput());
   return verdict;
 }
 
-int Main(int argc, char** argv) {
+Result<ExitCode> Main(int argc, char** argv) {
   const double seconds = argc > 1 ? std::atof(argv[1]) : 5;
   if (argc > 2 || !(seconds > 0)) {
-    fmt::print(stderr, "speeds: '{}': give the seconds of a pair, as in 5\n", argv[argc - 1]);
-    return static_cast<int>(ExitCode::kUsage);
+    return InvalidInput("'{}': give the seconds of a pair, as in 5", argv[argc - 1]);
   }
   bool beyond = false, unclear = false;
   for (const Pair& pair : AllPairs()) {
     const Result<marks::CostVerdict> verdict = Measure(pair, seconds);
     if (!verdict.ok()) {
-      fmt::print(stderr, "speeds: {}: {}\n", pair.name, verdict.status().message());
-      return static_cast<int>(ExitCode::kEnvironment);
+      return EnvironmentError("{}: {}", pair.name, verdict.status().message());
     }
     beyond = beyond || *verdict == marks::CostVerdict::kBeyond;
     unclear = unclear || *verdict == marks::CostVerdict::kUnclear;
   }
-  return static_cast<int>(beyond    ? ExitCode::kRegression
-                          : unclear ? ExitCode::kInconclusive
-                                    : ExitCode::kPass);
+  if (beyond) return ExitCode::kRegression;
+  return unclear ? ExitCode::kInconclusive : ExitCode::kPass;
 }
 
 }  // namespace
 }  // namespace lockstep::bench::self
 
-int main(int argc, char** argv) { return lockstep::bench::self::Main(argc, argv); }
+int main(int argc, char** argv) {
+  return lockstep::RunProgram("speeds", [=] { return lockstep::bench::self::Main(argc, argv); });
+}

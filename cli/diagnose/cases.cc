@@ -4,16 +4,68 @@
 #include "cli/diagnose/cases.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "results/store/evidence_records.h"
 #include "results/store/lifetimes.h"
 #include "stress/cases/assess.h"
-#include "stress/harness/stored_scenarios.h"
+#include "stress/scenario/scenario.h"
 
 namespace lockstep::cli::diagnose {
 namespace {
+
+using Json = nlohmann::json;
+
+struct Planned {
+  std::string name;
+  std::string text;
+  int ranks = 0;
+};
+
+std::optional<Planned> PlannedOf(const Json& json) {
+  const auto is_text = [&](const char* key) { return json.contains(key) && json[key].is_string(); };
+  if (!json.is_object() || !is_text("name") || !is_text("text")) return std::nullopt;
+  if (!json.contains("ranks") || !json["ranks"].is_number_integer()) return std::nullopt;
+  const auto ranks = json["ranks"].get<std::int64_t>();
+  if (ranks < 1 || ranks > stress::scenario::kMaxScenarioRanks) return std::nullopt;
+  return Planned{json["name"].get<std::string>(), json["text"].get<std::string>(),
+                 static_cast<int>(ranks)};
+}
+
+std::string NameOf(const results::store::CaseRecord& record) {
+  for (const auto& [key, value] : record.settings) {
+    if (key == "scenario") return value;
+  }
+  return "";
+}
+
+// The scenarios of a stored run, read again from its plan: with them its cases can be judged again.
+// One a case of the run; none where the plan lacks it, or has it in words of another version.
+std::vector<std::optional<stress::scenario::Scenario>> ScenariosOf(const results::store::Run& run) {
+  const Json plan = Json::parse(run.plan_text, nullptr, false);
+  std::map<std::pair<std::string, int>, std::string> texts;  // by name and ranks
+  if (plan.is_object() && plan.contains("cases") && plan["cases"].is_array()) {
+    for (const Json& json : plan["cases"]) {
+      const std::optional<Planned> planned = PlannedOf(json);
+      if (planned) texts[{planned->name, planned->ranks}] = planned->text;
+    }
+  }
+  std::vector<std::optional<stress::scenario::Scenario>> scenarios;
+  for (const results::store::CaseRecord& record : run.cases) {
+    std::optional<stress::scenario::Scenario>& scenario = scenarios.emplace_back();
+    const auto text = texts.find({NameOf(record), record.ranks});
+    if (text == texts.end()) continue;
+    Result<stress::scenario::Scenario> parsed =
+        stress::scenario::ParseScenario(text->second, record.name, {.ranks = record.ranks});
+    if (parsed.ok()) scenario = *std::move(parsed);
+  }
+  return scenarios;
+}
 
 StoredCase CaseOf(const results::store::Run& run, results::store::Lifetime lifetime,
                   const verdict::Setting& setting) {
@@ -33,8 +85,7 @@ std::vector<StoredCase> StressCasesOf(const results::store::Run& run,
   std::map<int, results::store::Lifetime> by_number;
   for (results::store::Lifetime& lifetime : lifetimes)
     by_number[lifetime.number] = std::move(lifetime);
-  std::vector<std::optional<stress::scenario::Scenario>> scenarios =
-      stress::harness::ScenariosOf(run);
+  std::vector<std::optional<stress::scenario::Scenario>> scenarios = ScenariosOf(run);
   std::vector<StoredCase> cases;
   for (std::size_t i = 0; i < run.cases.size(); ++i) {
     const results::store::CaseRecord& record = run.cases[i];

@@ -13,7 +13,6 @@
 #include "core/base/csv.h"
 #include "core/base/named_members.h"
 #include "results/report/findings.h"
-#include "results/report/stacks.h"
 
 namespace lockstep::cli::diagnose {
 namespace {

@@ -27,6 +27,10 @@ COMMANDS = [
 STRESS = [["--help"], ["--list"], ["--list-faults"],
           ["--backend=sim", "--ranks=2", "--scenario=mismatch/*",
            "--output=" + os.path.join(FOLDER, "unseen.h5")]]
+FUZZERS = [(name, [path, *words]) for name, path in (("lockstep-fuzz", "stress/fuzz/fuzz"),
+                                                     ("watch_fuzz", "watch/fuzz/watch_fuzz"))
+           for words in (["--trials=3"], ["--help"])]
+BENCHMARKS = [["--help"], ["--benchmark_list_tests"]]
 SCRIPTS = [["nightly", "--help"], ["matrix", "--help"], ["scoreboard", "--help"],
            ["testbed", "--help"]]
 
@@ -44,6 +48,19 @@ class FullOutputTest(unittest.TestCase):
             self.assertIn("lockstep-stress: cannot write to standard output; free space there or "
                           "redirect it\n", done.stderr, command)
         self.assertTrue(os.path.exists(os.path.join(FOLDER, "unseen.h5")))
+
+    def test_of_fuzzers(self):
+        for name, command in FUZZERS:
+            done = into_full(command)
+            self.assertEqual((done.returncode, done.stderr),
+                             (4, f"{name}: cannot write to standard output; free space there or "
+                                 "redirect it\n"), command)
+
+    def test_of_a_benchmark(self):
+        for words in BENCHMARKS:
+            done = into_full(["bench/bench_allgather", "--backend=nccl", *words])
+            self.assertEqual(done.returncode, 4, (words, done.stderr))
+            self.assertIn("bench_allgather: cannot write to standard output", done.stderr)
 
     def test_of_programs_that_lockstep_becomes(self):
         for command in SCRIPTS:

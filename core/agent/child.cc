@@ -207,11 +207,10 @@ void WorkerState::Note(const ChildChange& change) {
 }
 
 void WorkerState::AppendDeath(journal::Journal& journal) const {
-  journal::JournalEvent last;
-  last.index = journal.events.empty() ? 1 : journal.events.back().index + 1;
-  last.ticks = died;
-  last.kind = journal::EventKind::kDeath;
-  last.value = *death;
+  journal::JournalEvent last{.index = journal.events.empty() ? 1 : journal.events.back().index + 1,
+                             .ticks = died,
+                             .value = *death,
+                             .kind = journal::EventKind::kDeath};
   if (!journal.events.empty()) {
     last.case_index = journal.events.back().case_index;
     last.phase = journal.events.back().phase;

@@ -6,6 +6,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <type_traits>
 #include <utility>
 
@@ -81,16 +83,41 @@ std::pair<std::string, std::string> NamesAndShape(const std::string& text) {
   return {text.substr(0, at), text.substr(at + 1)};
 }
 
-// A number of seconds may have its unit.
-void ReadTime(CLI::Option& option) {
+template <typename T, typename... Those>
+constexpr bool kIsOf = (... ||
+                        (std::is_same_v<T, Those> || std::is_same_v<T, std::optional<Those>>));
+
+// Replaces the word by a number that CLI11 reads, or tells why it is none.
+template <typename Number>
+void ReadBy(CLI::Option& option, Result<Number> (*parse)(const std::string& word)) {
   option.transform(CLI::Validator(
-      [](std::string& word) {
-        const Result<double> seconds = ParseSeconds("", word);
-        if (!seconds.ok()) return std::string(seconds.status().message()).substr(2);
-        word = fmt::format("{}", *seconds);
+      [parse](std::string& word) {
+        const Result<Number> number = parse(word);
+        if (!number.ok()) return number.status().message();
+        word = fmt::format("{}", *number);
         return std::string();
       },
       ""));
+}
+
+Result<double> ReadTime(const std::string& word) {
+  const Result<double> seconds = ParseSeconds("", word);
+  if (seconds.ok()) return seconds;
+  return InvalidInput(seconds.status().message().substr(2));  // behind the option's name
+}
+
+Result<std::int64_t> ReadCount(const std::string& word) {
+  const Result<std::int64_t> bytes = ParseBytes("", word);
+  if (bytes.ok()) return bytes;
+  return InvalidInput("'{}' is not a count", word);
+}
+
+Result<double> ReadReal(const std::string& word) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  const bool whole = error == std::errc() && end == word.data() + word.size();
+  if (whole && std::isfinite(value)) return value;
+  return InvalidInput("'{}' is not a number", word);
 }
 
 CLI::Validator Bounded(CLI::Validator range, const std::string& least, const std::string& most) {
@@ -196,8 +223,10 @@ Option ArgumentParser::Add(const std::string& names, T& value, const std::string
   const auto [spelled, shape] = NamesAndShape(names);
   CLI::Option* option = impl_->app->add_option(spelled, value, help);
   if (!shape.empty()) option->type_name(shape);
-  if constexpr (std::is_same_v<T, double>) {
-    if (shape == "TIME") ReadTime(*option);
+  if constexpr (kIsOf<T, double>) {
+    ReadBy(*option, shape == "TIME" ? &ReadTime : &ReadReal);
+  } else if constexpr (kIsOf<T, int, std::int64_t, std::uint64_t>) {
+    if (shape == "COUNT" || shape == "RANK") ReadBy(*option, &ReadCount);
   }
   return Option(option);
 }
@@ -209,6 +238,10 @@ template Option ArgumentParser::Add(const std::string&, int&, const std::string&
 template Option ArgumentParser::Add(const std::string&, std::int64_t&, const std::string&);
 template Option ArgumentParser::Add(const std::string&, std::uint64_t&, const std::string&);
 template Option ArgumentParser::Add(const std::string&, double&, const std::string&);
+template Option ArgumentParser::Add(const std::string&, std::optional<int>&, const std::string&);
+template Option ArgumentParser::Add(const std::string&, std::optional<std::int64_t>&,
+                                    const std::string&);
+template Option ArgumentParser::Add(const std::string&, std::optional<double>&, const std::string&);
 
 Option ArgumentParser::Flag(const std::string& names, bool& value, const std::string& help) {
   return Option(impl_->app->add_flag(names, value, help));

@@ -47,8 +47,8 @@ class ArgumentParser {
 
   // `names`: "-n,--iters=COUNT"; a name without dashes is a positional. Behind `=` stands the shape
   // of a value, as docs/option_words.md explains shapes. T: std::string, a vector of them, int,
-  // std::int64_t, std::uint64_t or double; a double of the shape TIME is read with its unit
-  // ("250ms").
+  // std::int64_t, std::uint64_t or double, or the std::optional of a number. A TIME is read with
+  // its unit ("250ms"), a COUNT also as "1K"; no number is infinite.
   template <typename T>
   Option Add(const std::string& names, T& value, const std::string& help);
   // A name that begins with `!` clears the variable.

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
+#include <stdexcept>
 #include <string_view>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "core/base/deadline.h"
 #include "core/base/nearest.h"
 #include "core/base/now.h"
+#include "core/base/program.h"
 #include "core/base/random.h"
 #include "core/base/status.h"
 #include "core/base/units.h"
@@ -136,6 +139,18 @@ TEST(RandomTest, SameSeedSameNumbersAndFairShuffle) {
   }
   EXPECT_GT(*std::min_element(first_place.begin(), first_place.end()), 850);
   EXPECT_LT(*std::max_element(first_place.begin(), first_place.end()), 1150);
+}
+
+TEST(Program, ErrorsAreOneLineAndTheirKindIsTheExitCode) {
+  const auto run = [](const std::function<Result<ExitCode>()>& work) {
+    testing::internal::CaptureStderr();
+    const int code = RunProgram("program", work);
+    return std::to_string(code) + " " + testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(run([] { return ExitCode::kInconclusive; }), "3 ");
+  EXPECT_EQ(run([] { return InvalidInput("-x:\nno option"); }), "2 program: -x: no option\n");
+  EXPECT_EQ(run([]() -> Result<ExitCode> { throw std::runtime_error("no map"); }),
+            "10 program: internal error: no map\n");
 }
 
 }  // namespace

@@ -26,6 +26,9 @@ inline std::int64_t ClockNs(clockid_t clock) {
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 inline std::int64_t MonotonicNs() { return ClockNs(CLOCK_MONOTONIC); }
+inline double SecondsSince(std::int64_t monotonic_ns) {
+  return static_cast<double>(MonotonicNs() - monotonic_ns) * 1e-9;
+}
 
 namespace clock_internal {
 extern const bool kUseTsc;

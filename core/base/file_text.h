@@ -1,6 +1,7 @@
 // Whole files as text, and what a folder holds.
 #pragma once
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -39,6 +40,33 @@ inline std::vector<std::filesystem::path> EntriesOf(const std::filesystem::path&
     entries.push_back(entry->path());
   }
   return entries;
+}
+
+// Where a folder of data may lie that is `name` in an installation, and `in_tree` in the source
+// tree, best first: installed beside this program, among its run files as Bazel lays them, in the
+// tree.
+inline std::vector<std::filesystem::path> DataFolders(const std::string& name,
+                                                      const std::string& in_tree) {
+  namespace fs = std::filesystem;
+  std::vector<fs::path> folders;
+  std::error_code error;
+  const fs::path binary = fs::read_symlink("/proc/self/exe", error);
+  if (!error) {
+    const fs::path installed = binary.parent_path().parent_path() / "share/lockstep";
+    folders = {installed / name, installed / in_tree,
+               fs::path(binary.string() + ".runfiles") / "lockstep" / in_tree};
+  }
+  for (const char* variable : {"RUNFILES_DIR", "TEST_SRCDIR"}) {
+    if (const char* root = std::getenv(variable)) {
+      folders.push_back(fs::path(root) / "lockstep" / in_tree);
+    }
+  }
+  if (error) return folders;
+  for (fs::path above = binary.parent_path(); above.has_relative_path();
+       above = above.parent_path()) {
+    folders.push_back(above / in_tree);
+  }
+  return folders;
 }
 
 }  // namespace lockstep

@@ -55,7 +55,7 @@ Sum RunTrials(const TrialOptions& options, const Trial& trial) {
   for (int job = 1; job < options.jobs; ++job) threads.emplace_back(work);
   work();
   for (std::thread& thread : threads) thread.join();
-  all.seconds = static_cast<double>(MonotonicNs() - begin) / 1e9;
+  all.seconds = SecondsSince(begin);
   return all;
 }
 

@@ -241,15 +241,14 @@ Pattern::Pattern(std::uint64_t seed, const Operation& operation, int world_size,
 
 PatternPiece Pattern::PieceOf(std::uint64_t stream, std::int64_t begin, std::int64_t count,
                               int rank, bool result) const {
-  PatternPiece piece;
-  piece.type = operation_.type;
-  piece.rule = RuleOf(operation_);
-  piece.result = result;
-  piece.rank = static_cast<std::uint32_t>(rank);
-  piece.stream = stream;
-  piece.begin = begin;
-  piece.count = count;
-  piece.terms = TermsOf(operation_, world_size_, weight_total_);
+  PatternPiece piece{.type = operation_.type,
+                     .rule = RuleOf(operation_),
+                     .result = result,
+                     .rank = static_cast<std::uint32_t>(rank),
+                     .stream = stream,
+                     .begin = begin,
+                     .count = count,
+                     .terms = TermsOf(operation_, world_size_, weight_total_)};
   return piece;
 }
 

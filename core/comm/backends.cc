@@ -21,9 +21,8 @@ namespace lockstep::comm {
 namespace {
 
 Result<Platform> OpenHost(const PlatformRequest&) {
-  Platform platform;
-  platform.device = std::make_unique<device::host::HostDevice>();
-  platform.kernels = std::make_unique<device::host::HostKernels>();
+  Platform platform{.device = std::make_unique<device::host::HostDevice>(),
+                    .kernels = std::make_unique<device::host::HostKernels>()};
   return platform;
 }
 
@@ -47,9 +46,7 @@ Result<std::unique_ptr<Communicator>> ConnectWithMpi(const ConnectRequest& reque
 Result<std::unique_ptr<Communicator>> ConnectWithGloo(const ConnectRequest& request,
                                                       Deadline deadline) {
   if (request.meeting == nullptr) return InvalidInput("gloo: ranks connect through a meeting");
-  gloo::GlooOptions options;
-  options.host = request.host;
-  options.timeout_seconds = request.timeout_seconds;
+  gloo::GlooOptions options{.host = request.host, .timeout_seconds = request.timeout_seconds};
   return gloo::ConnectGloo(request.rank, request.size, *request.meeting, request.prefix, options,
                            deadline);
 }

@@ -25,11 +25,11 @@ struct PlatformRequest {
 struct Platform {
   std::unique_ptr<device::Device> device;
   std::unique_ptr<device::Kernels> kernels;
-  std::unique_ptr<collective::PatternMemory>
-      pattern_memory;    // where the host can't reach; else nullptr
-  std::string gpu_bus;   // where the device sits, as "0000:3b:00.0"; empty: on the host
-  std::string log_file;  // what the library writes of its trouble; empty: nowhere
-  std::string remark;    // what whoever reads the figures must know; empty: nothing
+  std::unique_ptr<collective::PatternMemory> pattern_memory =
+      {};                     // where the host can't reach; else nullptr
+  std::string gpu_bus = {};   // where the device sits, as "0000:3b:00.0"; empty: on the host
+  std::string log_file = {};  // what the library writes of its trouble; empty: nowhere
+  std::string remark = {};    // what whoever reads the figures must know; empty: nothing
 };
 
 // What any backend may need to connect a rank; each takes what it uses.
@@ -39,10 +39,10 @@ struct ConnectRequest {
   Meeting* meeting = nullptr;     // not owned; outlives the communicator and its children
   std::string prefix = "world";   // of the meeting's keys; the same on all ranks, used once
   bool threaded_streams = false;  // streams beside the caller will be used (on inline ones: false)
-  std::string host;               // gloo: the name or address to listen on; empty: loopback
+  std::string host = {};          // gloo: the name or address to listen on; empty: loopback
   double timeout_seconds = 1800;  // gloo, nccl: the time limit of an operation
-  device::Device* device = nullptr;  // nccl: of the Platform; outlives the communicator
-  std::function<bool()> given_up;    // nccl: true ends the wait for ranks that do not come
+  device::Device* device = nullptr;     // nccl: of the Platform; outlives the communicator
+  std::function<bool()> given_up = {};  // nccl: true ends the wait for ranks that do not come
 };
 
 struct Backend {

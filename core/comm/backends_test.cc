@@ -17,6 +17,7 @@ TEST(Backends, EachIsFoundByItsNameAndSaysWhatItIs) {
     EXPECT_FALSE(backend.version().empty());
     EXPECT_TRUE(backend.capabilities().supports(collective::Operation()).ok());
     EXPECT_EQ(backend.uses_launcher_mpi, backend.name == "mpi");
+    EXPECT_EQ(backend.capabilities().host_moves, backend.name == "mpi" || backend.name == "gloo");
   }
 }
 

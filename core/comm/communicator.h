@@ -27,6 +27,7 @@ using device::Stream;
 struct Capabilities {
   std::string_view backend;  // "mpi", "gloo", "null"
   bool moves_data = true;    // false: results are not computed, so nothing can be checked
+  bool host_moves = true;    // processors of the host move the data, through their caches
   bool can_abort = false;    // Abort() frees the ranks that wait for this one
   // kUnsupported with a one-line reason, or ok.
   Status (*supports)(const Operation& operation) = nullptr;

@@ -58,9 +58,7 @@ std::vector<Interface> UpInterfaces() {
 }  // namespace
 
 AgentInfo DescribeAgent(int rank) {
-  AgentInfo info;
-  info.rank = rank;
-  info.host = HostName();
+  AgentInfo info{.rank = rank, .host = HostName()};
   info.boot_id = FirstLine("/proc/sys/kernel/random/boot_id", "");
   info.pid = getpid();
   info.cpus = AllowedCpus();

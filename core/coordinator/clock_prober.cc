@@ -92,7 +92,7 @@ void ClockProber::Measure(bool thoroughly) {
     next_host_ = next_host_ + 1 < hosts ? next_host_ + 1 : 1;
     if (!thoroughly && enough.Passed()) break;
   }
-  const double seconds = static_cast<double>(MonotonicNs() - since_ns_) * 1e-9;
+  const double seconds = SecondsSince(since_ns_);
   due_ = Deadline::AfterSeconds(std::max(kLeastPauseSeconds, seconds * kPausePart));
 }
 

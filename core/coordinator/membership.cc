@@ -204,7 +204,7 @@ void Membership::NoteWait(std::int64_t ns) {
 
 double Membership::SecondsAwake() const {
   if (!late_ns_) return std::numeric_limits<double>::infinity();
-  return static_cast<double>(MonotonicNs() - *late_ns_) * 1e-9;
+  return SecondsSince(*late_ns_);
 }
 
 void Membership::Suspect(int rank) {

@@ -40,7 +40,7 @@ struct EngineOptions {
   BucketOptions buckets;
   bool broadcast_buffers = true;
   CommHook hook = CommHook::kNone;
-  PowerSgdOptions power_sgd;
+  PowerSgdOptions power_sgd = {};
   double deadline_seconds = 24 * 3600;  // of every wait on the host
 };
 

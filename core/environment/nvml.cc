@@ -263,11 +263,10 @@ void Nvml::Rest(int milliseconds) {
 journal::GpuSample Nvml::Sample(int gpu) const {
   const Api& api = library_->api;
   Device device = library_->devices[static_cast<std::size_t>(gpu)];
-  journal::GpuSample sample;
-  sample.ticks = NowTicks();
-  sample.unix_ns = ClockNs(CLOCK_REALTIME);
-  sample.gpu = gpu;
-  sample.xid = library_->xids[static_cast<std::size_t>(gpu)];
+  journal::GpuSample sample{.ticks = NowTicks(),
+                            .unix_ns = ClockNs(CLOCK_REALTIME),
+                            .gpu = gpu,
+                            .xid = library_->xids[static_cast<std::size_t>(gpu)]};
   Utilization utilization{};
   if (Ask(api.nvmlDeviceGetUtilizationRates, device, &utilization)) {
     sample.utilization_percent = utilization.gpu;

@@ -225,9 +225,7 @@ Finding Describe(const FlightJob& job, const FlightMismatch& mismatch) {
   std::size_t all = 0;
   for (const FlightMismatch::Party& party : mismatch.parties) all += party.ranks.size();
   const bool majority = 2 * most.ranks.size() > all;
-  Finding finding;
-  finding.cause = mismatch.cause;
-  finding.proved = true;
+  Finding finding{.cause = mismatch.cause, .proved = true};
   for (const FlightMismatch::Party& party : mismatch.parties) {
     if (majority && &party == &most) continue;
     finding.culprits.insert(finding.culprits.end(), party.ranks.begin(), party.ranks.end());

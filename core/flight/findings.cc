@@ -16,10 +16,9 @@ bool Overdue(const FlightView& view) {
 }
 
 JournalEvent EventOf(const FlightView& view, std::int32_t team, std::uint64_t sequence) {
-  JournalEvent event;
-  event.communicator = view.history.communicators[static_cast<std::size_t>(team)];
-  event.sequence = sequence;
-  event.root = -1;
+  JournalEvent event{.sequence = sequence,
+                     .root = -1,
+                     .communicator = view.history.communicators[static_cast<std::size_t>(team)]};
   return event;
 }
 
@@ -270,9 +269,7 @@ std::optional<Finding> Reworded(const FlightView& view, const Finding& finding) 
 std::vector<Finding> FindRanksWithoutDump(const FlightView& view) {
   const FlightJob& job = view.job;
   if (job.missing.empty()) return {};
-  Finding finding;
-  finding.cause = Cause::kUnknown;
-  finding.culprits = job.missing;
+  Finding finding{.cause = Cause::kUnknown, .culprits = job.missing};
   finding.message = fmt::format("there is no dump of {}: what became of {} is not known",
                                 FormatRanks(job.missing), job.missing.size() == 1 ? "it" : "them");
   finding.headline = Headline::Of(finding.message);
@@ -319,8 +316,7 @@ std::vector<Finding> FindRanksWithoutDump(const FlightView& view) {
 std::vector<Finding> FindUnknownGroups(const FlightView& view) {
   if (!Overdue(view)) return {};
   constexpr std::size_t kShown = 4;
-  Finding finding;
-  finding.cause = Cause::kUnknown;
+  Finding finding{.cause = Cause::kUnknown};
   std::string text;
   for (std::size_t d = 0; d < view.job.dumps.size(); ++d) {
     const FlightCall* open = view.OpenOf(d);

@@ -168,14 +168,13 @@ class Translator {
 
   JournalEvent EventOf(std::size_t d, const FlightCall& call) const {
     const std::size_t team = TeamIndex(d, call);
-    JournalEvent event;
-    event.communicator = call.point_to_point
-                             ? static_cast<std::uint16_t>(job_.teams.size() + 1 + team)
-                             : history_.communicators[team];
-    event.ticks = static_cast<Ticks>(call.created_ns);
-    event.sequence = call.sequence;
-    event.collective = CollectiveOf(call.kind);
-    event.count = 1;
+    JournalEvent event{.ticks = static_cast<Ticks>(call.created_ns),
+                       .sequence = call.sequence,
+                       .count = 1,
+                       .communicator = call.point_to_point ? static_cast<std::uint16_t>(
+                                                                 job_.teams.size() + 1 + team)
+                                                           : history_.communicators[team],
+                       .collective = CollectiveOf(call.kind)};
     event.root = -1;  // nobody says which
     event.phase = journal::Phase::kMeasure;
     return event;

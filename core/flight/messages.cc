@@ -83,9 +83,8 @@ class Messages {
     const std::int64_t sent = sends ? message.call->input_elements : other.input_elements;
     const std::int64_t wanted = sends ? other.output_elements : message.call->output_elements;
     if (sent == wanted) return std::nullopt;
-    Finding finding;
-    finding.cause = Cause::kCountMismatch;
-    finding.culprits = {RankOf(message.dump), RankOf(message.peer)};
+    Finding finding{.cause = Cause::kCountMismatch,
+                    .culprits = {RankOf(message.dump), RankOf(message.peer)}};
     std::ranges::sort(finding.culprits);
     finding.message = fmt::format("rank {} is in {}, rank {} in {}: the sizes differ",
                                   RankOf(message.dump), view_.Named(message.dump, *message.call),
@@ -98,8 +97,7 @@ class Messages {
   }
 
   Finding Ring(std::size_t start) const {
-    Finding finding;
-    finding.cause = Cause::kOrderInversion;
+    Finding finding{.cause = Cause::kOrderInversion};
     std::string text;
     std::size_t d = start;
     do {
@@ -119,9 +117,7 @@ class Messages {
   }
 
   Finding Waiting(const Message& message) const {
-    Finding finding;
-    finding.cause = Cause::kRankBusy;
-    finding.culprits = {RankOf(message.peer)};
+    Finding finding{.cause = Cause::kRankBusy, .culprits = {RankOf(message.peer)}};
     const FlightCall* open = view_.OpenOf(message.peer);
     finding.message = fmt::format(
         "rank {} waits in {} since {}, and rank {} has not called the other side of it{}",

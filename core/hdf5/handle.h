@@ -53,10 +53,12 @@ class Silence {
   void* data_ = nullptr;
 };
 
-// The first thing that went wrong while a file was built or read. What follows after it is void,
-// so long sequences of calls need one look at the end.
-class HdfError {
+// A file that is built or read, and the first thing that went wrong with it. What follows after it
+// is void, so long sequences of calls need one look at the end.
+class File {
  public:
+  explicit File(hid_t open) : id(open) {}
+  const hid_t id;
   bool ok() const { return text_.empty(); }
   const std::string& text() const { return text_; }
   void Note(std::string text) {

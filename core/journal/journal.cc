@@ -127,16 +127,12 @@ void JournalWriter::Publish(Ticks ticks) {
 }
 
 void JournalWriter::EnterPhase(Phase phase) {
-  JournalEvent event;
-  event.kind = EventKind::kPhase;
-  event.phase = phase;
+  JournalEvent event{.kind = EventKind::kPhase, .phase = phase};
   Append(event);
 }
 
 void JournalWriter::BeginCase(std::uint32_t case_index) {
-  JournalEvent event;
-  event.kind = EventKind::kCase;
-  event.case_index = case_index;
+  JournalEvent event{.case_index = case_index, .kind = EventKind::kCase};
   Append(event);
 }
 
@@ -147,9 +143,7 @@ void JournalWriter::Idle() {
 }
 
 void JournalWriter::Exit(int code) {
-  JournalEvent event;
-  event.kind = EventKind::kExit;
-  event.value = code;
+  JournalEvent event{.value = code, .kind = EventKind::kExit};
   Append(event);
 }
 

@@ -119,9 +119,7 @@ std::optional<JobStatus> ParseJson(std::string_view text) {
   if (json.is_discarded()) json = Json::parse(WithCommas(std::string(text)), nullptr, false);
   const Json& communicators = At(json, "communicators");
   if (!communicators.is_array()) return std::nullopt;
-  JobStatus status;
-  status.version = Text(At(json, "nccl_version"));
-  status.counts_all = true;
+  JobStatus status{.version = Text(At(json, "nccl_version")), .counts_all = true};
   for (const Json& one : communicators) status.communicators.push_back(CommunicatorOf(one));
   return status;
 }

@@ -46,7 +46,7 @@ struct Communicator {
 struct JobStatus {
   std::string version;      // of NCCL; "": not told
   bool counts_all = false;  // JSON: also counts that do not differ
-  std::vector<Communicator> communicators;
+  std::vector<Communicator> communicators = {};
 };
 
 // Either form. kInvalidInput, beginning with `origin`: neither.

@@ -41,8 +41,7 @@ std::string Named(const Rank& rank) {
 
 Finding Suspect(Cause cause, const std::vector<Rank>& ranks, const Communicator& communicator,
                 const std::string& headline) {
-  Finding finding;
-  finding.cause = cause;
+  Finding finding{.cause = cause};
   for (const Rank& rank : ranks) finding.culprits.push_back(rank.number);
   finding.message = fmt::format("{}; communicator {}", headline, communicator.name);
   finding.headline = verdict::Headline(headline);

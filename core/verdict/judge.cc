@@ -66,9 +66,8 @@ RankOutcome DescribeOutcome(const Situation& situation, const Conclusion& conclu
                             std::size_t index) {
   const RankView& view = situation.views[index];
   const RankEvidence& evidence = *view.evidence;
-  RankOutcome outcome;
-  outcome.rank = evidence.rank;
-  outcome.outcome = OutcomeOf(situation, conclusion, view, index);
+  RankOutcome outcome{.rank = evidence.rank,
+                      .outcome = OutcomeOf(situation, conclusion, view, index)};
   // A wrong result weighs more than an end that looks right.
   if (outcome.outcome == Outcome::kFinished && !evidence.wrong_data.empty()) {
     outcome.outcome = Outcome::kCorrupt;

@@ -112,8 +112,7 @@ constexpr const char* kWhatResets =
     "their processes ended, or something between the hosts (a firewall, a NAT) ended connections";
 
 Finding Describe(const LostHost& host) {
-  Finding finding;
-  finding.culprits = host.ranks;
+  Finding finding{.culprits = host.ranks};
   const std::string who = fmt::format("host {} ({})", host.name, FormatRanks(host.ranks));
   switch (host.fate) {
     case Fate::kDied:
@@ -203,8 +202,7 @@ void NamePlace(const std::vector<RankPlace>& places, Finding& finding) {
 
 // Who ended after the end of the launch had begun may have ended because of that.
 Finding DescribeGone(std::vector<int> ranks) {
-  Finding finding;
-  finding.cause = Cause::kUnknown;
+  Finding finding{.cause = Cause::kUnknown};
   const bool one = ranks.size() == 1;
   finding.message = fmt::format(
       "the {} of {} ended while the launch was being ended: nobody saw whether {} the reason or "
@@ -219,9 +217,7 @@ Finding DescribeGone(std::vector<int> ranks) {
 
 Finding DescribeAgents(std::vector<int> ranks, Loss loss) {
   if (loss == Loss::kGone) return DescribeGone(std::move(ranks));
-  Finding finding;
-  finding.cause = Cause::kAgentLost;
-  finding.proved = loss != Loss::kReset;
+  Finding finding{.cause = Cause::kAgentLost, .proved = loss != Loss::kReset};
   const bool one = ranks.size() == 1;
   const std::string who = fmt::format("the {} of {}", one ? "agent" : "agents", FormatRanks(ranks));
   finding.message =

@@ -36,18 +36,18 @@ struct RankOutcome {
   int exit_code = 0;  // kFailed by exit
   int signal = 0;     // kCrashed, kKilled, kStopped
   // Where it was: "all_reduce 50 (sequence 101 of communicator 0) f32 x 256 sum", "connecting", …
-  std::string where;
+  std::string where = {};
   double seconds_silent = 0;  // since its last journal event
-  std::string evidence;       // what the operating system says: state, system call, stack
+  std::string evidence = {};  // what the operating system says: state, system call, stack
 };
 
 // A cause with its culprits and proof.
 struct Finding {
   FindingCause cause = {};
-  std::vector<int> culprits;
-  bool proved = false;  // otherwise suspected: all evidence is silence
-  std::string message;  // one line, the details: calls in full, who else, since when
-  std::string remedy;   // one sentence
+  std::vector<int> culprits = {};
+  bool proved = false;       // otherwise suspected: all evidence is silence
+  std::string message = {};  // one line, the details: calls in full, who else, since when
+  std::string remedy = {};   // one sentence
   // The collective that it is about, if it is about one.
   std::optional<journal::JournalEvent> operation = std::nullopt;
   // Of a specific cause: the general findings that it explains.

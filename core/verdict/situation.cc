@@ -238,11 +238,10 @@ Positions PositionsNow(const Situation& situation, int index) {
 }  // namespace
 
 Situation SituationOf(const std::vector<RankEvidence>& evidence, const Setting& setting) {
-  Situation situation;
-  situation.deadline_seconds = setting.deadline_seconds;
-  situation.semantics = SemanticsOf(setting.backend);
-  situation.one_stream = setting.one_stream;
-  situation.nonblocking_calls = setting.nonblocking_calls;
+  Situation situation{.deadline_seconds = setting.deadline_seconds,
+                      .semantics = SemanticsOf(setting.backend),
+                      .one_stream = setting.one_stream,
+                      .nonblocking_calls = setting.nonblocking_calls};
   situation.views.reserve(evidence.size());
   for (const RankEvidence& rank : evidence) situation.views.push_back(ViewOf(rank));
   AssignGroups(situation, setting);

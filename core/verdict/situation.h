@@ -26,8 +26,8 @@ struct Group {
 };
 
 struct Situation {
-  std::vector<RankView> views;
-  std::vector<Group> groups;  // the world is the first, makings are the last
+  std::vector<RankView> views = {};
+  std::vector<Group> groups = {};  // the world is the first, makings are the last
   double deadline_seconds = 0;
   Semantics semantics;
   bool one_stream = false;

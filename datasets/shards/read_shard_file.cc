@@ -17,69 +17,68 @@ Status Unreadable(const std::string& path, std::string_view what) {
                       path, what);
 }
 
-void GetNumber(hid_t file, const char* name, hid_t type, void* value, hdf5::HdfError& error) {
-  const hdf5::Handle attribute(H5Aopen(file, name, H5P_DEFAULT), H5Aclose);
+void GetNumber(hdf5::File& file, const char* name, hid_t type, void* value) {
+  const hdf5::Handle attribute(H5Aopen(file.id, name, H5P_DEFAULT), H5Aclose);
   if (!attribute.ok() || H5Aread(attribute.get(), type, value) < 0) {
-    error.Note("its attribute {} is missing", name);
+    file.Note("its attribute {} is missing", name);
   }
 }
 
-std::string GetText(hid_t file, const char* name, hdf5::HdfError& error) {
-  const hdf5::Handle attribute(H5Aopen(file, name, H5P_DEFAULT), H5Aclose);
+std::string GetText(hdf5::File& file, const char* name) {
+  const hdf5::Handle attribute(H5Aopen(file.id, name, H5P_DEFAULT), H5Aclose);
   const hdf5::Handle type(attribute.ok() ? H5Aget_type(attribute.get()) : H5I_INVALID_HID,
                           H5Tclose);
   const bool fixed = type.ok() && H5Tget_class(type.get()) == H5T_STRING &&
                      H5Tis_variable_str(type.get()) == 0 && H5Tget_size(type.get()) < 100;
   std::string text(fixed ? H5Tget_size(type.get()) : 0, '\0');
   if (!fixed || H5Aread(attribute.get(), type.get(), text.data()) < 0) {
-    error.Note("its attribute {} is missing", name);
+    file.Note("its attribute {} is missing", name);
   }
   return text;
 }
 
-hdf5::Handle OpenColumn(hid_t file, const char* name, std::uint64_t size, hdf5::HdfError& error) {
-  hdf5::Handle column(H5Dopen2(file, name, H5P_DEFAULT), H5Dclose);
+hdf5::Handle OpenColumn(hdf5::File& file, const char* name, std::uint64_t size) {
+  hdf5::Handle column(H5Dopen2(file.id, name, H5P_DEFAULT), H5Dclose);
   const hdf5::Handle space(column.ok() ? H5Dget_space(column.get()) : H5I_INVALID_HID, H5Sclose);
   const bool fits = space.ok() && H5Sget_simple_extent_ndims(space.get()) == 1 &&
                     H5Sget_simple_extent_npoints(space.get()) == static_cast<hssize_t>(size);
-  if (!fits) error.Note("/{} is missing or has not {} elements", name, size);
+  if (!fits) file.Note("/{} is missing or has not {} elements", name, size);
   return column;
 }
 
-std::vector<std::uint64_t> ReadColumn(hid_t file, const char* name, std::uint64_t size,
-                                      hdf5::HdfError& error) {
-  const hdf5::Handle column = OpenColumn(file, name, size, error);
+std::vector<std::uint64_t> ReadColumn(hdf5::File& file, const char* name, std::uint64_t size) {
+  const hdf5::Handle column = OpenColumn(file, name, size);
   std::vector<std::uint64_t> values;
   // What a damaged header claims must not be allocated before the file was seen to hold it.
-  if (!error.ok() || H5Dget_storage_size(column.get()) != size * 8) {
-    error.Note("/{} is incomplete", name);
+  if (!file.ok() || H5Dget_storage_size(column.get()) != size * 8) {
+    file.Note("/{} is incomplete", name);
     return values;
   }
   values.resize(size);
   if (H5Dread(column.get(), H5T_NATIVE_UINT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0) {
-    error.Note("/{} cannot be read", name);
+    file.Note("/{} cannot be read", name);
   }
   return values;
 }
 
-DatasetSpec ReadSpec(hid_t file, hdf5::HdfError& error) {
+DatasetSpec ReadSpec(hdf5::File& file) {
   DatasetSpec spec;
   int schema = 0;
-  if (GetText(file, "format", error) != "Lockstep dataset") {
-    error.Note("an HDF5 file, but no dataset of Lockstep");
+  if (GetText(file, "format") != "Lockstep dataset") {
+    file.Note("an HDF5 file, but no dataset of Lockstep");
   }
-  GetNumber(file, "schema", H5T_NATIVE_INT, &schema, error);
-  if (schema > kShardSchema) error.Note("of schema {}, newer than ours", schema);
-  const Result<DatasetKind> kind = ParseDatasetKind("kind", GetText(file, "kind", error));
+  GetNumber(file, "schema", H5T_NATIVE_INT, &schema);
+  if (schema > kShardSchema) file.Note("of schema {}, newer than ours", schema);
+  const Result<DatasetKind> kind = ParseDatasetKind("kind", GetText(file, "kind"));
   if (kind.ok())
     spec.kind = *kind;
   else
-    error.Note("its kind is unknown");
-  GetNumber(file, "samples", H5T_NATIVE_INT64, &spec.samples, error);
-  GetNumber(file, "min_bytes", H5T_NATIVE_INT64, &spec.min_bytes, error);
-  GetNumber(file, "max_bytes", H5T_NATIVE_INT64, &spec.max_bytes, error);
-  GetNumber(file, "seed", H5T_NATIVE_UINT64, &spec.seed, error);
-  if (error.ok() && !Validate(spec).ok()) error.Note("its attributes contradict each other");
+    file.Note("its kind is unknown");
+  GetNumber(file, "samples", H5T_NATIVE_INT64, &spec.samples);
+  GetNumber(file, "min_bytes", H5T_NATIVE_INT64, &spec.min_bytes);
+  GetNumber(file, "max_bytes", H5T_NATIVE_INT64, &spec.max_bytes);
+  GetNumber(file, "seed", H5T_NATIVE_UINT64, &spec.seed);
+  if (file.ok() && !Validate(spec).ok()) file.Note("its attributes contradict each other");
   return spec;
 }
 
@@ -114,17 +113,16 @@ Result<ShardFile> ShardFile::Open(const std::string& path) {
   shard.open_ = std::make_unique<Open_>();
   shard.open_->file = hdf5::Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
   if (!shard.open_->file.ok()) return Unreadable(path, "not a whole HDF5 file, or not readable");
-  const hid_t file = shard.open_->file.get();
-  hdf5::HdfError error;
-  shard.spec_ = ReadSpec(file, error);
-  if (!error.ok()) return Unreadable(path, error.text());
+  hdf5::File file(shard.open_->file.get());
+  shard.spec_ = ReadSpec(file);
+  if (!file.ok()) return Unreadable(path, file.text());
   const auto samples = static_cast<std::uint64_t>(shard.spec_.samples);
-  shard.offsets_ = ReadColumn(file, "offset", samples + 1, error);
-  shard.checksums_ = ReadColumn(file, "checksum", samples, error);
-  if (error.ok() && !Ascends(shard.offsets_)) error.Note("/offset is damaged");
-  if (!error.ok()) return Unreadable(path, error.text());
-  shard.open_->data = OpenColumn(file, "data", shard.offsets_.back(), error);
-  if (!error.ok()) return Unreadable(path, error.text());
+  shard.offsets_ = ReadColumn(file, "offset", samples + 1);
+  shard.checksums_ = ReadColumn(file, "checksum", samples);
+  if (file.ok() && !Ascends(shard.offsets_)) file.Note("/offset is damaged");
+  if (!file.ok()) return Unreadable(path, file.text());
+  shard.open_->data = OpenColumn(file, "data", shard.offsets_.back());
+  if (!file.ok()) return Unreadable(path, file.text());
   return shard;
 }
 

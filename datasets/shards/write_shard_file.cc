@@ -81,67 +81,66 @@ class Temporary {
   bool renamed_ = false;
 };
 
-void PutNumber(hid_t file, const char* name, hid_t type, const void* value, hdf5::HdfError& error) {
+void PutNumber(hdf5::File& file, const char* name, hid_t type, const void* value) {
   const hdf5::Handle space(H5Screate(H5S_SCALAR), H5Sclose);
-  const hdf5::Handle attribute(H5Acreate2(file, name, type, space.get(), H5P_DEFAULT, H5P_DEFAULT),
-                               H5Aclose);
-  if (!attribute.ok() || H5Awrite(attribute.get(), type, value) < 0) error.Note(name);
+  const hdf5::Handle attribute(
+      H5Acreate2(file.id, name, type, space.get(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+  if (!attribute.ok() || H5Awrite(attribute.get(), type, value) < 0) file.Note(name);
 }
 
-void PutText(hid_t file, const char* name, std::string_view text, hdf5::HdfError& error) {
+void PutText(hdf5::File& file, const char* name, std::string_view text) {
   const hdf5::Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
   H5Tset_size(type.get(), text.size());
   H5Tset_strpad(type.get(), H5T_STR_NULLPAD);
-  PutNumber(file, name, type.get(), std::string(text).data(), error);
+  PutNumber(file, name, type.get(), std::string(text).data());
 }
 
-hdf5::Handle CreateColumn(hid_t file, const char* name, hid_t type, hsize_t size,
-                          hdf5::HdfError& error) {
+hdf5::Handle CreateColumn(hdf5::File& file, const char* name, hid_t type, hsize_t size) {
   const hdf5::Handle space(H5Screate_simple(1, &size, nullptr), H5Sclose);
   hdf5::Handle column(
-      H5Dcreate2(file, name, type, space.get(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Dclose);
-  if (!column.ok()) error.Note(name);
+      H5Dcreate2(file.id, name, type, space.get(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+      H5Dclose);
+  if (!column.ok()) file.Note(name);
   return column;
 }
 
-void WriteColumn(hid_t file, const char* name, const std::vector<std::uint64_t>& values,
-                 hdf5::HdfError& error) {
-  const hdf5::Handle column = CreateColumn(file, name, H5T_STD_U64LE, values.size(), error);
+void WriteColumn(hdf5::File& file, const char* name, const std::vector<std::uint64_t>& values) {
+  const hdf5::Handle column = CreateColumn(file, name, H5T_STD_U64LE, values.size());
   const bool written = column.ok() && H5Dwrite(column.get(), H5T_NATIVE_UINT64, H5S_ALL, H5S_ALL,
                                                H5P_DEFAULT, values.data()) >= 0;
-  if (!written) error.Note(name);
+  if (!written) file.Note(name);
 }
 
 // Appends pieces of bytes to a dataset.
 class DataColumn {
  public:
-  DataColumn(hid_t file, hsize_t bytes, hdf5::HdfError& error)
-      : column_(CreateColumn(file, "data", H5T_STD_U8LE, bytes, error)), error_(error) {}
+  DataColumn(hdf5::File& file, hsize_t bytes)
+      : column_(CreateColumn(file, "data", H5T_STD_U8LE, bytes)), file_(file) {}
   void Append(const std::vector<std::byte>& bytes) {
     const hsize_t size = bytes.size();
-    if (!error_.ok() || size == 0) return;
+    if (!file_.ok() || size == 0) return;
     const hdf5::Handle space(H5Dget_space(column_.get()), H5Sclose);
     const hdf5::Handle memory(H5Screate_simple(1, &size, nullptr), H5Sclose);
     H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, &at_, nullptr, &size, nullptr);
     if (H5Dwrite(column_.get(), H5T_NATIVE_UINT8, memory.get(), space.get(), H5P_DEFAULT,
                  bytes.data()) < 0) {
-      error_.Note(std::strerror(errno));
+      file_.Note(std::strerror(errno));
     }
     at_ += size;
   }
 
  private:
   hdf5::Handle column_;
-  hdf5::HdfError& error_;
+  hdf5::File& file_;
   hsize_t at_ = 0;
 };
 
-void WriteSamples(hid_t file, const DatasetSpec& spec, const std::vector<std::uint64_t>& offsets,
-                  hdf5::HdfError& error) {
-  DataColumn data(file, offsets.back(), error);
+void WriteSamples(hdf5::File& file, const DatasetSpec& spec,
+                  const std::vector<std::uint64_t>& offsets) {
+  DataColumn data(file, offsets.back());
   std::vector<std::uint64_t> checksums;
   std::vector<std::byte> piece;
-  for (std::int64_t i = 0; i < spec.samples && error.ok(); ++i) {
+  for (std::int64_t i = 0; i < spec.samples && file.ok(); ++i) {
     const std::size_t begin = piece.size();
     piece.resize(begin + static_cast<std::size_t>(BytesOfSample(spec, i)));
     const auto sample = std::span(piece).subspan(begin);
@@ -152,18 +151,18 @@ void WriteSamples(hid_t file, const DatasetSpec& spec, const std::vector<std::ui
     piece.clear();
   }
   data.Append(piece);
-  WriteColumn(file, "checksum", checksums, error);
-  WriteColumn(file, "offset", offsets, error);
+  WriteColumn(file, "checksum", checksums);
+  WriteColumn(file, "offset", offsets);
 }
 
-void WriteSpec(hid_t file, const DatasetSpec& spec, hdf5::HdfError& error) {
-  PutText(file, "format", "Lockstep dataset", error);
-  PutNumber(file, "schema", H5T_NATIVE_INT, &kShardSchema, error);
-  PutText(file, "kind", NameOf(spec.kind), error);
-  PutNumber(file, "samples", H5T_NATIVE_INT64, &spec.samples, error);
-  PutNumber(file, "min_bytes", H5T_NATIVE_INT64, &spec.min_bytes, error);
-  PutNumber(file, "max_bytes", H5T_NATIVE_INT64, &spec.max_bytes, error);
-  PutNumber(file, "seed", H5T_NATIVE_UINT64, &spec.seed, error);
+void WriteSpec(hdf5::File& file, const DatasetSpec& spec) {
+  PutText(file, "format", "Lockstep dataset");
+  PutNumber(file, "schema", H5T_NATIVE_INT, &kShardSchema);
+  PutText(file, "kind", NameOf(spec.kind));
+  PutNumber(file, "samples", H5T_NATIVE_INT64, &spec.samples);
+  PutNumber(file, "min_bytes", H5T_NATIVE_INT64, &spec.min_bytes);
+  PutNumber(file, "max_bytes", H5T_NATIVE_INT64, &spec.max_bytes);
+  PutNumber(file, "seed", H5T_NATIVE_UINT64, &spec.seed);
 }
 
 Status CheckPlace(const std::string& path) {
@@ -198,17 +197,15 @@ Result<std::int64_t> MakeShardFile(const std::string& path, const DatasetSpec& s
     return CannotWrite(path, std::strerror(errno));
   }
   const hdf5::Silence silence;
-  hdf5::HdfError error;
-  hdf5::Handle file(H5Fcreate(temporary.path().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
+  hdf5::Handle made(H5Fcreate(temporary.path().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT),
                     H5Fclose);
-  if (!file.ok()) return CannotWrite(path, std::strerror(errno));
-  WriteSpec(file.get(), spec, error);
-  WriteSamples(file.get(), spec, offsets, error);
-  if (error.ok() && H5Fflush(file.get(), H5F_SCOPE_GLOBAL) < 0) {
-    error.Note(std::strerror(errno));
-  }
-  file = hdf5::Handle();
-  if (!error.ok()) return CannotWrite(path, error.text());
+  if (!made.ok()) return CannotWrite(path, std::strerror(errno));
+  hdf5::File file(made.get());
+  WriteSpec(file, spec);
+  WriteSamples(file, spec, offsets);
+  if (file.ok() && H5Fflush(file.id, H5F_SCOPE_GLOBAL) < 0) file.Note(std::strerror(errno));
+  made = hdf5::Handle();
+  if (!file.ok()) return CannotWrite(path, file.text());
   if (!temporary.Publish(path)) return CannotWrite(path, std::strerror(errno));
   return bytes;
 }

@@ -19,11 +19,8 @@ constexpr const char* kLaunch = "(launch)";
 constexpr std::string_view kGraphMarks[] = {"/cuda_graph", "/no_timeline"};
 
 CaseFigures WholeLaunch(const Launch& launch) {
-  CaseFigures whole;
-  whole.name = kLaunch;
-  whole.is_trial = true;
-  whole.verdict = launch.verdict;
-  whole.outcome = launch.outcome;
+  CaseFigures whole{
+      .name = kLaunch, .verdict = launch.verdict, .outcome = launch.outcome, .is_trial = true};
   return whole;
 }
 

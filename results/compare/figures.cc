@@ -73,13 +73,12 @@ std::vector<RankExcess> ExcessesOf(const store::CaseRecord& record) {
 }
 
 CaseFigures FiguresOf(const store::CaseRecord& record) {
-  CaseFigures figures;
-  figures.name = record.name;
-  figures.backend = record.backend;
-  figures.ranks = record.ranks;
-  figures.verdict = record.judgement.verdict;
-  figures.outcome = OutcomeOf(record.judgement);
-  figures.is_trial = record.trial.has_value();
+  CaseFigures figures{.name = record.name,
+                      .backend = record.backend,
+                      .ranks = record.ranks,
+                      .verdict = record.judgement.verdict,
+                      .outcome = OutcomeOf(record.judgement),
+                      .is_trial = record.trial.has_value()};
   const bool measured = record.summary.median_ns > 0 && std::isfinite(record.summary.median_ns);
   if (measured && record.judgement.verdict != verdict::Verdict::kFail && !figures.is_trial) {
     figures.median_ns = record.summary.median_ns;

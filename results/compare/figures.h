@@ -24,11 +24,11 @@ inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 struct CaseFigures {
   std::string name;
-  std::string backend;
+  std::string backend = {};
   int ranks = 0;
   // Of the summary, the median over repetitions; NaN: failed, or not measured.
   double median_ns = kNan;
-  std::vector<RankExcess> by_rank;  // of the first repetition; none without samples
+  std::vector<RankExcess> by_rank = {};  // of the first repetition; none without samples
   verdict::Verdict verdict = verdict::Verdict::kUnknown;
   std::string outcome;    // "pass", "fail: collective_mismatch; rank 1 hung"
   bool is_trial = false;  // of stress: it has an outcome and no time

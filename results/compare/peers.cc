@@ -1,8 +1,6 @@
 // Compares machines by the newest level of every case, each with the median of all others. The
 // limit widens with the spread of the fleet. A machine may also be slow in a part of its cases
 // only, such as large messages.
-#include "results/compare/peers.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include <tuple>
 
 #include "core/stats/stats.h"
+#include "results/compare/trend.h"
 
 namespace lockstep::results::compare {
 namespace {

@@ -1,7 +1,5 @@
 // Made-up fleets of several sizes, with and without a slow machine, and how often it is found or
 // another one is accused.
-#include "results/compare/peers.h"
-
 #include <fmt/core.h>
 
 #include <cmath>
@@ -12,6 +10,7 @@
 
 #include "core/base/random.h"
 #include "gtest/gtest.h"
+#include "results/compare/trend.h"
 
 namespace lockstep::results::compare {
 namespace {

@@ -19,7 +19,6 @@
 
 #include "core/stats/stats.h"
 #include "results/compare/min_effect.h"
-#include "results/compare/peers.h"
 
 namespace lockstep::results::compare {
 namespace {

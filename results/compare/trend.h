@@ -90,4 +90,22 @@ const TrendEvent* RegressionOf(const Trend& trend, std::size_t series);
 Trend FindTrend(std::span<const Launch> launches, const TrendOptions& options,
                 std::vector<std::string> notes = {});
 
+// Machines that measure the same cases, beside each other.
+// By the newest level of every case that at least kFewestMachines machines measure. Slow: the
+// excess, a median over cases, is above `peer_min` and above four standard deviations of the other
+// machines' excesses (from their median absolute deviation), so that a fleet of uneven machines
+// has no slow one. Or so in a quarter of its cases, two at least, each by its own limit, which
+// is at least twice `peer_min`: a link that lost half of its lanes is seen in large messages only.
+std::vector<Peer> ComparePeers(std::span<const Series> series, double peer_min);
+
+// The headline, level changes (newest first) with what changed with them, slow machines, the newest
+// outliers, then a line a history with a small curve.
+std::string FormatTrendTable(const Trend& trend);
+std::string FormatTrendMarkdown(const Trend& trend);
+// One object with every night of every history; what is not a number is null.
+std::string FormatTrendJson(const Trend& trend);
+// A test a history, one a machine, one a file that was not read, and one for the whole. Failures
+// are what makes the exit code 5; a history that is too short is skipped.
+std::string FormatTrendJUnit(const Trend& trend);
+
 }  // namespace lockstep::results::compare

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "results/compare/trend_print.h"
+#include "results/compare/trend.h"
 #include "results/report/exports/text.h"
 #include "results/report/figures.h"
 

@@ -1,7 +1,5 @@
 // A trend as table, Markdown and JSON. The table and the Markdown share their lists and differ in
 // marks. Curves show levels between the lowest and the highest; outliers do not stretch them.
-#include "results/compare/trend_print.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -16,6 +14,7 @@
 #include "core/base/named_members.h"
 #include "core/base/version.h"
 #include "core/stats/stats.h"
+#include "results/compare/trend.h"
 #include "results/report/figures.h"
 #include "results/report/grid.h"
 

@@ -1,8 +1,7 @@
-#include "results/report/case_names.h"
-
 #include <utility>
 
 #include "results/report/figures.h"
+#include "results/report/sections.h"
 
 namespace lockstep::results::report {
 namespace {

@@ -10,7 +10,6 @@
 
 #include "results/report/figures.h"
 #include "results/report/report.h"
-#include "results/report/stacks.h"
 
 namespace lockstep::results::report {
 namespace {

@@ -1,6 +1,7 @@
 // What a run found out about its ranks, for people.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -28,5 +29,13 @@ std::string MeasuredText(const store::Summary& summary);
 // What became of the ranks of a case, in a few words: "pass", "FAIL, rank 1 hung"; of one that was
 // ended early "unfinished", since the headline says why.
 std::string OutcomeText(const store::CaseRecord& record);
+
+// The sections "Ranks that did not finish", a line for all ranks that ended alike, and "Stacks and
+// errors", a thread's stack once with all its ranks, the culprits' first; "" when all finished. A
+// stack differs by its functions: not by addresses, nor by how much of a processor its rank used.
+// It goes on in a new line after kStackWidth characters.
+std::string FormatUnfinished(const verdict::Judgement& judgement);
+
+inline constexpr std::size_t kStackWidth = 96;
 
 }  // namespace lockstep::results::report

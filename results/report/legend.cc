@@ -1,7 +1,5 @@
 // The lines below a table. They explain only what the table shows. A floor that could not be
 // measured has its reason here: the figures of the host, and where its ranks ran, are in the run.
-#include "results/report/legend.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +9,7 @@
 #include <string_view>
 
 #include "results/report/figures.h"
-#include "results/report/steps.h"
+#include "results/report/sections.h"
 
 namespace lockstep::results::report {
 namespace {

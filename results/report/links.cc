@@ -1,7 +1,5 @@
 // Links as matrices up to twelve ranks, and as quantiles beyond. Pairs that stand out follow, the
 // slowest first. Standings come from the run; nothing is judged here.
-#include "results/report/links.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -16,6 +14,7 @@
 #include "core/stats/stats.h"
 #include "results/report/figures.h"
 #include "results/report/grid.h"
+#include "results/report/sections.h"
 
 namespace lockstep::results::report {
 namespace {

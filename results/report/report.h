@@ -52,6 +52,11 @@ std::string FormatClocks(const store::Run& run);
 // A row a case: how far apart ranks came, and what was left to do when all were there.
 std::string FormatArrivals(const store::Run& run);
 
+// The tables of a program that was watched: who waited, for whom, and where in the program. Ranks,
+// then the places where most was waited; lines of at most kNarrow columns. "" for a run that
+// watched nothing.
+std::string FormatWaits(const store::Run& run);
+
 // One line about a run for a list of runs: when, verdict, name, cases, headline.
 std::string FormatLine(const store::Run& run);
 

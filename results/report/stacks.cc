@@ -1,8 +1,6 @@
 // Ranks that hang together mostly hang alike, so their lines and the stacks of their threads are
 // shown once, with the numbers of all of them. The text of a stack is core/agent's: "asleep in
 // pause [do_sys]; stack: pause@libc.so.6 < main@bench; thread 2: …".
-#include "results/report/stacks.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -15,6 +13,7 @@
 
 #include "core/verdict/wording.h"
 #include "results/report/figures.h"
+#include "results/report/findings.h"
 
 namespace lockstep::results::report {
 namespace {

@@ -1,11 +1,10 @@
 // Ranks that end or stand alike are shown once: what tells two stacks apart, and what does not.
-#include "results/report/stacks.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <sstream>
 
+#include "results/report/findings.h"
 #include "results/report/report.h"
 #include "results/report/testing/literal_run.h"
 #include "results/report/trials.h"

@@ -1,7 +1,5 @@
 // Cases whose iterations have parts: a table of the parts, skew of loads, and effects of options.
 // Rates are taken over all steps together, because a batch that waits in a queue is free.
-#include "results/report/steps.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -15,6 +13,7 @@
 #include "core/stats/skew.h"
 #include "results/report/figures.h"
 #include "results/report/findings.h"
+#include "results/report/sections.h"
 
 namespace lockstep::results::report {
 namespace {

@@ -6,16 +6,12 @@
 #include <set>
 
 #include "core/base/units.h"
-#include "results/report/case_names.h"
 #include "results/report/figures.h"
 #include "results/report/findings.h"
 #include "results/report/grid.h"
-#include "results/report/legend.h"
-#include "results/report/links.h"
 #include "results/report/report.h"
-#include "results/report/steps.h"
+#include "results/report/sections.h"
 #include "results/report/trials.h"
-#include "results/report/waits.h"
 
 namespace lockstep::results::report {
 namespace {

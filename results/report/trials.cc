@@ -16,7 +16,6 @@
 #include "results/report/findings.h"
 #include "results/report/grid.h"
 #include "results/report/report.h"
-#include "results/report/stacks.h"
 
 namespace lockstep::results::report {
 namespace {

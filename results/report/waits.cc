@@ -1,7 +1,5 @@
 // A row a rank, then a row a place of the program, over all ranks. Places that waited most come
 // first. Long names are cut, so that no line is wider than a terminal; the file has them whole.
-#include "results/report/waits.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,4 @@
 // Tables of a program that was watched.
-#include "results/report/waits.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,10 @@
 // Replays the histories of all ranks side by side, call by call, until one call was not the same
 // everywhere or was not left. It shares no code with the judge, so that it can contradict it.
-#include "results/score/position.h"
-
 #include <algorithm>
 #include <tuple>
 
 #include "core/journal/purpose.h"
+#include "results/score/trials.h"
 
 namespace lockstep::results::score {
 namespace {

@@ -1,7 +1,5 @@
 // The scoreboard's table and JSON. A percentile is shown only where there are trials enough to
 // support it (core/stats); trials beyond the first 30 wrong ones are counted.
-#include "results/score/print.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,6 +14,7 @@
 #include "core/stats/stats.h"
 #include "results/report/findings.h"
 #include "results/report/grid.h"
+#include "results/score/trials.h"
 
 namespace lockstep::results::score {
 namespace {

@@ -10,8 +10,6 @@
 #include <string_view>
 #include <tuple>
 
-#include "results/score/position.h"
-
 namespace lockstep::results::score {
 namespace {
 
@@ -87,12 +85,11 @@ TrialScore ScoreTrial(const store::Run& run, std::size_t index, double deadline)
   const store::CaseRecord& record = run.cases[index];
   const store::Trial& trial = *record.trial;
   const verdict::Judgement& judgement = record.judgement;
-  TrialScore score;
-  score.name = record.name;
-  score.backend = record.backend;
-  score.why = trial.why;
-  score.found = !judgement.findings.empty();
-  score.healthy = ExpectsHealth(trial);
+  TrialScore score{.name = record.name,
+                   .backend = record.backend,
+                   .healthy = ExpectsHealth(trial),
+                   .found = !judgement.findings.empty(),
+                   .why = trial.why};
   // What is found before any fault was injected is found where nothing is.
   const bool too_soon = score.found && trial.faults > 0 && trial.faults_fired == 0;
   score.healthy = score.healthy || too_soon;

@@ -10,8 +10,6 @@
 #include <vector>
 
 #include "core/journal/purpose.h"
-#include "results/score/position.h"
-#include "results/score/print.h"
 
 namespace lockstep::results::score {
 namespace {

@@ -105,7 +105,7 @@ void AttributeSink::Put(const char* name, const Value& value, const char* units)
 }
 
 void AttributeSink::PutOne(const std::string& name, const Value& value) {
-  if (!error_.ok()) return;
+  if (!file_.ok()) return;
   if (H5Aexists(object_, name.c_str()) > 0) H5Adelete(object_, name.c_str());
   const hdf5::Handle file_type = FileType(value, H5T_VARIABLE);
   const hdf5::Handle memory_type = MemoryType(value, H5T_VARIABLE);
@@ -127,13 +127,13 @@ void AttributeSink::PutOne(const std::string& name, const Value& value) {
         }
       },
       value);
-  if (written < 0) error_.Note("attribute {} of {} refused", name, path_);
+  if (written < 0) file_.Note("attribute {} of {} refused", name, path_);
 }
 
 Value AttributeSource::Get(const char* name, const Value& like) {
-  if (!error_.ok()) return like;
+  if (!file_.ok()) return like;
   if (H5Aexists(object_, name) <= 0) {
-    error_.Note("attribute {} of {} is missing", name, path_);
+    file_.Note("attribute {} of {} is missing", name, path_);
     return like;
   }
   const hdf5::Handle attribute(H5Aopen(object_, name, H5P_DEFAULT), H5Aclose);
@@ -144,14 +144,14 @@ Value AttributeSource::Get(const char* name, const Value& like) {
       Read(attribute.get(), stored.get(), value)) {
     return value;
   }
-  error_.Note("attribute {} of {} has another type or shape", name, path_);
+  file_.Note("attribute {} of {} has another type or shape", name, path_);
   return like;
 }
 
-bool AttributeSource::Has(const char* name) { return error_.ok() && H5Aexists(object_, name) > 0; }
+bool AttributeSource::Has(const char* name) { return file_.ok() && H5Aexists(object_, name) > 0; }
 
 void AttributeSource::Refuse(const char* name, const Value& value) {
-  error_.Note("attribute {} of {} has the unknown value '{}'", name, path_,
+  file_.Note("attribute {} of {} has the unknown value '{}'", name, path_,
               std::get<std::string>(value));
 }
 

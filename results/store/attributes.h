@@ -18,8 +18,8 @@ hdf5::Handle MemoryType(const Value& like, std::size_t text_bytes);
 // `path` names the object in messages.
 class AttributeSink : public ValueSink {
  public:
-  AttributeSink(hid_t object, std::string path, hdf5::HdfError& error)
-      : object_(object), path_(std::move(path)), error_(error) {}
+  AttributeSink(hid_t object, std::string path, hdf5::File& file)
+      : object_(object), path_(std::move(path)), file_(file) {}
   // Units become the text attribute "<name>.units". A name that exists already is replaced.
   void Put(const char* name, const Value& value, const char* units) override;
 
@@ -27,13 +27,13 @@ class AttributeSink : public ValueSink {
   void PutOne(const std::string& name, const Value& value);
   hid_t object_;
   std::string path_;
-  hdf5::HdfError& error_;
+  hdf5::File& file_;
 };
 
 class AttributeSource : public ValueSource {
  public:
-  AttributeSource(hid_t object, std::string path, hdf5::HdfError& error)
-      : object_(object), path_(std::move(path)), error_(error) {}
+  AttributeSource(hid_t object, std::string path, hdf5::File& file)
+      : object_(object), path_(std::move(path)), file_(file) {}
   Value Get(const char* name, const Value& like) override;
   void Refuse(const char* name, const Value& value) override;
   bool Has(const char* name) override;
@@ -41,7 +41,7 @@ class AttributeSource : public ValueSource {
  private:
   hid_t object_;
   std::string path_;
-  hdf5::HdfError& error_;
+  hdf5::File& file_;
 };
 
 }  // namespace lockstep::results::store

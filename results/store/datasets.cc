@@ -24,30 +24,30 @@ hdf5::Handle CreationProperties(const Dataset& dataset, std::size_t row_bytes) {
 
 }  // namespace
 
-hdf5::Handle WriteDataset(hid_t file, const Dataset& dataset, hid_t file_type, hid_t memory_type,
-                          const void* data, hdf5::HdfError& error) {
-  if (!error.ok()) return hdf5::Handle();
+hdf5::Handle WriteDataset(hdf5::File& file, const Dataset& dataset, hid_t file_type,
+                          hid_t memory_type, const void* data) {
+  if (!file.ok()) return hdf5::Handle();
   const std::vector<hsize_t> dims(dataset.dims.begin(), dataset.dims.end());
   const hdf5::Handle space(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr),
                            H5Sclose);
   const hdf5::Handle properties = CreationProperties(dataset, H5Tget_size(file_type));
-  hdf5::Handle id(H5Dcreate2(file, dataset.path.c_str(), file_type, space.get(), H5P_DEFAULT,
+  hdf5::Handle id(H5Dcreate2(file.id, dataset.path.c_str(), file_type, space.get(), H5P_DEFAULT,
                              properties.get(), H5P_DEFAULT),
                   H5Dclose);
   const bool empty = std::find(dims.begin(), dims.end(), hsize_t{0}) != dims.end();
   if (!id.ok() ||
       (!empty && H5Dwrite(id.get(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0)) {
-    error.Note("{} refused", dataset.path);
+    file.Note("{} refused", dataset.path);
   }
   return id;
 }
 
-StoredDataset OpenDataset(hid_t file, const std::string& path, int rank, hdf5::HdfError& error) {
+StoredDataset OpenDataset(hdf5::File& file, const std::string& path, int rank) {
   StoredDataset stored;
-  if (!error.ok()) return stored;
-  stored.id = hdf5::Handle(H5Dopen2(file, path.c_str(), H5P_DEFAULT), H5Dclose);
+  if (!file.ok()) return stored;
+  stored.id = hdf5::Handle(H5Dopen2(file.id, path.c_str(), H5P_DEFAULT), H5Dclose);
   if (!stored.id.ok()) {
-    error.Note("{} is missing", path);
+    file.Note("{} is missing", path);
     return stored;
   }
   stored.type = hdf5::Handle(H5Dget_type(stored.id.get()), H5Tclose);
@@ -55,43 +55,43 @@ StoredDataset OpenDataset(hid_t file, const std::string& path, int rank, hdf5::H
   std::vector<hsize_t> dims(static_cast<std::size_t>(rank));
   if (H5Sget_simple_extent_ndims(space.get()) != rank ||
       H5Sget_simple_extent_dims(space.get(), dims.data(), nullptr) != rank) {
-    error.Note("{} has not {} dimensions", path, rank);
+    file.Note("{} has not {} dimensions", path, rank);
     return stored;
   }
   stored.dims.assign(dims.begin(), dims.end());
   double bytes = static_cast<double>(H5Tget_size(stored.type.get()));
   for (const hsize_t dim : dims) bytes *= static_cast<double>(dim);
   if (bytes > kMaxExpansion * static_cast<double>(H5Dget_storage_size(stored.id.get()))) {
-    error.Note("{} has less data than its shape says", path);
+    file.Note("{} has less data than its shape says", path);
   }
   return stored;
 }
 
-void ReadDataset(const StoredDataset& stored, const std::string& path, hid_t memory_type,
-                 void* data, hdf5::HdfError& error) {
+void ReadDataset(hdf5::File& file, const StoredDataset& stored, const std::string& path,
+                 hid_t memory_type, void* data) {
   const bool empty = std::find(stored.dims.begin(), stored.dims.end(), 0u) != stored.dims.end();
-  if (!error.ok() || empty) return;
+  if (!file.ok() || empty) return;
   if (H5Dread(stored.id.get(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0) {
-    error.Note("{} cannot be read", path);
+    file.Note("{} cannot be read", path);
   }
 }
 
-bool Exists(hid_t file, const std::string& path) {
-  return H5Lexists(file, path.c_str(), H5P_DEFAULT) > 0;
+bool Exists(hdf5::File& file, const std::string& path) {
+  return H5Lexists(file.id, path.c_str(), H5P_DEFAULT) > 0;
 }
 
-hdf5::Handle CreateGroup(hid_t file, const std::string& path, hdf5::HdfError& error) {
-  if (!error.ok()) return hdf5::Handle();
-  hdf5::Handle group(H5Gcreate2(file, path.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+hdf5::Handle CreateGroup(hdf5::File& file, const std::string& path) {
+  if (!file.ok()) return hdf5::Handle();
+  hdf5::Handle group(H5Gcreate2(file.id, path.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
                      H5Gclose);
-  if (!group.ok()) error.Note("{} refused", path);
+  if (!group.ok()) file.Note("{} refused", path);
   return group;
 }
 
-hdf5::Handle OpenGroup(hid_t file, const std::string& path, hdf5::HdfError& error) {
-  if (!error.ok()) return hdf5::Handle();
-  hdf5::Handle group(H5Gopen2(file, path.c_str(), H5P_DEFAULT), H5Gclose);
-  if (!group.ok()) error.Note("{} is missing", path);
+hdf5::Handle OpenGroup(hdf5::File& file, const std::string& path) {
+  if (!file.ok()) return hdf5::Handle();
+  hdf5::Handle group(H5Gopen2(file.id, path.c_str(), H5P_DEFAULT), H5Gclose);
+  if (!group.ok()) file.Note("{} is missing", path);
   return group;
 }
 

@@ -18,8 +18,8 @@ struct Dataset {
 };
 
 // Creates and fills it; the handle stays open for attributes and scales.
-hdf5::Handle WriteDataset(hid_t file, const Dataset& dataset, hid_t file_type, hid_t memory_type,
-                          const void* data, hdf5::HdfError& error);
+hdf5::Handle WriteDataset(hdf5::File& file, const Dataset& dataset, hid_t file_type,
+                          hid_t memory_type, const void* data);
 
 struct StoredDataset {
   hdf5::Handle id;
@@ -28,13 +28,13 @@ struct StoredDataset {
 };
 
 // Opens it and checks that it has `rank` dimensions and is not larger than its file can hold.
-StoredDataset OpenDataset(hid_t file, const std::string& path, int rank, hdf5::HdfError& error);
-void ReadDataset(const StoredDataset& stored, const std::string& path, hid_t memory_type,
-                 void* data, hdf5::HdfError& error);
+StoredDataset OpenDataset(hdf5::File& file, const std::string& path, int rank);
+void ReadDataset(hdf5::File& file, const StoredDataset& stored, const std::string& path,
+                 hid_t memory_type, void* data);
 
 // Whether there is an object of this path, whose groups exist.
-bool Exists(hid_t file, const std::string& path);
-hdf5::Handle CreateGroup(hid_t file, const std::string& path, hdf5::HdfError& error);
-hdf5::Handle OpenGroup(hid_t file, const std::string& path, hdf5::HdfError& error);
+bool Exists(hdf5::File& file, const std::string& path);
+hdf5::Handle CreateGroup(hdf5::File& file, const std::string& path);
+hdf5::Handle OpenGroup(hdf5::File& file, const std::string& path);
 
 }  // namespace lockstep::results::store

@@ -1,11 +1,10 @@
 // Maps the struct of a journal's event to an HDF5 table without a copy. Enumerations carry their
 // names into the file. Values that no enumerator has are refused when a file is read.
-#include "results/store/events.h"
-
 #include <cstddef>
 
 #include "results/store/datasets.h"
 #include "results/store/fields.h"
+#include "results/store/parts.h"
 
 namespace lockstep::results::store {
 namespace {
@@ -55,12 +54,12 @@ hdf5::Handle EventType() {
 
 // HDF5 hands on what it finds in a file, also what no enumerator has.
 void CheckEvents(const std::vector<journal::JournalEvent>& events, const std::string& path,
-                 hdf5::HdfError& error) {
-  for (std::size_t i = 0; i < events.size() && error.ok(); ++i) {
+                 hdf5::File& file) {
+  for (std::size_t i = 0; i < events.size() && file.ok(); ++i) {
     const journal::JournalEvent& event = events[i];
     const auto check = [&](auto value, auto last, const char* column) {
       if (value <= last) return;
-      error.Note("{} {} in row {} of {} is unknown", column, static_cast<int>(value), i, path);
+      file.Note("{} {} in row {} of {} is unknown", column, static_cast<int>(value), i, path);
     };
     check(event.kind, journal::kLastEventKind, "kind");
     check(event.collective, kLast<collective::Collective>, "collective");
@@ -72,18 +71,17 @@ void CheckEvents(const std::vector<journal::JournalEvent>& events, const std::st
 
 }  // namespace
 
-hdf5::Handle WriteEvents(hid_t file, const std::string& path,
-                         const std::vector<journal::JournalEvent>& events, hdf5::HdfError& error) {
+hdf5::Handle WriteEvents(hdf5::File& file, const std::string& path,
+                         const std::vector<journal::JournalEvent>& events) {
   const hdf5::Handle type = EventType();
-  return WriteDataset(file, {path, {events.size()}}, type.get(), type.get(), events.data(), error);
+  return WriteDataset(file, {path, {events.size()}}, type.get(), type.get(), events.data());
 }
 
-std::vector<journal::JournalEvent> ReadEvents(hid_t file, const std::string& path,
-                                              hdf5::HdfError& error) {
-  const StoredDataset stored = OpenDataset(file, path, 1, error);
-  if (!error.ok()) return {};
+std::vector<journal::JournalEvent> ReadEvents(hdf5::File& file, const std::string& path) {
+  const StoredDataset stored = OpenDataset(file, path, 1);
+  if (!file.ok()) return {};
   if (H5Tget_class(stored.type.get()) != H5T_COMPOUND) {
-    error.Note("{} is no table", path);
+    file.Note("{} is no table", path);
     return {};
   }
   const hdf5::Handle type = EventType();
@@ -91,13 +89,13 @@ std::vector<journal::JournalEvent> ReadEvents(hid_t file, const std::string& pat
   for (unsigned i = 0; i < static_cast<unsigned>(columns); ++i) {
     char* name = H5Tget_member_name(type.get(), i);
     const bool missing = H5Tget_member_index(stored.type.get(), name) < 0;
-    if (missing) error.Note("column {} of {} is missing", name, path);
+    if (missing) file.Note("column {} of {} is missing", name, path);
     H5free_memory(name);
   }
-  if (!error.ok()) return {};
+  if (!file.ok()) return {};
   std::vector<journal::JournalEvent> events(stored.dims[0]);
-  ReadDataset(stored, path, type.get(), events.data(), error);
-  CheckEvents(events, path, error);
+  ReadDataset(file, stored, path, type.get(), events.data());
+  CheckEvents(events, path, file);
   return events;
 }
 

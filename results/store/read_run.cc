@@ -11,9 +11,7 @@
 #include "core/hdf5/handle.h"
 #include "results/store/attributes.h"
 #include "results/store/datasets.h"
-#include "results/store/events.h"
-#include "results/store/links.h"
-#include "results/store/samples.h"
+#include "results/store/parts.h"
 #include "results/store/schema.h"
 #include "results/store/seal.h"
 #include "results/store/store.h"
@@ -49,84 +47,83 @@ std::vector<std::string> ChildNames(hid_t group) {
   return names;
 }
 
-std::size_t CountChildren(hid_t file, const std::string& path, hdf5::HdfError& error) {
-  const hdf5::Handle group = OpenGroup(file, path, error);
+std::size_t CountChildren(hdf5::File& file, const std::string& path) {
+  const hdf5::Handle group = OpenGroup(file, path);
   H5G_info_t info{};
-  if (!error.ok()) return 0;
+  if (!file.ok()) return 0;
   if (H5Gget_info(group.get(), &info) < 0 || info.nlinks > kMaxChildren) {
-    error.Note("{} cannot be listed", path);
+    file.Note("{} cannot be listed", path);
     return 0;
   }
   return info.nlinks;
 }
 
 // `prefix` is the path below /environment, with a slash behind it unless empty.
-void ReadFacts(hid_t file, const std::string& prefix, int depth, Run& run, hdf5::HdfError& error) {
+void ReadFacts(hdf5::File& file, const std::string& prefix, int depth, Run& run) {
   const std::string path = "/environment/" + prefix;
-  const hdf5::Handle group = OpenGroup(file, path, error);
-  if (!error.ok()) return;
-  if (depth > kMaxDepth) return error.Note("{} is nested too deep", path);
-  AttributeSource attributes(group.get(), path, error);
+  const hdf5::Handle group = OpenGroup(file, path);
+  if (!file.ok()) return;
+  if (depth > kMaxDepth) return file.Note("{} is nested too deep", path);
+  AttributeSource attributes(group.get(), path, file);
   for (const std::string& name : AttributeNames(group.get())) {
     const Value value = attributes.Get(name.c_str(), std::string());
     run.environment.emplace_back(prefix + name, std::get<std::string>(value));
   }
   for (const std::string& name : ChildNames(group.get())) {
-    ReadFacts(file, prefix + name + "/", depth + 1, run, error);
+    ReadFacts(file, prefix + name + "/", depth + 1, run);
   }
 }
 
 // All attributes of a group.
 template <typename T>
-void ReadNamed(hid_t file, const std::string& path, std::vector<std::pair<std::string, T>>& values,
-               hdf5::HdfError& error) {
-  const hdf5::Handle group = OpenGroup(file, path, error);
-  if (!error.ok()) return;
-  AttributeSource attributes(group.get(), path, error);
+void ReadNamed(hdf5::File& file, const std::string& path,
+               std::vector<std::pair<std::string, T>>& values) {
+  const hdf5::Handle group = OpenGroup(file, path);
+  if (!file.ok()) return;
+  AttributeSource attributes(group.get(), path, file);
   for (const std::string& name : AttributeNames(group.get())) {
     values.emplace_back(name, std::get<T>(attributes.Get(name.c_str(), T())));
   }
 }
 
-void ReadPlan(hid_t file, Run& run, hdf5::HdfError& error) {
-  const hdf5::Handle group = OpenGroup(file, "/plan", error);
-  AttributeSource attributes(group.get(), "/plan", error);
+void ReadPlan(hdf5::File& file, Run& run) {
+  const hdf5::Handle group = OpenGroup(file, "/plan");
+  AttributeSource attributes(group.get(), "/plan", file);
   DescribePlan(Reading{attributes}, run);
-  const StoredDataset text = OpenDataset(file, "/plan/text", 0, error);
-  if (!error.ok()) return;
+  const StoredDataset text = OpenDataset(file, "/plan/text", 0);
+  if (!file.ok()) return;
   if (H5Tget_class(text.type.get()) != H5T_STRING || H5Tis_variable_str(text.type.get()) > 0) {
-    return error.Note("/plan/text is no text of fixed length");
+    return file.Note("/plan/text is no text of fixed length");
   }
   run.plan_text.resize(H5Tget_size(text.type.get()));
-  ReadDataset(text, "/plan/text", text.type.get(), run.plan_text.data(), error);
+  ReadDataset(file, text, "/plan/text", text.type.get(), run.plan_text.data());
   run.plan_text.resize(run.plan_text.find_last_not_of('\0') + 1);
 }
 
-void ReadCases(hid_t file, Run& run, hdf5::HdfError& error) {
-  run.cases.resize(CountChildren(file, "/cases", error));
-  for (std::size_t i = 0; i < run.cases.size() && error.ok(); ++i) {
+void ReadCases(hdf5::File& file, Run& run) {
+  run.cases.resize(CountChildren(file, "/cases"));
+  for (std::size_t i = 0; i < run.cases.size() && file.ok(); ++i) {
     const std::string path = fmt::format("/cases/{}", i);
-    const hdf5::Handle group = OpenGroup(file, path, error);
-    AttributeSource attributes(group.get(), path, error);
+    const hdf5::Handle group = OpenGroup(file, path);
+    AttributeSource attributes(group.get(), path, file);
     DescribeCase(Reading{attributes}, run.cases[i]);
     const std::string settings = path + "/settings";
-    if (error.ok() && Exists(file, settings))
-      ReadNamed(file, settings, run.cases[i].settings, error);
-    run.cases[i].samples = ReadSamples(file, path, error);
+    if (file.ok() && Exists(file, settings)) ReadNamed(file, settings, run.cases[i].settings);
+    run.cases[i].samples = ReadSamples(file, path);
   }
 }
 
-void ReadHistory(hid_t file, Run& run, hdf5::HdfError& error) {
-  run.history.resize(CountChildren(file, "/history", error));
-  const hdf5::Handle group = OpenGroup(file, "/history", error);
-  AttributeSource clock(group.get(), "/history", error);
+void ReadHistory(hdf5::File& file, Run& run) {
+  run.history.resize(CountChildren(file, "/history"));
+  const hdf5::Handle group = OpenGroup(file, "/history");
+  AttributeSource clock(group.get(), "/history", file);
   DescribeClock(Reading{clock}, run);
-  for (std::size_t i = 0; i < run.history.size() && error.ok(); ++i) {
+  for (std::size_t i = 0; i < run.history.size() && file.ok(); ++i) {
     const std::string path = fmt::format("/history/{}", i);
-    run.history[i].events = ReadEvents(file, path, error);
-    if (!error.ok()) return;
-    const hdf5::Handle events(H5Dopen2(file, path.c_str(), H5P_DEFAULT), H5Dclose);
-    AttributeSource attributes(events.get(), path, error);
+    run.history[i].events = ReadEvents(file, path);
+    if (!file.ok()) return;
+    const hdf5::Handle events(H5Dopen2(file.id, path.c_str(), H5P_DEFAULT), H5Dclose);
+    AttributeSource attributes(events.get(), path, file);
     DescribeHistory(Reading{attributes}, run.history[i]);
   }
 }
@@ -134,10 +131,10 @@ void ReadHistory(hid_t file, Run& run, hdf5::HdfError& error) {
 // Calls take(case, record) for the rows of a table that belong to a case of the run, and
 // take(nullptr, record) for those of the launch.
 template <typename Record, typename Take>
-void Distribute(hid_t file, const std::string& path, Run& run, hdf5::HdfError& error, Take take) {
-  for (const auto& row : ReadTable<OfCase<Record>>(file, path, error)) {
+void Distribute(hdf5::File& file, const std::string& path, Run& run, Take take) {
+  for (const auto& row : ReadTable<OfCase<Record>>(file, path)) {
     if (row.case_index < kLaunch || row.case_index >= std::ssize(run.cases)) {
-      return error.Note("{} names case {}, of {}", path, row.case_index, run.cases.size());
+      return file.Note("{} names case {}, of {}", path, row.case_index, run.cases.size());
     }
     take(row.case_index == kLaunch ? nullptr : &run.cases[row.case_index], row.record);
   }
@@ -145,67 +142,67 @@ void Distribute(hid_t file, const std::string& path, Run& run, hdf5::HdfError& e
 
 // The rows of cases, each into the list that its case has of them.
 template <typename Record>
-void ReadOfCases(hid_t file, const std::string& path, Run& run, hdf5::HdfError& error,
+void ReadOfCases(hdf5::File& file, const std::string& path, Run& run,
                  std::vector<Record> CaseRecord::*list) {
-  Distribute<Record>(file, path, run, error, [list](CaseRecord* of, const Record& record) {
+  Distribute<Record>(file, path, run, [list](CaseRecord* of, const Record& record) {
     if (of != nullptr) (of->*list).push_back(record);
   });
 }
 // The same for what a case has once at most.
 template <typename Record>
-void ReadOfCases(hid_t file, const std::string& path, Run& run, hdf5::HdfError& error,
+void ReadOfCases(hdf5::File& file, const std::string& path, Run& run,
                  std::optional<Record> CaseRecord::*place) {
-  Distribute<Record>(file, path, run, error, [place](CaseRecord* of, const Record& record) {
+  Distribute<Record>(file, path, run, [place](CaseRecord* of, const Record& record) {
     if (of != nullptr) of->*place = record;
   });
 }
 
 // The tables that schema 2 brought.
-void ReadParts(hid_t file, Run& run, hdf5::HdfError& error) {
-  ReadOfCases(file, "/parts", run, error, &CaseRecord::parts);
-  for (std::size_t i = 0; i < run.cases.size() && error.ok(); ++i) {
-    ReadPartValues(file, fmt::format("/cases/{}", i), run.cases[i], error);
+void ReadParts(hdf5::File& file, Run& run) {
+  ReadOfCases(file, "/parts", run, &CaseRecord::parts);
+  for (std::size_t i = 0; i < run.cases.size() && file.ok(); ++i) {
+    ReadPartValues(file, fmt::format("/cases/{}", i), run.cases[i]);
   }
-  run.effects = ReadTable<OptionEffect>(file, "/effects", error);
+  run.effects = ReadTable<OptionEffect>(file, "/effects");
   const std::int64_t cases = std::ssize(run.cases);
   for (const OptionEffect& effect : run.effects) {
     if (effect.case_index >= 0 && effect.case_index < cases && effect.baseline >= 0 &&
         effect.baseline < cases) {
       continue;
     }
-    return error.Note("/effects names cases {} and {}, of {}", effect.case_index, effect.baseline,
-                      cases);
+    return file.Note("/effects names cases {} and {}, of {}", effect.case_index, effect.baseline,
+                     cases);
   }
 }
 
 // Tables that files of schema 4 had not at first.
-void ReadClocks(hid_t file, Run& run, hdf5::HdfError& error) {
-  if (!error.ok() || !Exists(file, "/clocks")) return;
-  ReadOfCases(file, "/arrivals", run, error, &CaseRecord::arrivals);
-  run.clocks = ReadTable<HostClock>(file, "/clocks", error);
-  run.clock_anchors = ReadTable<ClockAnchorPoint>(file, "/clock_anchors", error);
+void ReadClocks(hdf5::File& file, Run& run) {
+  if (!file.ok() || !Exists(file, "/clocks")) return;
+  ReadOfCases(file, "/arrivals", run, &CaseRecord::arrivals);
+  run.clocks = ReadTable<HostClock>(file, "/clocks");
+  run.clock_anchors = ReadTable<ClockAnchorPoint>(file, "/clock_anchors");
   for (const ClockAnchorPoint& anchor : run.clock_anchors) {
     if (anchor.host >= 0 && anchor.host < std::ssize(run.clocks)) continue;
-    return error.Note("/clock_anchors names host {}, of {}", anchor.host, run.clocks.size());
+    return file.Note("/clock_anchors names host {}, of {}", anchor.host, run.clocks.size());
   }
 }
 
 // Tables that files of schema 4 had not at first.
-void ReadEvidence(hid_t file, Run& run, hdf5::HdfError& error) {
-  if (!error.ok() || !Exists(file, "/verdicts/evidence")) return;
-  run.evidence = ReadTable<EvidenceRecord>(file, "/verdicts/evidence", error);
+void ReadEvidence(hdf5::File& file, Run& run) {
+  if (!file.ok() || !Exists(file, "/verdicts/evidence")) return;
+  run.evidence = ReadTable<EvidenceRecord>(file, "/verdicts/evidence");
   std::map<std::pair<int, int>, verdict::RankEvidence*> ranks;
   for (EvidenceRecord& record : run.evidence) {
     if (record.case_index < kLaunch || record.case_index >= std::ssize(run.cases)) {
-      return error.Note("/verdicts/evidence names case {}, of {}", record.case_index,
-                        run.cases.size());
+      return file.Note("/verdicts/evidence names case {}, of {}", record.case_index,
+                       run.cases.size());
     }
     ranks[{record.lifetime, record.known.rank}] = &record.known;
   }
-  for (const SocketRow& row : ReadTable<SocketRow>(file, "/verdicts/sockets", error)) {
+  for (const SocketRow& row : ReadTable<SocketRow>(file, "/verdicts/sockets")) {
     const auto rank = ranks.find({row.lifetime, row.rank});
     if (rank == ranks.end()) {
-      return error.Note(
+      return file.Note(
           "/verdicts/sockets names rank {} of lifetime {}, which /verdicts/evidence lacks",
           row.rank, row.lifetime);
     }
@@ -219,57 +216,57 @@ void ReadEvidence(hid_t file, Run& run, hdf5::HdfError& error) {
   }
 }
 
-void ReadTables(hid_t file, Run& run, hdf5::HdfError& error) {
+void ReadTables(hdf5::File& file, Run& run) {
   const auto judgement = [&](CaseRecord* record) -> verdict::Judgement& {
     return record == nullptr ? run.judgement : record->judgement;
   };
-  Distribute<SummaryRow>(file, "/summary", run, error, [](CaseRecord* of, const auto& row) {
+  Distribute<SummaryRow>(file, "/summary", run, [](CaseRecord* of, const auto& row) {
     if (of != nullptr) of->summary = row.summary;
   });
-  ReadOfCases(file, "/operations", run, error, &CaseRecord::operations);
-  ReadOfCases(file, "/wrong", run, error, &CaseRecord::wrong);
+  ReadOfCases(file, "/operations", run, &CaseRecord::operations);
+  ReadOfCases(file, "/wrong", run, &CaseRecord::wrong);
   Distribute<verdict::RankOutcome>(
-      file, "/verdicts/outcomes", run, error,
+      file, "/verdicts/outcomes", run,
       [&](CaseRecord* of, const auto& outcome) { judgement(of).outcomes.push_back(outcome); });
-  Distribute<verdict::Finding>(file, "/verdicts/findings", run, error,
+  Distribute<verdict::Finding>(file, "/verdicts/findings", run,
                                [&](CaseRecord* of, verdict::Finding finding) {
                                  if (finding.headline.empty())
                                    finding.headline = verdict::Headline::Of(finding.message);
                                  judgement(of).findings.push_back(std::move(finding));
                                });
-  const hdf5::Handle verdicts = OpenGroup(file, "/verdicts", error);
-  AttributeSource attributes(verdicts.get(), "/verdicts", error);
+  const hdf5::Handle verdicts = OpenGroup(file, "/verdicts");
+  AttributeSource attributes(verdicts.get(), "/verdicts", file);
   Reading{attributes}("launch", run.judgement.verdict);
 }
 
-void ReadAll(hid_t file, Run& run, hdf5::HdfError& error) {
-  const hdf5::Handle root = OpenGroup(file, "/", error);
-  AttributeSource attributes(root.get(), "/", error);
+void ReadAll(hdf5::File& file, Run& run) {
+  const hdf5::Handle root = OpenGroup(file, "/");
+  AttributeSource attributes(root.get(), "/", file);
   Reading reading(attributes);
   reading("schema_version", run.schema_version);
   DescribeRoot(reading, run);
-  ReadFacts(file, "", 0, run, error);
+  ReadFacts(file, "", 0, run);
   std::sort(run.environment.begin(), run.environment.end());
-  ReadNamed(file, "/floors", run.floors, error);
-  ReadPlan(file, run, error);
-  ReadCases(file, run, error);
-  ReadTables(file, run, error);
-  if (run.schema_version >= 2) ReadParts(file, run, error);
+  ReadNamed(file, "/floors", run.floors);
+  ReadPlan(file, run);
+  ReadCases(file, run);
+  ReadTables(file, run);
+  if (run.schema_version >= 2) ReadParts(file, run);
   if (run.schema_version >= 3) {
-    ReadOfCases(file, "/verdicts/trials", run, error, &CaseRecord::trial);
+    ReadOfCases(file, "/verdicts/trials", run, &CaseRecord::trial);
   }
   if (run.schema_version >= 4) {
-    ReadOfCases(file, "/recovery", run, error, &CaseRecord::recoveries);
+    ReadOfCases(file, "/recovery", run, &CaseRecord::recoveries);
   }
-  ReadLinks(file, run, error);
-  ReadWatched(file, run, error);
-  ReadClocks(file, run, error);
-  ReadEvidence(file, run, error);
+  ReadLinks(file, run);
+  ReadWatched(file, run);
+  ReadClocks(file, run);
+  ReadEvidence(file, run);
   if (Exists(file, "/gpu_samples")) {
-    run.gpu_samples = ReadTable<journal::PlacedGpuSample>(file, "/gpu_samples", error);
+    run.gpu_samples = ReadTable<journal::PlacedGpuSample>(file, "/gpu_samples");
   }
-  if (Exists(file, "/logs")) run.logs = ReadTable<journal::WorkerLog>(file, "/logs", error);
-  ReadHistory(file, run, error);
+  if (Exists(file, "/logs")) run.logs = ReadTable<journal::WorkerLog>(file, "/logs");
+  ReadHistory(file, run);
 }
 
 // Without a lock: a run file never changes after it got its name, and some network file systems
@@ -287,14 +284,14 @@ hdf5::Handle OpenReadOnly(const std::string& path) {
 Result<Run> ReadRun(const std::string& path) {
   LOCKSTEP_RETURN_IF_ERROR(VerifySeal(path));
   const hdf5::Silence silence;
-  hdf5::HdfError error;
   Run run;
-  const hdf5::Handle file = OpenReadOnly(path);
-  if (!file.ok()) error.Note("HDF5 cannot open it");
-  ReadAll(file.get(), run, error);
-  if (error.ok()) return run;
+  const hdf5::Handle open = OpenReadOnly(path);
+  hdf5::File file(open.get());
+  if (!open.ok()) file.Note("HDF5 cannot open it");
+  ReadAll(file, run);
+  if (file.ok()) return run;
   return InvalidInput("{}: no complete Lockstep run ({}); use an unmodified copy of it", path,
-                      error.text());
+                      file.text());
 }
 
 }  // namespace lockstep::results::store

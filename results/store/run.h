@@ -162,7 +162,7 @@ struct LinkMatrix {
   double slow_factor = 0;                        // slower than usual by less is not slow
   double usual_latency_ns = LinkPair::kUnknown;  // of the pairs that are judged
   double usual_gbps = LinkPair::kUnknown;
-  std::vector<LinkPair> pairs;  // ascending
+  std::vector<LinkPair> pairs = {};  // ascending
   // A rank, with all others at once: what it sent a second; NaN: not measured. Empty: nobody did.
   std::vector<double> all_at_once_gbps;
 };

@@ -18,7 +18,7 @@ struct OfCase {
   Record record;
 };
 struct SummaryRow {
-  std::string name, backend, device, operation, type, reduction, model;
+  std::string name, backend, device, operation = {}, type = {}, reduction = {}, model;
   std::int32_t ranks = 0, repetition = 0, bucket = -1;
   double bucket_cap_mb = 0;
   std::int64_t operations = 0, bytes = 0;

@@ -84,8 +84,8 @@ std::size_t StoredBytes(hid_t compound, const Column& column) {
 
 }  // namespace
 
-void WriteCells(hid_t file, const std::string& path, Cells cells, hdf5::HdfError& error) {
-  if (!error.ok()) return;
+void WriteCells(hdf5::File& file, const std::string& path, Cells cells) {
+  if (!file.ok()) return;
   const std::size_t width = cells.columns.size();
   for (Column& column : cells.columns) column.bytes = BytesOf(column.like);
   for (std::size_t i = 0; i < cells.values.size(); ++i) {
@@ -102,31 +102,31 @@ void WriteCells(hid_t file, const std::string& path, Cells cells, hdf5::HdfError
   const hdf5::Handle memory_type = CompoundType(cells, MemoryType);
   const Dataset dataset = {path, {cells.rows()}, packed.size() > kPlainBytes};
   const hdf5::Handle written =
-      WriteDataset(file, dataset, file_type.get(), memory_type.get(), packed.data(), error);
-  AttributeSink attributes(written.get(), path, error);
+      WriteDataset(file, dataset, file_type.get(), memory_type.get(), packed.data());
+  AttributeSink attributes(written.get(), path, file);
   for (const Column& column : cells.columns) {
     if (column.units.empty()) continue;
     attributes.Put((column.name + ".units").c_str(), column.units, "");
   }
 }
 
-void ReadCells(hid_t file, const std::string& path, Cells& cells, hdf5::HdfError& error) {
-  const StoredDataset stored = OpenDataset(file, path, 1, error);
-  if (!error.ok()) return;
+void ReadCells(hdf5::File& file, const std::string& path, Cells& cells) {
+  const StoredDataset stored = OpenDataset(file, path, 1);
+  if (!file.ok()) return;
   if (H5Tget_class(stored.type.get()) != H5T_COMPOUND) {
-    return error.Note("{} is no table", path);
+    return file.Note("{} is no table", path);
   }
   for (Column& column : cells.columns) {
     column.bytes = StoredBytes(stored.type.get(), column);
     const bool lacks = H5Tget_member_index(stored.type.get(), column.name.c_str()) < 0;
     if (column.bytes == 0 && !(column.later && lacks)) {
-      return error.Note("column {} of {} is missing or of another type", column.name, path);
+      return file.Note("column {} of {} is missing or of another type", column.name, path);
     }
   }
   std::vector<std::byte> packed(RowBytes(cells) * stored.dims[0]);
   const hdf5::Handle memory_type = CompoundType(cells, MemoryType);
-  ReadDataset(stored, path, memory_type.get(), packed.data(), error);
-  if (!error.ok()) return;
+  ReadDataset(file, stored, path, memory_type.get(), packed.data());
+  if (!file.ok()) return;
   const std::byte* cell = packed.data();
   cells.values.reserve(stored.dims[0] * cells.columns.size());
   for (std::size_t row = 0; row < stored.dims[0]; ++row) {
@@ -138,8 +138,8 @@ void ReadCells(hid_t file, const std::string& path, Cells& cells, hdf5::HdfError
 }
 
 void CellSource::Refuse(const char* name, const Value& value) {
-  error_.Note("column {} of {} has the unknown value '{}'", name, path_,
-              std::get<std::string>(value));
+  file_.Note("column {} of {} has the unknown value '{}'", name, path_,
+             std::get<std::string>(value));
 }
 
 }  // namespace lockstep::results::store

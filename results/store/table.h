@@ -30,10 +30,10 @@ struct Cells {
   std::size_t rows() const { return columns.empty() ? 0 : values.size() / columns.size(); }
 };
 
-void WriteCells(hid_t file, const std::string& path, Cells cells, hdf5::HdfError& error);
+void WriteCells(hdf5::File& file, const std::string& path, Cells cells);
 // Fills `cells.values` for `cells.columns`; columns of the file that are not asked for are passed
 // over; ones that are missing are an error, or, where they came later, have the value `like`.
-void ReadCells(hid_t file, const std::string& path, Cells& cells, hdf5::HdfError& error);
+void ReadCells(hdf5::File& file, const std::string& path, Cells& cells);
 
 // Collects the values of described rows.
 class CellSink : public ValueSink {
@@ -58,15 +58,15 @@ class CellSink : public ValueSink {
 // Hands the values of read rows out again, in the order of the description.
 class CellSource : public ValueSource {
  public:
-  CellSource(const Cells& cells, std::string path, hdf5::HdfError& error)
-      : cells_(cells), path_(std::move(path)), error_(error) {}
+  CellSource(const Cells& cells, std::string path, hdf5::File& file)
+      : cells_(cells), path_(std::move(path)), file_(file) {}
   Value Get(const char*, const Value&) override { return cells_.values[next_++]; }
   void Refuse(const char* name, const Value& value) override;
 
  private:
   const Cells& cells_;
   std::string path_;
-  hdf5::HdfError& error_;
+  hdf5::File& file_;
   std::size_t next_ = 0;
 };
 
@@ -83,17 +83,16 @@ Cells CellsOf(const std::vector<Row>& rows) {
 }
 
 template <typename Row>
-void WriteTable(hid_t file, const std::string& path, const std::vector<Row>& rows,
-                hdf5::HdfError& error) {
-  WriteCells(file, path, CellsOf(rows), error);
+void WriteTable(hdf5::File& file, const std::string& path, const std::vector<Row>& rows) {
+  WriteCells(file, path, CellsOf(rows));
 }
 
 template <typename Row>
-std::vector<Row> ReadTable(hid_t file, const std::string& path, hdf5::HdfError& error) {
+std::vector<Row> ReadTable(hdf5::File& file, const std::string& path) {
   Cells cells = CellsOf(std::vector<Row>());
-  ReadCells(file, path, cells, error);
-  std::vector<Row> rows(error.ok() ? cells.rows() : 0);
-  CellSource source(cells, path, error);
+  ReadCells(file, path, cells);
+  std::vector<Row> rows(file.ok() ? cells.rows() : 0);
+  CellSource source(cells, path, file);
   Reading reading(source);
   for (Row& row : rows) Describe(reading, row);
   return rows;

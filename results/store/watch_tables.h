@@ -35,35 +35,34 @@ void Describe(auto& fields, Is<WatchedCall> auto& row) {
                   waited_for);
 }
 
-inline void WriteWatched(hid_t file, const Run& run, hdf5::HdfError& error) {
+inline void WriteWatched(hdf5::File& file, const Run& run) {
   if (!run.watched) return;
-  CreateGroup(file, "/watch", error);
-  WriteTable(file, "/watch/ranks", run.watched->ranks, error);
-  WriteTable(file, "/watch/places", run.watched->places, error);
-  WriteTable(file, "/watch/waited_for", run.watched->blamed, error);
-  WriteTable(file, "/watch/calls", run.watched->calls, error);
+  CreateGroup(file, "/watch");
+  WriteTable(file, "/watch/ranks", run.watched->ranks);
+  WriteTable(file, "/watch/places", run.watched->places);
+  WriteTable(file, "/watch/waited_for", run.watched->blamed);
+  WriteTable(file, "/watch/calls", run.watched->calls);
 }
 
 template <typename Row>
-std::vector<Row> ReadOfPlaces(hid_t file, const std::string& path, std::size_t places,
-                              hdf5::HdfError& error) {
-  std::vector<Row> rows = ReadTable<Row>(file, path, error);
+std::vector<Row> ReadOfPlaces(hdf5::File& file, const std::string& path, std::size_t places) {
+  std::vector<Row> rows = ReadTable<Row>(file, path);
   for (const Row& row : rows) {
     if (row.place >= 0 && static_cast<std::size_t>(row.place) < places) continue;
-    error.Note("{} names place {}, of {}", path, row.place, places);
+    file.Note("{} names place {}, of {}", path, row.place, places);
     return {};
   }
   return rows;
 }
 
-inline void ReadWatched(hid_t file, Run& run, hdf5::HdfError& error) {
-  if (!error.ok() || !Exists(file, "/watch")) return;
+inline void ReadWatched(hdf5::File& file, Run& run) {
+  if (!file.ok() || !Exists(file, "/watch")) return;
   Watched watched;
-  watched.ranks = ReadTable<WatchedRank>(file, "/watch/ranks", error);
-  watched.places = ReadTable<WaitPlace>(file, "/watch/places", error);
+  watched.ranks = ReadTable<WatchedRank>(file, "/watch/ranks");
+  watched.places = ReadTable<WaitPlace>(file, "/watch/places");
   const std::size_t places = watched.places.size();
-  watched.blamed = ReadOfPlaces<WaitedFor>(file, "/watch/waited_for", places, error);
-  watched.calls = ReadOfPlaces<WatchedCall>(file, "/watch/calls", places, error);
+  watched.blamed = ReadOfPlaces<WaitedFor>(file, "/watch/waited_for", places);
+  watched.calls = ReadOfPlaces<WatchedCall>(file, "/watch/calls", places);
   run.watched = std::move(watched);
 }
 

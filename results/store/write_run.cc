@@ -15,9 +15,7 @@
 #include "results/store/atomic_file.h"
 #include "results/store/attributes.h"
 #include "results/store/datasets.h"
-#include "results/store/events.h"
-#include "results/store/links.h"
-#include "results/store/samples.h"
+#include "results/store/parts.h"
 #include "results/store/schema.h"
 #include "results/store/seal.h"
 #include "results/store/store.h"
@@ -50,20 +48,19 @@ FactPath SplitFact(std::string_view fact) {
 }
 
 SummaryRow SummaryRowOf(const CaseRecord& record) {
-  SummaryRow row;
-  row.name = record.name;
-  row.backend = record.backend;
-  row.device = record.device;
-  row.model = record.model;
-  row.ranks = record.ranks;
-  row.repetition = record.repetition;
-  row.bucket = record.bucket;
-  row.bucket_cap_mb = record.bucket_cap_mb;
-  row.operations = static_cast<std::int64_t>(record.operations.size());
-  row.bytes = record.bytes;
-  row.in_place = record.in_place;
-  row.verdict = record.judgement.verdict;
-  row.summary = record.summary;
+  SummaryRow row{.name = record.name,
+                 .backend = record.backend,
+                 .device = record.device,
+                 .model = record.model,
+                 .ranks = record.ranks,
+                 .repetition = record.repetition,
+                 .bucket = record.bucket,
+                 .bucket_cap_mb = record.bucket_cap_mb,
+                 .operations = static_cast<std::int64_t>(record.operations.size()),
+                 .bytes = record.bytes,
+                 .in_place = record.in_place,
+                 .verdict = record.judgement.verdict,
+                 .summary = record.summary};
   if (!record.operations.empty()) {
     const collective::Operation& first = record.operations.front();
     row.operation = collective::NameOf(first.collective);
@@ -86,59 +83,59 @@ std::vector<SocketRow> SocketRowsOf(const std::vector<EvidenceRecord>& evidence)
   return rows;
 }
 
-void WriteEnvironment(hid_t file, const Run& run, hdf5::HdfError& error) {
-  CreateGroup(file, "/environment", error);
+void WriteEnvironment(hdf5::File& file, const Run& run) {
+  CreateGroup(file, "/environment");
   std::set<std::string> made;
   for (const auto& [fact, value] : run.environment) {
     const FactPath parts = SplitFact(fact);
     std::string path = "/environment";
     for (const std::string& group : parts.groups) {
       path += "/" + group;
-      if (made.insert(path).second) CreateGroup(file, path, error);
+      if (made.insert(path).second) CreateGroup(file, path);
     }
-    const hdf5::Handle group = OpenGroup(file, path, error);
-    AttributeSink(group.get(), path, error).Put(parts.name.c_str(), value, "");
+    const hdf5::Handle group = OpenGroup(file, path);
+    AttributeSink(group.get(), path, file).Put(parts.name.c_str(), value, "");
   }
 }
 
 // Named values as the attributes of a group.
-void WriteNamed(hid_t file, const std::string& path, const auto& values, hdf5::HdfError& error) {
-  const hdf5::Handle group = CreateGroup(file, path, error);
-  AttributeSink attributes(group.get(), path, error);
+void WriteNamed(hdf5::File& file, const std::string& path, const auto& values) {
+  const hdf5::Handle group = CreateGroup(file, path);
+  AttributeSink attributes(group.get(), path, file);
   for (const auto& [name, value] : values) attributes.Put(name.c_str(), value, "");
 }
 
-void WritePlan(hid_t file, const Run& run, hdf5::HdfError& error) {
-  const hdf5::Handle group = CreateGroup(file, "/plan", error);
-  AttributeSink attributes(group.get(), "/plan", error);
+void WritePlan(hdf5::File& file, const Run& run) {
+  const hdf5::Handle group = CreateGroup(file, "/plan");
+  AttributeSink attributes(group.get(), "/plan", file);
   DescribePlan(Writing{attributes}, run);
   // A dataset, as it can be longer than the 64 KiB that some tools read of an attribute.
   const Value text = run.plan_text;
   const hdf5::Handle type = FileType(text, std::max<std::size_t>(1, run.plan_text.size()));
-  WriteDataset(file, {"/plan/text", {}}, type.get(), type.get(), run.plan_text.c_str(), error);
+  WriteDataset(file, {"/plan/text", {}}, type.get(), type.get(), run.plan_text.c_str());
 }
 
-void WriteCases(hid_t file, const Run& run, hdf5::HdfError& error) {
-  CreateGroup(file, "/cases", error);
+void WriteCases(hdf5::File& file, const Run& run) {
+  CreateGroup(file, "/cases");
   for (std::size_t i = 0; i < run.cases.size(); ++i) {
     const CaseRecord& record = run.cases[i];
     const std::string path = fmt::format("/cases/{}", i);
-    const hdf5::Handle group = CreateGroup(file, path, error);
-    AttributeSink attributes(group.get(), path, error);
+    const hdf5::Handle group = CreateGroup(file, path);
+    AttributeSink attributes(group.get(), path, file);
     DescribeCase(Writing{attributes}, record);
-    if (!record.settings.empty()) WriteNamed(file, path + "/settings", record.settings, error);
-    WriteSamples(file, path, record, error);
+    if (!record.settings.empty()) WriteNamed(file, path + "/settings", record.settings);
+    WriteSamples(file, path, record);
   }
 }
 
-void WriteHistory(hid_t file, const Run& run, hdf5::HdfError& error) {
-  const hdf5::Handle group = CreateGroup(file, "/history", error);
-  AttributeSink clock(group.get(), "/history", error);
+void WriteHistory(hdf5::File& file, const Run& run) {
+  const hdf5::Handle group = CreateGroup(file, "/history");
+  AttributeSink clock(group.get(), "/history", file);
   DescribeClock(Writing{clock}, run);
   for (std::size_t i = 0; i < run.history.size(); ++i) {
     const std::string path = fmt::format("/history/{}", i);
-    const hdf5::Handle events = WriteEvents(file, path, run.history[i].events, error);
-    AttributeSink attributes(events.get(), path, error);
+    const hdf5::Handle events = WriteEvents(file, path, run.history[i].events);
+    AttributeSink attributes(events.get(), path, file);
     DescribeHistory(Writing{attributes}, run.history[i]);
     attributes.Put("ticks.units", std::string("tick"), "");
   }
@@ -146,7 +143,7 @@ void WriteHistory(hid_t file, const Run& run, hdf5::HdfError& error) {
 
 // The mirror of ReadOfCases: `field` is a list, or what a case has once at most.
 template <typename Field>
-void WriteOfCases(hid_t file, const std::string& path, const Run& run, hdf5::HdfError& error,
+void WriteOfCases(hdf5::File& file, const std::string& path, const Run& run,
                   Field CaseRecord::*field) {
   std::vector<OfCase<typename Field::value_type>> rows;
   for (std::size_t i = 0; i < run.cases.size(); ++i) {
@@ -158,10 +155,10 @@ void WriteOfCases(hid_t file, const std::string& path, const Run& run, hdf5::Hdf
       add(*values);
     }
   }
-  WriteTable(file, path, rows, error);
+  WriteTable(file, path, rows);
 }
 
-void WriteTables(hid_t file, const Run& run, hdf5::HdfError& error) {
+void WriteTables(hdf5::File& file, const Run& run) {
   std::vector<OfCase<SummaryRow>> summary;
   std::vector<OfCase<verdict::RankOutcome>> outcomes;
   std::vector<OfCase<verdict::Finding>> findings;
@@ -176,45 +173,45 @@ void WriteTables(hid_t file, const Run& run, hdf5::HdfError& error) {
     summary.push_back({index, SummaryRowOf(run.cases[i])});
     judge(index, run.cases[i].judgement);
   }
-  WriteTable(file, "/summary", summary, error);
-  WriteOfCases(file, "/operations", run, error, &CaseRecord::operations);
-  WriteOfCases(file, "/parts", run, error, &CaseRecord::parts);
-  WriteTable(file, "/effects", run.effects, error);
-  WriteOfCases(file, "/wrong", run, error, &CaseRecord::wrong);
-  const hdf5::Handle verdicts = CreateGroup(file, "/verdicts", error);
-  AttributeSink attributes(verdicts.get(), "/verdicts", error);
+  WriteTable(file, "/summary", summary);
+  WriteOfCases(file, "/operations", run, &CaseRecord::operations);
+  WriteOfCases(file, "/parts", run, &CaseRecord::parts);
+  WriteTable(file, "/effects", run.effects);
+  WriteOfCases(file, "/wrong", run, &CaseRecord::wrong);
+  const hdf5::Handle verdicts = CreateGroup(file, "/verdicts");
+  AttributeSink attributes(verdicts.get(), "/verdicts", file);
   Writing{attributes}("launch", run.judgement.verdict);
-  WriteTable(file, "/verdicts/outcomes", outcomes, error);
-  WriteTable(file, "/verdicts/findings", findings, error);
-  WriteOfCases(file, "/verdicts/trials", run, error, &CaseRecord::trial);
-  WriteOfCases(file, "/recovery", run, error, &CaseRecord::recoveries);
-  WriteOfCases(file, "/arrivals", run, error, &CaseRecord::arrivals);
-  WriteTable(file, "/clocks", run.clocks, error);
-  WriteTable(file, "/clock_anchors", run.clock_anchors, error);
+  WriteTable(file, "/verdicts/outcomes", outcomes);
+  WriteTable(file, "/verdicts/findings", findings);
+  WriteOfCases(file, "/verdicts/trials", run, &CaseRecord::trial);
+  WriteOfCases(file, "/recovery", run, &CaseRecord::recoveries);
+  WriteOfCases(file, "/arrivals", run, &CaseRecord::arrivals);
+  WriteTable(file, "/clocks", run.clocks);
+  WriteTable(file, "/clock_anchors", run.clock_anchors);
   if (!run.evidence.empty()) {
-    WriteTable(file, "/verdicts/evidence", run.evidence, error);
-    WriteTable(file, "/verdicts/sockets", SocketRowsOf(run.evidence), error);
+    WriteTable(file, "/verdicts/evidence", run.evidence);
+    WriteTable(file, "/verdicts/sockets", SocketRowsOf(run.evidence));
   }
   // Of machines and libraries that have them.
-  if (!run.gpu_samples.empty()) WriteTable(file, "/gpu_samples", run.gpu_samples, error);
-  if (!run.logs.empty()) WriteTable(file, "/logs", run.logs, error);
+  if (!run.gpu_samples.empty()) WriteTable(file, "/gpu_samples", run.gpu_samples);
+  if (!run.logs.empty()) WriteTable(file, "/logs", run.logs);
 }
 
-void WriteAll(hid_t file, const Run& run, hdf5::HdfError& error) {
-  const hdf5::Handle root = OpenGroup(file, "/", error);
-  AttributeSink attributes(root.get(), "/", error);
+void WriteAll(hdf5::File& file, const Run& run) {
+  const hdf5::Handle root = OpenGroup(file, "/");
+  AttributeSink attributes(root.get(), "/", file);
   attributes.Put("format", std::string("Lockstep run"), "");
   attributes.Put("schema_version", run.schema_version, "");
   Writing writing(attributes);
   DescribeRoot(writing, run);
-  WriteEnvironment(file, run, error);
-  WriteNamed(file, "/floors", run.floors, error);
-  WritePlan(file, run, error);
-  WriteTables(file, run, error);
-  WriteCases(file, run, error);
-  WriteLinks(file, run, error);
-  WriteWatched(file, run, error);
-  WriteHistory(file, run, error);
+  WriteEnvironment(file, run);
+  WriteNamed(file, "/floors", run.floors);
+  WritePlan(file, run);
+  WriteTables(file, run);
+  WriteCases(file, run);
+  WriteLinks(file, run);
+  WriteWatched(file, run);
+  WriteHistory(file, run);
 }
 
 // What is large, and stays where it is while a run is written.
@@ -246,16 +243,16 @@ hdf5::Handle CreateInMemory(hdf5::MemoryFile& memory) {
 Status WriteRun(const Run& run, const std::string& path, WriteRules rules) {
   LOCKSTEP_CHECK(run.schema_version == kSchemaVersion, "a run is written in the current schema");
   const hdf5::Silence silence;
-  hdf5::HdfError error;
   hdf5::MemoryFile memory(SamplesIn(run));
-  const hdf5::Handle file = CreateInMemory(memory);
-  if (!file.ok()) error.Note("HDF5 could not make a file in memory");
-  WriteAll(file.get(), run, error);
-  if (error.ok() && H5Fflush(file.get(), H5F_SCOPE_GLOBAL) < 0) error.Note("HDF5 flushed none");
-  if (!error.ok()) {
+  const hdf5::Handle made = CreateInMemory(memory);
+  hdf5::File file(made.get());
+  if (!made.ok()) file.Note("HDF5 could not make a file in memory");
+  WriteAll(file, run);
+  if (file.ok() && H5Fflush(file.id, H5F_SCOPE_GLOBAL) < 0) file.Note("HDF5 flushed none");
+  if (!file.ok()) {
     return EnvironmentError(
         "{}: cannot be built in memory ({}); free memory, or measure fewer iterations", path,
-        error.text());
+        file.text());
   }
   std::vector<std::span<const std::byte>> pieces = memory.Pieces(kSealBytes);
   const auto seal = SealOf(pieces);

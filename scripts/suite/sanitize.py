@@ -199,7 +199,7 @@ def main(arguments):
         return run(options)
     except KeyboardInterrupt:
         print("interrupted; the same command goes on", file=sys.stderr)
-        return 3
+        return launches.INTERRUPTED
     except (SanitizeError, OSError, ValueError) as error:
         print("sanitize: %s" % error, file=sys.stderr)
         return 4

@@ -20,7 +20,6 @@ from suite import test_summary
 from trials.noise import BusyLoops
 
 _TESTS_FAILED = 3  # exit code of bazel; 0: all passed
-_INTERRUPTED = 3
 
 
 class SoakError(Exception):
@@ -125,7 +124,7 @@ def summarize(options, journal):
             len(failures), tests, clean)], 1
     if len(passes) < len(wanted):
         return ["INCONCLUSIVE: %d of %d passes are over, none with a failure" % (
-            len(passes), len(wanted))], _INTERRUPTED
+            len(passes), len(wanted))], launches.INTERRUPTED
     return ["PASS: %d tests; clean passes: %s busy loops" % (tests, clean)], 0
 
 
@@ -145,11 +144,11 @@ def main(arguments):
                     run_pass(options, journal, number, load)
     except KeyboardInterrupt:
         if journal is None:
-            return _INTERRUPTED
+            return launches.INTERRUPTED
         lines, code = summarize(options, journal)
         print("\n".join(lines))
         print("interrupted; the same command goes on", file=sys.stderr)
-        return code or _INTERRUPTED
+        return code or launches.INTERRUPTED
     except SoakError as error:
         print("soak: %s" % error, file=sys.stderr)
         return error.code

@@ -11,9 +11,8 @@ training scripts print is compared whole. Each launch is bounded. A program tell
 not watched, or fails alone and in another way when it is watched. It is listed as `not run`.
 
 Exit codes: 0 nothing was found, 1 something was, or a program behaved otherwise, 2 usage,
-3 no program ran, 4 lockstep is missing.
+3 no program ran, or Ctrl-C ended it, 4 lockstep is missing.
 """
-import concurrent.futures
 import contextlib
 import csv
 import json
@@ -117,9 +116,9 @@ def launch(words, folder):
         process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=out, stderr=said,
                                    start_new_session=True, cwd=folder, env=environment)
         try:
-            code = process.wait(BOUND_S)
-        except subprocess.TimeoutExpired:
-            code = None
+            launches.await_that(
+                lambda: process.poll() is not None or launches.leaving.is_set(), BOUND_S)
+            code = process.poll()
         finally:
             if process.returncode is None:
                 stop(process)
@@ -261,12 +260,6 @@ def parse(arguments):
     return options
 
 
-def leave(pool):
-    """The launches that run are bounded, and no other one begins."""
-    pool.shutdown(wait=False, cancel_futures=True)
-    sys.exit(143)
-
-
 def lockstep_of(options):
     lockstep = options.lockstep or launches.program_beside("lockstep")
     if lockstep is None or not shutil.which(lockstep):
@@ -282,16 +275,14 @@ def main(arguments):
     state = launches.JsonLines(options.state) if options.state else None
     rows = [json.loads(line) for line in state.lines] if state else []
     done = {row["name"] for row in rows}
-    left = [each for each in launches_of(options) if each[0] not in done]
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        signal.signal(signal.SIGTERM, lambda *_: leave(pool))
-        tasks = [pool.submit(run, *each, lockstep) for each in left]
-        for task in concurrent.futures.as_completed(tasks):
-            rows.append(task.result())
-            if state:
-                state.append(rows[-1])
-            word = rows[-1]["why"] or rows[-1]["not_run"] or "as alone"
-            print("%d of %d %s: %s" % (len(rows), len(tasks) + len(done), rows[-1]["name"], word),
-                  flush=True)
+    left = [(*each, lockstep) for each in launches_of(options) if each[0] not in done]
+    launches.end_in_order()
+    for row in launches.in_threads(options.jobs, run, left):
+        rows.append(row)
+        if state:
+            state.append(row)
+        word = row["why"] or row["not_run"] or "as alone"
+        print("%d of %d %s: %s" % (len(rows), len(left) + len(done), row["name"], word),
+              flush=True)
     print("\n".join(table(rows)))
     return exit_code(rows)

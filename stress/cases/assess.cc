@@ -261,9 +261,7 @@ std::vector<verdict::RankEvidence> AsJudged(
 
 verdict::Setting SettingOf(const scenario::Scenario& scenario, const std::string& backend,
                            double deadline_seconds) {
-  verdict::Setting setting;
-  setting.deadline_seconds = deadline_seconds;
-  setting.backend = backend;
+  verdict::Setting setting{.deadline_seconds = deadline_seconds, .backend = backend};
   // Scripts without streams block; training has one stream of collectives.
   setting.one_stream = true;
   if (const auto* script = std::get_if<scenario::ScriptProgram>(&scenario.workload)) {

@@ -24,30 +24,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kInSourceTree = "stress/scenarios";
-constexpr const char* kInRunfiles = "lockstep/stress/scenarios";
 constexpr const char* kUserVariable = "LOCKSTEP_SCENARIOS";
 
 std::vector<fs::path> Candidates() {
-  std::vector<fs::path> candidates;
   if (const char* own = std::getenv(kUserVariable)) return {own};
-  std::error_code error;
-  const fs::path binary = fs::read_symlink("/proc/self/exe", error);
-  if (!error) {
-    candidates.push_back(binary.parent_path().parent_path() / "share/lockstep/scenarios");
-    candidates.push_back(fs::path(binary.string() + ".runfiles") / kInRunfiles);
-  }
-  for (const char* variable : {"RUNFILES_DIR", "TEST_SRCDIR"}) {
-    if (const char* root = std::getenv(variable)) {
-      candidates.push_back(fs::path(root) / kInRunfiles);
-    }
-  }
-  if (error) return candidates;
-  for (fs::path above = binary.parent_path(); above.has_relative_path();
-       above = above.parent_path()) {
-    candidates.push_back(above / kInSourceTree);
-  }
-  return candidates;
+  return DataFolders("scenarios", "stress/scenarios");
 }
 
 Result<fs::path> CatalogueDirectory() {

@@ -11,10 +11,7 @@ namespace lockstep::stress::cases {
 namespace {
 
 void LeaveOut(verdict::RankEvidence& rank) {
-  journal::JournalEvent exit;
-  exit.index = 1;
-  exit.ticks = 1;
-  exit.kind = journal::EventKind::kExit;
+  journal::JournalEvent exit{.index = 1, .ticks = 1, .kind = journal::EventKind::kExit};
   const int number = rank.rank;
   rank = verdict::RankEvidence();
   rank.rank = number;
@@ -60,8 +57,7 @@ bool StillStarts(const verdict::RankEvidence& rank) {
 }
 
 verdict::Finding AbortHung(std::vector<int> culprits, double seconds) {
-  verdict::Finding finding;
-  finding.cause = verdict::Cause::kAbortHung;
+  verdict::Finding finding{.cause = verdict::Cause::kAbortHung};
   finding.message = fmt::format(
       "rank {} did not come back from Abort(), or from the call that it was to end, within {} s",
       fmt::join(culprits, ","), seconds);
@@ -72,8 +68,7 @@ verdict::Finding AbortHung(std::vector<int> culprits, double seconds) {
 }
 
 verdict::Finding NotConnected(std::vector<int> culprits, double seconds) {
-  verdict::Finding finding;
-  finding.cause = verdict::Cause::kInitFailure;
+  verdict::Finding finding{.cause = verdict::Cause::kInitFailure};
   finding.message =
       fmt::format("the ranks did not connect anew within {} s; without a connection: rank {}",
                   seconds, fmt::join(culprits, ","));
@@ -84,10 +79,8 @@ verdict::Finding NotConnected(std::vector<int> culprits, double seconds) {
 }
 
 verdict::Finding WrongPlace(int rank, Place taken, Place expected) {
-  verdict::Finding finding;
-  finding.cause = verdict::Cause::kInitFailure;
-  finding.culprits = {rank};
-  finding.proved = true;
+  verdict::Finding finding{
+      .cause = verdict::Cause::kInitFailure, .culprits = {rank}, .proved = true};
   finding.message =
       fmt::format("rank {} rebuilds as rank {} of {}, the others as {} ranks with it as rank {}",
                   rank, taken.rank, taken.size, expected.size, expected.rank);

@@ -12,7 +12,6 @@
 
 #include "core/base/check.h"
 #include "core/base/units.h"
-#include "stress/faults/program_faults.h"
 
 namespace lockstep::stress::faults {
 namespace {

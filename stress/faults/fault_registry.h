@@ -164,4 +164,8 @@ inline bool IsOfLink(FaultKind kind) { return InfoOf(kind).scope != FaultScope::
 // An agent injects it: more than a signal, and no link.
 inline bool IsByAgent(FaultKind kind) { return InfoOf(kind).order.has_value(); }
 
+// The rows of the faults of the program, each with its body (program_faults.cc): those with an
+// enumerator first, in its order.
+std::span<const FaultInfo> ProgramFaults();
+
 }  // namespace lockstep::stress::faults

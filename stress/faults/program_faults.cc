@@ -1,7 +1,5 @@
 // The faults that befall a rank at a point of its program: a body each, and below them a row each.
 // A body says both what a process suffers and what a rank of a simulation does.
-#include "stress/faults/program_faults.h"
-
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -21,6 +19,7 @@
 #include "core/base/fd.h"
 #include "stress/faults/device_memory.h"
 #include "stress/faults/fault_plan.h"
+#include "stress/faults/fault_registry.h"
 #include "stress/faults/rank_body.h"
 
 namespace lockstep::stress::faults {

@@ -6,8 +6,6 @@
 
 #include <algorithm>
 
-#include "stress/fuzz/shrink.h"
-
 namespace lockstep::stress::fuzz {
 namespace {
 

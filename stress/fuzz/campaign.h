@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/seeded_trials.h"
+#include "stress/fuzz/trial.h"
 #include "stress/fuzz/truth.h"
 
 namespace lockstep::stress::fuzz {
@@ -14,6 +16,13 @@ namespace lockstep::stress::fuzz {
 using Rules = std::vector<comm::sim::SimRules>;
 inline const Rules kAllRules = {comm::sim::SimRules::kNccl, comm::sim::SimRules::kMpi,
                                 comm::sim::SimRules::kGloo};
+
+// Whether a trial still fails as the first one did.
+using StillFails = std::function<bool(const FuzzTrial&)>;
+
+// Removes ranks, steps and communicators, and makes what is left plainer, as long as it still
+// fails: greedily, at most `most` attempts.
+FuzzTrial Shrink(const FuzzTrial& trial, const StillFails& still_fails, int most = 5000);
 
 struct FuzzFailure {
   std::uint64_t seed = 0;

@@ -1,10 +1,11 @@
 // Random programs with random faults on core/comm/sim, judged from their journals alone.
 #include <fmt/core.h>
 
-#include <cstdio>
+#include <optional>
 #include <string>
 
 #include "core/base/argument_parser.h"
+#include "core/base/program.h"
 #include "core/base/status.h"
 #include "core/verdict/judge.h"
 #include "stress/fuzz/campaign.h"
@@ -12,19 +13,14 @@
 namespace lockstep::stress::fuzz {
 namespace {
 
-int Fail(const Status& status) {
-  fmt::print(stderr, "lockstep-fuzz: {}\n", status.message());
-  return static_cast<int>(ExitCodeOf(status.code()));
-}
-
-int Run(const TrialOptions& options, const Rules& rules, bool shrink) {
+Result<ExitCode> Run(const TrialOptions& options, const Rules& rules, bool shrink) {
   const Judging judge = [](const std::vector<verdict::RankEvidence>& evidence,
                            const verdict::Setting& setting) {
     return verdict::Judge(evidence, setting);
   };
   const FuzzResult result = RunCampaign(options, judge, rules);
   fmt::print("lockstep-fuzz: seed {}: {}", options.seed, Describe(result));
-  if (!result.failure) return static_cast<int>(ExitCode::kPass);
+  if (!result.failure) return ExitCode::kPass;
   const FuzzFailure& failure = *result.failure;
   fmt::print("lockstep-fuzz: seed {} with rules {}: {}\n", failure.seed,
              comm::sim::NameOf(failure.rules), failure.why);
@@ -33,10 +29,10 @@ int Run(const TrialOptions& options, const Rules& rules, bool shrink) {
   }
   fmt::print("again: lockstep-fuzz --seed={} --sim-rules={} --trials=1\n", failure.seed,
              comm::sim::NameOf(failure.rules));
-  return static_cast<int>(ExitCode::kFailed);
+  return ExitCode::kFailed;
 }
 
-int Main(int argc, char** argv) {
+Result<ExitCode> Main(int argc, char** argv) {
   TrialOptions options;
   std::string rules = "all";
   bool shrink = true;
@@ -51,19 +47,21 @@ int Main(int argc, char** argv) {
   parser.Flag("!--no-shrink", shrink, "Do not look for the smallest program that fails alike");
   parser.Renamed("--seconds", "--time-budget");
   parser.Renamed("--rules", "--sim-rules");
-  const Result<std::optional<std::string>> text = parser.Parse(argc, argv);
-  if (!text.ok()) return Fail(text.status());
-  if (*text) {
-    fmt::print("{}", **text);
-    return 0;
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::optional<std::string> text, parser.Parse(argc, argv));
+  if (text) {
+    fmt::print("{}", *text);
+    return ExitCode::kPass;
   }
   if (rules == "all") return Run(options, kAllRules, shrink);
-  const Result<comm::sim::SimRules> one = comm::sim::ParseSimRules("--sim-rules", rules);
-  if (!one.ok()) return Fail(one.status());
-  return Run(options, {*one}, shrink);
+  LOCKSTEP_ASSIGN_OR_RETURN(const comm::sim::SimRules one,
+                            comm::sim::ParseSimRules("--sim-rules", rules));
+  return Run(options, {one}, shrink);
 }
 
 }  // namespace
 }  // namespace lockstep::stress::fuzz
 
-int main(int argc, char** argv) { return lockstep::stress::fuzz::Main(argc, argv); }
+int main(int argc, char** argv) {
+  return lockstep::RunProgram("lockstep-fuzz",
+                              [=] { return lockstep::stress::fuzz::Main(argc, argv); });
+}

@@ -11,7 +11,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "stress/fuzz/campaign.h"
-#include "stress/fuzz/shrink.h"
 #include "stress/scenario/scenario.h"
 
 namespace lockstep::stress::fuzz {

@@ -1,12 +1,12 @@
 // Takes away steps, communicators and ranks, one at a time, as long as the trial still fails in the
 // same way.
-#include "stress/fuzz/shrink.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <utility>
 #include <vector>
+
+#include "stress/fuzz/campaign.h"
 
 namespace lockstep::stress::fuzz {
 namespace {

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "core/base/argument_parser.h"
-#include "core/base/units.h"
 #include "core/comm/nccl/choices.h"
 #include "stress/scenario/scenario.h"
 
@@ -13,27 +12,13 @@ namespace lockstep::stress::harness {
 namespace {
 
 constexpr std::int64_t kMostRepeats = 1'000'000;
-constexpr double kMostSeconds = 86'400;
-
-Result<double> ReadSeconds(const std::string& option, const std::string& word) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const double seconds, ParseSeconds(option, word));
-  if (seconds > 0 && seconds <= kMostSeconds) return seconds;
-  return InvalidInput("{}: '{}' is not between 0 and a day; give e.g. 5s", option, word);
-}
-
-Result<std::int64_t> ReadCount(const std::string& option, const std::string& word,
-                               std::int64_t most) {
-  const Result<std::int64_t> count = ParseBytes(option, word);
-  if (count.ok() && *count >= 1 && *count <= most) return *count;
-  return InvalidInput("{}: '{}' is no count from 1 to {}", option, word, most);
-}
+constexpr double kLeastSeconds = 1e-9, kMostSeconds = 86'400;
 
 }  // namespace
 
 Result<StressCommandLine> ParseStressCommandLine(int argc, const char* const* argv) {
   StressOptions options;
-  std::string deadline = "5", limit = "300", seed = "1", repeat = "1";
-  std::string rules = "nccl", ranks;
+  std::string rules = "nccl";
   comm::nccl::NcclChoices nccl = comm::nccl::NcclChoicesFromEnvironment();
   ArgumentParser parser{"Runs scenarios: workloads and the faults that befall them, with verdicts.",
                         "lockstep-stress"};
@@ -52,18 +37,27 @@ Result<StressCommandLine> ParseStressCommandLine(int argc, const char* const* ar
   parser.Add("--ranks-per-gpu=COUNT", nccl.ranks_per_gpu, "nccl: so many ranks share a GPU");
   parser.Add("--sim-rules=WORD", rules, "Whose rules the simulation follows (nccl, mpi or gloo)")
       .ShowDefault();
-  parser.Add("--ranks=COUNT", ranks, "Number of ranks (of sim only; default: the scenario's)");
-  parser.Add("--seed=SEED", seed, "Seed of all that is random").ShowDefault();
-  parser.Add("--repeat=COUNT", repeat, "How often every scenario runs, with seeds one apart")
+  parser
+      .Add("--ranks=COUNT", options.ranks, "Number of ranks (of sim only; default: the scenario's)")
+      .Between(1, scenario::kMaxScenarioRanks);
+  parser.Add("--seed=SEED", options.seed, "Seed of all that is random").ShowDefault();
+  parser
+      .Add("--repeat=COUNT", options.repeat, "How often every scenario runs, with seeds one apart")
+      .Between(1, kMostRepeats)
       .ShowDefault();
   parser.Add("--verdicts=FILE", options.verdicts,
              "Also write the verdicts to this file (a JSON document)");
   parser.Renamed("--json", "--verdicts");
   parser.Add("--output=FILE", options.output,
              "File to write (the result; default: below results/runs)");
-  parser.Add("-T,--timeout=TIME", deadline, "Silence of a rank that is taken for a hang")
+  parser
+      .Add("-T,--timeout=TIME", options.deadline_seconds,
+           "Silence of a rank that is taken for a hang")
+      .BetweenReals(kLeastSeconds, kMostSeconds)
       .ShowDefault();
-  parser.Add("--limit=TIME", limit, "Longest time of one case").ShowDefault();
+  parser.Add("--limit=TIME", options.limit_seconds, "Longest time of one case")
+      .BetweenReals(kLeastSeconds, kMostSeconds)
+      .ShowDefault();
   parser.Flag("--allow-network-faults", options.allow_network_faults,
               "Faults of the network may befall interfaces that are not of test hosts");
   parser.Flag("!--no-gpu-samples", options.gpu_samples,
@@ -75,20 +69,9 @@ Result<StressCommandLine> ParseStressCommandLine(int argc, const char* const* ar
   LOCKSTEP_ASSIGN_OR_RETURN(const std::optional<std::string> text, parser.Parse(argc, argv));
   if (text) return StressCommandLine{std::nullopt, *text};
   LOCKSTEP_RETURN_IF_ERROR(comm::nccl::ExportNcclChoices(nccl));
-  LOCKSTEP_ASSIGN_OR_RETURN(options.deadline_seconds, ReadSeconds("-T", deadline));
-  LOCKSTEP_ASSIGN_OR_RETURN(options.limit_seconds, ReadSeconds("--limit", limit));
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::int64_t first,
-                            ReadCount("--seed", seed, std::int64_t{1} << 62));
-  options.seed = static_cast<std::uint64_t>(first);
-  LOCKSTEP_ASSIGN_OR_RETURN(options.repeat, ReadCount("--repeat", repeat, kMostRepeats));
   LOCKSTEP_ASSIGN_OR_RETURN(options.sim_rules, comm::sim::ParseSimRules("--sim-rules", rules));
-  if (!ranks.empty()) {
-    LOCKSTEP_ASSIGN_OR_RETURN(const std::int64_t count,
-                              ReadCount("--ranks", ranks, scenario::kMaxScenarioRanks));
-    options.ranks = static_cast<int>(count);
-    if (options.backend != "sim") {
-      return InvalidInput("--ranks is of --backend=sim; give mpirun the number with -np");
-    }
+  if (options.ranks && options.backend != "sim") {
+    return InvalidInput("--ranks is of --backend=sim; give mpirun the number with -np");
   }
   if (options.scenarios.empty() && !options.list && !options.list_faults) {
     return InvalidInput(

@@ -36,15 +36,14 @@ double AmountOf(const faults::PlannedFault& fault, const char* key) {
 }
 
 network::NetworkRule RuleOf(const faults::PlannedFault& fault) {
-  network::NetworkRule rule;
-  rule.down = fault.kind == faults::FaultKind::kNetworkDown;
-  rule.reset = fault.kind == faults::FaultKind::kNetworkReset;
-  rule.block = fault.kind == faults::FaultKind::kNetworkBlock;
-  rule.port = static_cast<int>(AmountOf(fault, "port"));
-  rule.refuse = AmountOf(fault, "refuse") != 0;
-  rule.loss = AmountOf(fault, "loss");
-  rule.rate_bytes_per_s = AmountOf(fault, "rate");
-  rule.reorder = AmountOf(fault, "share");
+  network::NetworkRule rule{.down = fault.kind == faults::FaultKind::kNetworkDown,
+                            .reset = fault.kind == faults::FaultKind::kNetworkReset,
+                            .block = fault.kind == faults::FaultKind::kNetworkBlock,
+                            .port = static_cast<int>(AmountOf(fault, "port")),
+                            .refuse = AmountOf(fault, "refuse") != 0,
+                            .loss = AmountOf(fault, "loss"),
+                            .reorder = AmountOf(fault, "share"),
+                            .rate_bytes_per_s = AmountOf(fault, "rate")};
   const bool reorders = fault.kind == faults::FaultKind::kNetworkReorder;
   (reorders ? rule.reorder_s : rule.delay_s) = AmountOf(fault, "delay");
   rule.jitter_s = AmountOf(fault, "jitter");

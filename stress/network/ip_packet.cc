@@ -71,9 +71,7 @@ std::optional<IpPacket> ParseIpPacket(std::span<const char> bytes) {
   if (ip.version != 4 || header < sizeof ip || length < header || bytes.size() < length) {
     return std::nullopt;
   }
-  IpPacket packet;
-  packet.from = ntohl(ip.saddr);
-  packet.to = ntohl(ip.daddr);
+  IpPacket packet{.from = ntohl(ip.saddr), .to = ntohl(ip.daddr)};
   if (ip.protocol != IPPROTO_TCP || (ntohs(ip.frag_off) & kFragmentOffset) != 0) return packet;
   tcphdr tcp;
   if (length < header + sizeof tcp) return std::nullopt;

@@ -3,12 +3,17 @@
 #include "stress/run/worker.h"
 
 #include <fmt/core.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,13 +25,13 @@
 #include "core/base/deadline.h"
 #include "core/comm/backends.h"
 #include "core/comm/recorded.h"
+#include "core/worker/worker_link.h"
 #include "session/session.h"
 #include "stress/cases/plan_faults.h"
 #include "stress/faults/fault_gate.h"
 #include "stress/faults/fault_plan.h"
 #include "stress/faults/faulty_communicator.h"
 #include "stress/run/aborted_generations.h"
-#include "stress/run/process_body.h"
 #include "stress/run/protocol.h"
 #include "stress/scenario/scenario.h"
 #include "stress/workloads/program_report.h"
@@ -35,7 +40,57 @@
 namespace lockstep::stress::run {
 namespace {
 
-// The worker dies with its agent, and silence is judged from outside: these are only bounds.
+// What faults do to a rank that is a process, and what they need of it: its journal, its agent, its
+// end.
+class ProcessBody final : public faults::RankBody {
+ public:
+  explicit ProcessBody(worker::WorkerLink& link) : link_(link), began_ns_(MonotonicNs()) {}
+  // From now on the journal is written through it; nullptr: directly again.
+  void set_recorded(comm::RecordedCommunicator* recorded) { recorded_ = recorded; }
+
+  // Whose memory faults may take; outlives this.
+  void set_device(device::Device* device) { device_ = device; }
+
+  void Journal(std::size_t fault_index) override {
+    journal::JournalEvent event{.value = static_cast<std::int64_t>(fault_index),
+                                .kind = journal::EventKind::kFault};
+    if (recorded_ != nullptr) {
+      recorded_->Note(event);
+    } else {
+      link_.journal().Append(event);
+    }
+    std::lock_guard lock(mutex_);
+    const Status told = link_.Send({kFiredMessage, fmt::format("{}", fault_index)});
+    if (!told.ok()) fmt::print(stderr, "lockstep worker: {}\n", told.message());
+  }
+  Status ApplyOutside(std::size_t) override {
+    std::lock_guard lock(mutex_);
+    // Whoever applies it may wait for a processor; when the agent is lost, the link says so.
+    return link_.Await(kAppliedMessage, Deadline::AfterSeconds(kForEverSeconds)).status();
+  }
+  void Exit(int code) override {
+    std::fflush(stderr);
+    _exit(code);
+  }
+  double SecondsSinceStart() override { return SecondsSince(began_ns_); }
+  Status Sleep(std::int64_t ns) override {
+    const std::int64_t until = MonotonicNs() + ns;
+    const timespec at{until / 1'000'000'000, until % 1'000'000'000};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, nullptr) == EINTR) {
+    }
+    return OkStatus();
+  }
+  device::Device* device() override { return device_; }
+  faults::RankMarks& marks() override { return marks_; }
+
+ private:
+  worker::WorkerLink& link_;
+  comm::RecordedCommunicator* recorded_ = nullptr;
+  device::Device* device_ = nullptr;
+  std::mutex mutex_;  // of the link: faults of the library fire on the streams' threads
+  std::int64_t began_ns_;
+  faults::RankMarks marks_;
+};
 
 // What a rank works with, in the order in which it is made.
 struct WorkerContext : std::enable_shared_from_this<WorkerContext> {
@@ -156,10 +211,7 @@ Status Connect(worker::WorkerLink& link, WorkerContext& self) {
   // As PyTorch on CPUs: collectives on a thread beside the one that computes. The launcher's MPI
   // was initialized for one thread.
   const bool threaded = HasStreams(self.scenario) && !self.backend->uses_launcher_mpi;
-  comm::ConnectRequest request;
-  request.rank = place.rank;
-  request.size = place.size;
-  request.meeting = &link.meeting();
+  comm::ConnectRequest request{.rank = place.rank, .size = place.size, .meeting = &link.meeting()};
   LOCKSTEP_ASSIGN_OR_RETURN(request.host, worker::WorkerLink::ListenAddress());
   if (again) request.prefix = fmt::format("world {}", place.generation);
   request.threaded_streams = threaded;

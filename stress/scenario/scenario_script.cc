@@ -206,9 +206,7 @@ std::vector<ScriptStep> ReadTimes(TomlFields& fields, std::string_view key, int 
   fields.ReadPerRank(key, ranks, us, {0, static_cast<std::int64_t>(kMostUs)});
   std::vector<ScriptStep> steps;
   for (const std::int64_t value : us) {
-    ScriptStep step;
-    step.kind = kind;
-    step.ns = value * 1000;
+    ScriptStep step{.kind = kind, .ns = value * 1000};
     steps.push_back(step);
   }
   return steps;
@@ -265,9 +263,7 @@ collective::Collective ReadCollective(TomlFields& fields) {
 }
 
 ScriptStep StepOf(Kind kind, const collective::Operation& operation) {
-  ScriptStep step;
-  step.kind = kind;
-  step.operation = operation;
+  ScriptStep step{.kind = kind, .operation = operation};
   return step;
 }
 

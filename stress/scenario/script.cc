@@ -175,9 +175,7 @@ Result<ScriptStep> ParseSplit(const Words& words, const Communicators& communica
 // "wait STREAM"
 Result<ScriptStep> ParseWait(const Words& words, const Communicators&) {
   if (words.size() != 2) return InvalidInput("write 'wait NAME' with the name of a stream");
-  ScriptStep step;
-  step.kind = Kind::kWait;
-  step.wait = std::string(words[1]);
+  ScriptStep step{.kind = Kind::kWait, .wait = std::string(words[1])};
   return step;
 }
 
@@ -186,9 +184,7 @@ Result<ScriptStep> ParseAllocate(const Words& words, const Communicators&) {
   const Result<std::int64_t> bytes =
       words.size() == 2 ? ParseBytes("step", words[1]) : InvalidInput("");
   if (!bytes.ok() || *bytes < 1) return InvalidInput("write 'allocate 1M'");
-  ScriptStep step;
-  step.kind = Kind::kAllocate;
-  step.bytes = *bytes;
+  ScriptStep step{.kind = Kind::kAllocate, .bytes = *bytes};
   return step;
 }
 
@@ -196,9 +192,7 @@ Result<ScriptStep> ParseAllocate(const Words& words, const Communicators&) {
 Result<ScriptStep> ParseExit(const Words& words, const Communicators&) {
   const auto code = words.size() == 2 ? ToCount(words[1]) : std::nullopt;
   if (!code || *code > 255) return InvalidInput("write 'exit 3' with a code from 0 to 255");
-  ScriptStep step;
-  step.kind = Kind::kExit;
-  step.exit_code = static_cast<int>(*code);
+  ScriptStep step{.kind = Kind::kExit, .exit_code = static_cast<int>(*code)};
   return step;
 }
 

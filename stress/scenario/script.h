@@ -32,9 +32,9 @@ struct ScriptStep {
     kKernel,    // the first kernel of a kind that the program has not used: its code is loaded
   };
   Kind kind = Kind::kFinish;
-  collective::Operation operation;  // kCollective, kChurn
-  std::size_t communicator = 0;     // index in ScriptProgram::communicators
-  std::int64_t ns = 0;              // kSleep, kCompute, kLoad
+  collective::Operation operation = {};  // kCollective, kChurn
+  std::size_t communicator = 0;          // index in ScriptProgram::communicators
+  std::int64_t ns = 0;                   // kSleep, kCompute, kLoad
   int exit_code = 0;
   std::int64_t bytes = 0;  // kAllocate
   std::int64_t times = 1;

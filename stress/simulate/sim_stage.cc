@@ -52,9 +52,8 @@ class SimBody final : public faults::RankBody, public faults::SimulatedRank {
   void set_recorded(comm::RecordedCommunicator* recorded) { recorded_ = recorded; }
 
   void Journal(std::size_t fault_index) override {
-    journal::JournalEvent event;
-    event.kind = journal::EventKind::kFault;
-    event.value = static_cast<std::int64_t>(fault_index);
+    journal::JournalEvent event{.value = static_cast<std::int64_t>(fault_index),
+                                .kind = journal::EventKind::kFault};
     if (recorded_ != nullptr) {
       recorded_->Note(event);
     } else {

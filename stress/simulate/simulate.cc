@@ -47,7 +47,7 @@ class SimulatedCase {
     while (RunOne()) {
     }
     facts_.generation = generation_;
-    facts_.seconds = static_cast<double>(MonotonicNs() - began_ns) * 1e-9;
+    facts_.seconds = SecondsSince(began_ns);
     return cases::Assess(case_, backend_, deadline_seconds_, std::move(facts_));
   }
 

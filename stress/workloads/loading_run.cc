@@ -43,23 +43,22 @@ constexpr double kImageWeight = 4;
 constexpr double kDecodeNsPerByte = 0.4;  // of a simulated pass
 
 shards::DatasetSpec SpecOf(const scenario::LoadingProgram& program, int rank, std::uint64_t seed) {
-  shards::DatasetSpec spec;
-  spec.samples = program.samples.At(rank);
-  spec.min_bytes = 4 * 1024;
-  spec.max_bytes = 64 * 1024;
-  spec.seed = seed;
+  shards::DatasetSpec spec{.samples = program.samples.At(rank),
+                           .min_bytes = 4 * 1024,
+                           .max_bytes = 64 * 1024,
+                           .seed = seed};
   return spec;
 }
 
 datasets::sampler::SamplerOptions SamplerOf(const scenario::LoadingProgram& program, int rank,
                                             int ranks) {
-  datasets::sampler::SamplerOptions sampler;
-  sampler.samples = program.samples.At(rank);
-  sampler.world = ranks;
-  sampler.rank = rank;
-  sampler.seed = static_cast<std::uint64_t>(program.seed.At(rank));
-  sampler.shuffle = program.shuffle;
-  sampler.drop_last = program.drop_last;
+  datasets::sampler::SamplerOptions sampler{
+      .samples = program.samples.At(rank),
+      .world = ranks,
+      .rank = rank,
+      .seed = static_cast<std::uint64_t>(program.seed.At(rank)),
+      .shuffle = program.shuffle,
+      .drop_last = program.drop_last};
   return sampler;
 }
 

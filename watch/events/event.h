@@ -28,6 +28,12 @@ inline constexpr Phase LeftAfter(Phase phase) {
                                  : Phase::kNothing;
 }
 inline constexpr bool HasLeft(Phase phase) { return phase >= Phase::kEnterLeft; }
+// What comes before the kLeave in those two; others are what they are.
+inline constexpr Phase BeforeLeft(Phase phase) {
+  return phase == Phase::kEnterLeft  ? Phase::kEnter
+         : phase == Phase::kDoneLeft ? Phase::kDone
+                                     : phase;
+}
 
 enum class Object : std::uint8_t {
   kCommunicator,

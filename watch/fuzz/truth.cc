@@ -51,10 +51,8 @@ class Trial {
   // As it was before the call returned, where that is not to be seen yet.
   Event Seen(int rank, std::size_t number, int late) const {
     Event event = library_.events(rank)[number];
-    if (rank == late && number + 1 == library_.events(rank).size()) {
-      if (event.phase == events::Phase::kEnterLeft) event.phase = events::Phase::kEnter;
-      if (event.phase == events::Phase::kDoneLeft) event.phase = events::Phase::kDone;
-    }
+    const bool newest = number + 1 == library_.events(rank).size();
+    if (rank == late && newest) event.phase = events::BeforeLeft(event.phase);
     return event;
   }
 

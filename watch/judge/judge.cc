@@ -62,9 +62,7 @@ Judge::Judge(int size, Locate locate, Options options)
 void Judge::TakeOne(int rank, const Event& event) {
   Rank& mine = history_.ranks[Index(rank)];
   mine.begun = true;
-  switch (event.phase) {
-    case Phase::kNothing:
-      break;
+  switch (events::BeforeLeft(event.phase)) {
     case Phase::kPart:
       mine.parts[event.thread].push_back(event);
       break;
@@ -83,15 +81,12 @@ void Judge::TakeOne(int rank, const Event& event) {
     case Phase::kFreed:
       mine.objects.erase(event.request);
       break;
+    case Phase::kNothing:
     case Phase::kEnterLeft:
-      Enter(rank, event);
-      Leave(rank, event);
-      break;
     case Phase::kDoneLeft:
-      Done(rank, event);
-      Leave(rank, event);
       break;
   }
+  if (events::HasLeft(event.phase)) Leave(rank, event);
 }
 
 void Judge::Take(int rank, std::span<const Event> some) {

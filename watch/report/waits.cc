@@ -33,9 +33,7 @@ void Waits::Take(int rank, const Event& event) {
   RankTotals& totals = totals_[Index(rank)];
   if (totals.begun == 0) totals.begun = event.ticks;
   totals.ended = std::max(totals.ended, event.ticks);
-  switch (event.phase) {
-    case Phase::kNothing:
-      break;
+  switch (events::BeforeLeft(event.phase)) {
     case Phase::kPart:
       RankOf(rank).threads[event.thread].parts.push_back(event);
       break;
@@ -54,15 +52,12 @@ void Waits::Take(int rank, const Event& event) {
     case Phase::kFreed:
       Freed(rank, event);
       break;
+    case Phase::kNothing:
     case Phase::kEnterLeft:
-      Enter(rank, event);
-      Leave(rank, event);
-      break;
     case Phase::kDoneLeft:
-      Done(rank, event);
-      Leave(rank, event);
       break;
   }
+  if (events::HasLeft(event.phase)) Leave(rank, event);
 }
 
 Waits::Communicator* Waits::Known(std::uint64_t comm) {

@@ -14,7 +14,7 @@
 #include "core/base/run_id.h"
 #include "core/base/utc.h"
 #include "core/base/version.h"
-#include "results/report/waits.h"
+#include "results/report/report.h"
 #include "results/store/store.h"
 #include "watch/events/ticks.h"
 
@@ -84,7 +84,7 @@ report::Scale Reporter::ScaleNow() const {
 Status Reporter::Store(int job, std::optional<store::Watched> watched, int exit_code, bool at_end) {
   store::Run run = run_;
   run.watched = std::move(watched);
-  run.duration_seconds = static_cast<double>(MonotonicNs() - began_ns_) * 1e-9;
+  run.duration_seconds = SecondsSince(began_ns_);
   run.exit_code = exit_code;
   run.complete = at_end;
   const bool passes = run.judgement.findings.empty() && exit_code == 0;

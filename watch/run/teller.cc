@@ -13,7 +13,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/deadline.h"
-#include "results/report/stacks.h"
+#include "results/report/findings.h"
 #include "watch/run/preloadable.h"
 
 namespace lockstep::watch::run {

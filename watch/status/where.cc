@@ -16,9 +16,7 @@ using events::Phase;
 
 namespace {
 
-bool Enters(const Event& event) {
-  return event.phase == Phase::kEnter || event.phase == Phase::kEnterLeft;
-}
+bool Enters(const Event& event) { return events::BeforeLeft(event.phase) == Phase::kEnter; }
 
 bool Posts(const Event& event) {
   if (!Enters(event) || event.request == 0) return false;

@@ -189,13 +189,12 @@ class MpiCommunicator final : public Communicator {
 
   MpiCall CallOf(const Operation& operation, const Buffers& buffers) const {
     const Collective collective = operation.collective;
-    MpiCall call;
-    call.collective = collective;
-    call.send = buffers.send;
-    call.recv = buffers.recv;
-    call.type = session_->TypeOf(operation.type);
-    call.op = session_->OpOf(operation.type, operation.reduction);
-    call.root = operation.root;
+    MpiCall call{.collective = collective,
+                 .send = buffers.send,
+                 .recv = buffers.recv,
+                 .type = session_->TypeOf(operation.type),
+                 .op = session_->OpOf(operation.type, operation.reduction),
+                 .root = operation.root};
     call.count = static_cast<int>(operation.count);  // of a part, where it takes several
     if (collective == Collective::kAllReduce) [[likely]] {
       if (call.send == call.recv) call.send = MPI_IN_PLACE;

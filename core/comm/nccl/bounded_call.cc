@@ -73,7 +73,7 @@ struct WatchedCalls::State {
     if (entered == 0) return;
     std::lock_guard lock(looking);
     if (gone) return;
-    const double inside_seconds = static_cast<double>(MonotonicNs() - entered) * 1e-9;
+    const double inside_seconds = SecondsSince(entered);
     if (inside_seconds < limits.call_seconds || entered_ns.load() != entered) return;
     if (!rescued.exchange(true)) {
       rescue();

@@ -83,9 +83,7 @@ std::string GraphRemark(const NcclLibraryFacts& library) {
 
 NcclOptions NcclOptionsFromEnvironment() {
   const NcclChoices choices = NcclChoicesFromEnvironment();
-  NcclOptions options;
-  options.library = choices.library;
-  options.register_buffers = choices.registers;
+  NcclOptions options{.library = choices.library, .register_buffers = choices.registers};
   return options;
 }
 

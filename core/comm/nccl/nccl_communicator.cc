@@ -258,6 +258,7 @@ const Capabilities& NcclCapabilities() {
   static const Capabilities capabilities = {
       .backend = "nccl",
       .moves_data = true,
+      .host_moves = false,
       .can_abort = true,
       .supports = [](const Operation&) { return OkStatus(); },
   };

@@ -19,7 +19,7 @@ struct NcclOptions {
   bool register_buffers = false;
   // True: gives up what is in progress, above all connecting to ranks that do not come. May be
   // empty.
-  std::function<bool()> given_up;
+  std::function<bool()> given_up = {};
   // Called when a call came back neither in its time nor after an abort. Default: prints the line
   // and ends the process with ExitCode::kFailed.
   void (*last_resort)(const std::string& why) = nullptr;

@@ -54,6 +54,7 @@ const Capabilities& NullCapabilities() {
   static const Capabilities capabilities = {
       .backend = "null",
       .moves_data = false,
+      .host_moves = false,
       .can_abort = true,  // nobody ever waits
       .supports = [](const Operation&) { return OkStatus(); },
   };

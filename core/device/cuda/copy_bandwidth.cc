@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 
+#include "core/base/program.h"
 #include "core/base/status.h"
 #include "core/device/cuda/cuda_device.h"
 #include "core/device/native_stream.h"
@@ -127,22 +128,21 @@ Result<bool> Run(double all_reduce_gbps) {
   return Measure({*device, *kernels, *stream, to->data(), from->data()}, all_reduce_gbps);
 }
 
-int Main(int argc, char** argv) {
+Result<ExitCode> Main(int argc, char** argv) {
   const double ns = argc == 3 ? std::strtod(argv[1], nullptr) : 0;
   const double bytes = argc == 3 ? std::strtod(argv[2], nullptr) : 0;
   if (argc != 1 && !(argc == 3 && ns > 0 && bytes > 0)) {
-    fmt::print(stderr,
-               "copy_bandwidth: give nothing, or an all-reduce's MEDIAN_NS and BYTES, both "
-               "positive numbers\n");
-    return static_cast<int>(ExitCode::kUsage);
+    return InvalidInput(
+        "give nothing, or an all-reduce's MEDIAN_NS and BYTES, both positive numbers");
   }
-  const Result<bool> passes = Run(ns > 0 ? 2 * bytes / ns : 0);
-  if (passes.ok()) return static_cast<int>(*passes ? ExitCode::kPass : ExitCode::kFailed);
-  fmt::print(stderr, "copy_bandwidth: {}\n", passes.status().message());
-  return static_cast<int>(ExitCodeOf(passes.status().code()));
+  LOCKSTEP_ASSIGN_OR_RETURN(const bool passes, Run(ns > 0 ? 2 * bytes / ns : 0));
+  return passes ? ExitCode::kPass : ExitCode::kFailed;
 }
 
 }  // namespace
 }  // namespace lockstep::device::cuda
 
-int main(int argc, char** argv) { return lockstep::device::cuda::Main(argc, argv); }
+int main(int argc, char** argv) {
+  return lockstep::RunProgram("copy_bandwidth",
+                              [=] { return lockstep::device::cuda::Main(argc, argv); });
+}

@@ -33,10 +33,8 @@ std::optional<Finding> ExplainBlockedOutput(const Situation& situation,
   }
   // Another rank that is busy needs another reason.
   if (blocked.empty() || (!one_is_enough && blamed < general.culprits.size())) return std::nullopt;
-  Finding finding;
-  finding.cause = Cause::kOutputBlocked;
-  finding.culprits = RanksOf(blocked);
-  finding.operation = general.operation;
+  Finding finding{
+      .cause = Cause::kOutputBlocked, .culprits = RanksOf(blocked), .operation = general.operation};
   const std::string_view waits = Verb(finding.culprits, "waits", "wait");
   finding.headline = Headline("{} {} in write(): nobody reads the pipe", Who(blocked), waits);
   finding.message = fmt::format(

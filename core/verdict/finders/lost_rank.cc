@@ -121,11 +121,10 @@ Headline HeadlineOf(Cause cause, const Views& gone, const RankView& first) {
 
 Finding DepartureOf(Cause cause, const Views& gone, const Views& waiting) {
   const RankView& first = *gone.front();
-  Finding finding;
-  finding.cause = cause;
-  finding.proved = true;
-  finding.culprits = RanksOf(gone);
-  finding.operation = OperationIn(first.open);
+  Finding finding{.cause = cause,
+                  .culprits = RanksOf(gone),
+                  .proved = true,
+                  .operation = OperationIn(first.open)};
   finding.headline = HeadlineOf(cause, gone, first);
   finding.message = fmt::format("rank {} {} {}", first.rank(), FateOf(first), InOrWhile(first));
   if (!first.evidence->error.empty()) {
@@ -268,9 +267,7 @@ std::vector<Finding> FindErrors(const Situation& situation, const Stuck& stuck) 
     failed.push_back(&view);
   }
   if (first == nullptr) return {};
-  Finding finding;
-  finding.cause = Cause::kRankFailed;
-  finding.culprits = RanksOf(failed);
+  Finding finding{.cause = Cause::kRankFailed, .culprits = RanksOf(failed)};
   finding.headline = HeadlineOf(Cause::kRankFailed, failed, *first);
   finding.headline.Add(ErrorClauseBriefly(*first));
   // That a connection ended is an effect: its cause is elsewhere, and not known.

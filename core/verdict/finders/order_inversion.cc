@@ -13,9 +13,7 @@ namespace {
 
 Finding Inversion(const Situation& situation, const std::vector<std::size_t>& cycle, bool proved) {
   constexpr std::size_t kShown = 4;
-  Finding finding;
-  finding.cause = Cause::kOrderInversion;
-  finding.proved = proved;
+  Finding finding{.cause = Cause::kOrderInversion, .proved = proved};
   for (std::size_t n = 0; n < cycle.size(); ++n) {
     const RankView& view = situation.views[cycle[n]];
     const RankView& next = situation.views[cycle[(n + 1) % cycle.size()]];

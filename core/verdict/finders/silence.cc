@@ -191,8 +191,7 @@ Finding Stall(const Situation& situation, const Standstill& standstill) {
   std::erase_if(asleep, std::not_fn(IsAsleep));
   // Asleep among ranks that are awake is suspicious; all asleep is how some libraries wait.
   const bool named = !asleep.empty() && asleep.size() < standstill.waiting.size();
-  Finding finding;
-  finding.cause = Cause::kTransportStall;
+  Finding finding{.cause = Cause::kTransportStall};
   if (named) finding.culprits = RanksOf(asleep);
   finding.operation = OperationIn(standstill.operation);
   finding.headline = named ? AsleepHeadline(standstill, asleep) : StallHeadline(standstill);
@@ -283,9 +282,7 @@ void AddNew(Finding finding, std::vector<Finding>& findings) {
 }
 
 Finding OtherCommunicator(const Views& waiting) {
-  Finding finding;
-  finding.cause = Cause::kUnknown;
-  finding.culprits = RanksOf(waiting);
+  Finding finding{.cause = Cause::kUnknown, .culprits = RanksOf(waiting)};
   finding.message = fmt::format(
       "{} {} in {} since {}; the journals do not show who else belongs to that communicator",
       FormatRanks(finding.culprits), Verb(finding.culprits, "waits", "wait"),
@@ -304,9 +301,7 @@ Finding InitFailure(const Situation& situation, const Views& connecting) {
   Views behind = connecting;
   std::erase_if(behind, [](const RankView* view) { return view->phase != Phase::kStart; });
   if (behind.empty()) behind = connecting;
-  Finding finding;
-  finding.cause = Cause::kInitFailure;
-  finding.culprits = RanksOf(behind);
+  Finding finding{.cause = Cause::kInitFailure, .culprits = RanksOf(behind)};
   const RankView& first = *behind.front();
   finding.headline = Headline("{} could not connect in time: {} for {}", Who(behind),
                               Doing(first.phase), Seconds(first.evidence->seconds_silent));
@@ -323,9 +318,7 @@ Finding InitFailure(const Situation& situation, const Views& connecting) {
 
 Finding Busy(const Views& silent) {
   const RankView& first = *silent.front();
-  Finding finding;
-  finding.cause = Cause::kRankBusy;
-  finding.culprits = RanksOf(silent);
+  Finding finding{.cause = Cause::kRankBusy, .culprits = RanksOf(silent)};
   finding.headline =
       Headline("{} {} silent for {}", Who(silent), Verb(finding.culprits, "is", "are"),
                Seconds(first.evidence->seconds_silent));

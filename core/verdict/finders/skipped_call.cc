@@ -102,9 +102,7 @@ std::vector<Finding> FindSurplus(const Situation& situation) {
   for (std::size_t g = 0; g < all.size(); ++g) {
     const MembersCalls& calls = all[g];
     if (calls.surplus.empty()) continue;
-    Finding finding;
-    finding.cause = Cause::kCollectiveMismatch;
-    finding.proved = true;
+    Finding finding{.cause = Cause::kCollectiveMismatch, .proved = true};
     const Views callers = ViewsAt(situation.views, calls.surplus);
     finding.culprits = RanksOf(callers);
     finding.operation = OperationIn(calls.furthest_surplus);

@@ -10,9 +10,7 @@ std::vector<Finding> FindLost(const Situation& situation) {
     return view.evidence->state == ProcessState::kLost;
   });
   if (lost.empty()) return {};
-  Finding finding;
-  finding.cause = Cause::kUnknown;
-  finding.culprits = RanksOf(lost);
+  Finding finding{.cause = Cause::kUnknown, .culprits = RanksOf(lost)};
   const bool one = finding.culprits.size() == 1;
   finding.message = fmt::format("the {} of {} {} not answer: what became of {} is not known",
                                 one ? "agent" : "agents", FormatRanks(finding.culprits),

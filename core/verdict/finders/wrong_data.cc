@@ -10,10 +10,7 @@ std::vector<Finding> FindWrongData(const Situation& situation) {
       situation.views, [](const RankView& view) { return !view.evidence->wrong_data.empty(); });
   if (wrong.empty()) return {};
   const RankView& first = *wrong.front();
-  Finding finding;
-  finding.cause = Cause::kDataCorruption;
-  finding.culprits = RanksOf(wrong);
-  finding.proved = true;
+  Finding finding{.cause = Cause::kDataCorruption, .culprits = RanksOf(wrong), .proved = true};
   finding.message =
       fmt::format("{} received wrong data; rank {}: {}", FormatRanks(finding.culprits),
                   first.rank(), OneLine(first.evidence->wrong_data));

@@ -278,10 +278,8 @@ std::vector<Finding> FindSlowLinks(const Ranks& evidence) {
   const Slow slow = FindSlow(evidence);
   if (slow.links.empty()) return {};
   const Watched& worst = slow.links.back();
-  Finding finding;
-  finding.cause = Cause::kSlowLink;
-  finding.culprits = CommonEnds(LinksOf(slow));
-  finding.proved = slow.proved;
+  Finding finding{
+      .cause = Cause::kSlowLink, .culprits = CommonEnds(LinksOf(slow)), .proved = slow.proved};
   finding.headline = HeadlineOf(worst, slow.usual_s);
   finding.message = Describe(worst, slow.usual_s);
   if (slow.links.size() > 1) {
