@@ -141,6 +141,18 @@ TEST(GivenUp, ATruncatedMessageIsToldWhereItEndsTheRank) {
   }
 }
 
+// Of a communicator that was made by a call which is not followed.
+TEST(GivenUp, NobodyKnowsWhoIsInAnUnknownCommunicator) {
+  LiteralHistory history(2);
+  Event received = Literal::Receives(Call::kRecv, 1, 1);
+  Event sent = Literal::Sends(Call::kSend, 2, 1);
+  received.comm = sent.comm = events::kUnknownComm;
+  history.Got(0, received, 1);
+  history.Call_(0, sent);
+  BothFinalize(history);
+  EXPECT_THAT(history.Findings(), IsEmpty());
+}
+
 TEST(GivenUp, ThreadsHaveNoOrderOfMessagesAndCollectives) {
   for (const bool threads : {false, true}) {
     LiteralHistory history(2);

@@ -77,11 +77,11 @@ void Judge::Withdraw(int rank, const Request& send) {
 void Judge::Received(int rank, const Event& receive, std::uint64_t order, int source, int tag,
                      bool blocked) {
   const int me = history_.RankIn(rank, receive.comm);
-  Communicator& comm = history_.communicators[receive.comm];
-  if (me < 0 || comm.inter) return;
+  if (me < 0 || history_.communicators[receive.comm].inter) return;
   const bool wild = receive.peer == events::kAnySource;
   if (wild && options_.races) CheckRace(rank, receive, source);
-  const Taken taken{tag, receive, rank, blocked, comm.called[Index(me)], order};
+  const Taken taken{tag, receive, rank, blocked,
+                    history_.communicators[receive.comm].called[Index(me)], order};
   const ChannelKey key = {receive.comm, source, me};
   Channel& channel = history_.channels[key];
   const bool open = IsOpen(key, taken);
