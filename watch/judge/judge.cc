@@ -281,7 +281,7 @@ void Judge::Done(int rank, const Event& event) {
     // What later receives took may be certain now.
     for (const ChannelKey& key : std::set(mine.unsettled)) Settle(key, history_.channels.at(key));
   }
-  if ((event.flags & events::kCancelled) != 0) Withdraw(rank, request);
+  Withdraw(rank, request, event);
   request.active = request.cancelled = false;
   request.order = 0;
   if (!request.persistent) mine.requests.erase(found);

@@ -73,8 +73,8 @@ class Judge {
   void Release(int rank, std::uint32_t request, Call call);
   // One half of a message was given up, and may have met its other one: nothing is sure there.
   void StopComparing(int rank, const Event& half);
-  // A send that was cancelled, and is known to be.
-  void Withdraw(int rank, const Request& send);
+  // A message that nobody gets, where `done` says that its send was cancelled.
+  void Withdraw(int rank, const Request& send, const Event& done);
   bool CheckArguments(int rank, const Event& event);
   // Collectives that are over, and of which there is nothing to tell: nearly all. How many; what
   // comes next needs a closer look.

@@ -67,8 +67,8 @@ void Judge::StopComparing(int rank, const Event& half) {
   }
 }
 
-void Judge::Withdraw(int rank, const Request& send) {
-  if (send.message == 0) return;
+void Judge::Withdraw(int rank, const Request& send, const Event& done) {
+  if (send.message == 0 || (done.flags & events::kCancelled) == 0) return;
   const int me = history_.RankIn(rank, send.event.comm);
   std::erase_if(history_.channels[{send.event.comm, me, send.event.peer}].sent,
                 [&](const Message& each) { return each.number == send.message; });
