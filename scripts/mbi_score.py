@@ -8,7 +8,8 @@ and prints the table of the papers: a row a class, then the programs that were j
 
 DIR holds the .c files that the suite's generators write. Each program is bounded in time. A program
 counts as found when anything was said of it. `class` counts those whose class was said, too. One
-that does not compile, or that the launcher does not start, is neither found nor missed.
+that does not compile, that the launcher does not start, or that no watcher saw, is neither found
+nor missed.
 
 Exit codes: 0 the table was printed, 2 usage, 3 Ctrl-C ended it, 4 MPI or lockstep is missing.
 """
@@ -47,6 +48,7 @@ UNSEEN = ("LocalConcurrency", "GlobalConcurrency")
 MPIS = {"openmpi": ("mpicc", launches.mpirun(*launches.SHARING)),
         "mpich": ("mpicc.mpich", ["mpiexec.mpich"])}
 NOT_WATCHED = "no program of MPI, gloo or NCCL was seen"  # as watch says it
+ITS_LINE = "lockstep watch: "  # how a line of it begins
 QUIET_S = 3  # after a finding, how long a program may go on
 BOUND_S = 40
 
@@ -135,12 +137,20 @@ def watch(lockstep, mpi, source, folder):
         with open(findings, encoding="utf-8") as file:
             row["causes"] = sorted({line.split("\t")[0] for line in file})
     with open(program + ".out", encoding="utf-8", errors="replace") as file:
-        if not row["causes"] and NOT_WATCHED in file.read():
-            row["not_run"] = "not started"
+        row["not_run"] = why_not_judged(row["causes"], row["late"], file.read())
     for leftover in (program, findings, program + ".out"):
         if os.path.exists(leftover):
             os.remove(leftover)
     return row
+
+
+def why_not_judged(causes, late, said):
+    """Of a launch and what it said, or ""."""
+    if causes:
+        return ""
+    if NOT_WATCHED in said:
+        return "not started"
+    return "" if late or ITS_LINE in said else "not watched"
 
 
 def wait(process, findings):

@@ -46,6 +46,15 @@ class MbiScoreTest(unittest.TestCase):
         self.assertIn("all classes: TP 1, FP 0, TN 1, FN 0;", lines[6])
         self.assertEqual(mbi_score.wrong(broken), ["not compiled b", "not started c"])
 
+    def test_a_watcher_that_fails_finds_nothing_and_misses_nothing(self):
+        judged = mbi_score.why_not_judged
+        self.assertEqual(judged([], False, "lockstep: no library; install it\n"), "not watched")
+        self.assertEqual(judged([], False, "lockstep watch: 2 ranks, 9 events, no finding\n"), "")
+        self.assertEqual(judged([], True, "it waits\n"), "")
+        self.assertEqual(judged(["deadlock"], False, ""), "")
+        self.assertEqual(judged([], False, "lockstep watch: %s\n" % mbi_score.NOT_WATCHED),
+                         "not started")
+
     def test_watch_says_so_where_nothing_ran(self):
         with open("watch/run/teller.cc", encoding="utf-8") as file:
             self.assertIn(mbi_score.NOT_WATCHED, file.read())

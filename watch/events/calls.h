@@ -125,6 +125,12 @@ enum class Sync : std::uint8_t {
   X(Intercomm_merge, kLocal, kNone)                \
   X(Comm_free, kLocal, kNone)                      \
   X(Comm_disconnect, kLocal, kNone)                \
+  X(Comm_idup, kLocal, kNone)                      \
+  X(Comm_spawn, kLocal, kNone)                     \
+  X(Comm_spawn_multiple, kLocal, kNone)            \
+  X(Comm_accept, kLocal, kNone)                    \
+  X(Comm_connect, kLocal, kNone)                   \
+  X(Comm_join, kLocal, kNone)                      \
   X(Comm_group, kLocal, kNone)                     \
   X(Comm_remote_group, kLocal, kNone)              \
   X(Group_incl, kLocal, kNone)                     \

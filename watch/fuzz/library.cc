@@ -304,7 +304,9 @@ void Library::WriteLeave(int rank, const Action& action) {
   std::vector<Event>& events = ranks_[Index(rank)].events;
   const Phase left = events::LeftAfter(events.back().phase);
   if (left == Phase::kNothing || Mix64(program_.seed + events.size()) % 4 == 0) {
-    Write(rank, EventOf(Phase::kLeave, action));
+    Event leave = EventOf(Phase::kLeave, action);
+    leave.peer = 0;
+    Write(rank, leave);
   } else {
     events.back().phase = left;
   }

@@ -64,6 +64,7 @@ class Trial {
     if (!events::HasLeft(newest.phase) || said_left_[static_cast<std::size_t>(rank)]) return;
     said_left_[static_cast<std::size_t>(rank)] = true;
     newest.phase = events::Phase::kLeave;
+    newest.peer = 0;
     judge_.Take(rank, newest);
   }
 

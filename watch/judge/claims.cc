@@ -44,8 +44,8 @@ Claims::Claims(const History& history) : history_(history) {
     std::vector<std::pair<std::uint64_t, const Event*>> receives;
     const Rank& mine = history.ranks[static_cast<std::size_t>(rank)];
     for (const auto& [number, request] : mine.requests) {
-      if (request.active && request.order != 0)
-        receives.emplace_back(request.order, &request.event);
+      const bool waits = request.active && request.order != 0 && !request.cancelled;
+      if (waits) receives.emplace_back(request.order, &request.event);
     }
     for (const auto& [thread, open] : mine.open) {
       if (open.order != 0) receives.emplace_back(open.order, &open.event);

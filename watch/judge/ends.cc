@@ -15,6 +15,7 @@ void Judge::Ended(int rank, End how, int code, bool first) {
   mine.lost = true;
   if (mine.finalized) return NothingMoreFrom(rank, true);
   if (mine.in_group) return EndedInGroup(rank, how, code, first);
+  if (TellUnfit(rank)) rank_lost_ = true;
   if (EndsAreConsequences()) return;
   rank_lost_ = true;
   if (how == End::kDied && !first) return;

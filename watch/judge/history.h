@@ -53,6 +53,8 @@ struct Knowledge {
   bool met_all = false;     // that one lets nobody go before all came, or there was none
 };
 
+inline constexpr std::uint64_t kNever = ~std::uint64_t{0};
+
 struct Message {
   std::uint64_t number = 0;
   Event sent;
@@ -82,7 +84,8 @@ struct Channel {
   // Received, in the order in which the receives were posted, while the sender's history is not
   // read so far, or a receive of any source may have taken the message instead.
   std::deque<Taken> taken;
-  // Of receives posted before this one nobody knows any more which message they took.
+  // Of receives posted before this one nobody knows any more which message they took. kNever: a
+  // half was given up, and may have been part of any.
   std::uint64_t compared_from = 0;
 };
 using ChannelKey = std::tuple<std::uint64_t, int, int>;
@@ -93,6 +96,7 @@ struct Request {
   bool active = false;
   bool started = false;
   bool waited = false;
+  bool cancelled = false;      // asked to be: who waits for it is told soon
   std::uint64_t message = 0;   // of a send
   std::uint64_t order = 0;     // of a receive, among those of its rank
   std::uint64_t position = 0;  // of a collective
@@ -113,8 +117,6 @@ struct Membership {
   Communicator* comm = nullptr;  // null: not known
   int me = -1;
 };
-
-inline constexpr std::uint64_t kNever = ~std::uint64_t{0};
 
 struct Rank {
   std::unordered_map<std::uint64_t, int> in;  // own rank in a communicator
@@ -140,6 +142,9 @@ struct Rank {
   std::uint64_t first_heard = kNever;
   Event last;        // the group's call that was entered last
   std::string gone;  // of a rank in groups that ended: "died", "exited with code 1"
+
+  // Its calls have one order.
+  bool OneThread() const { return !any_thread && threads.size() == 1; }
 };
 
 // Where in the user's program: "solver.c:31".

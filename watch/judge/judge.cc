@@ -199,25 +199,23 @@ void Judge::Follow(int rank, OpenCall& open) {
   }
 }
 
-// A request that the program gives up: what it was for goes on without it.
+// A request that the program gives up: what it was for goes on without it. Whether it could be
+// cancelled is told to who waits for it, and to nobody else.
 void Judge::Release(int rank, std::uint32_t number, Call call) {
   Rank& mine = history_.ranks[Index(rank)];
   const auto found = mine.requests.find(number);
   if (found == mine.requests.end()) return;
-  const Request request = found->second;
-  if (call == Call::kRequest_free) {
-    mine.requests.erase(found);
-    mine.posted.erase(request.order);
-  }
-  if (!request.active) return;
   if (call == Call::kCancel) {
-    for (auto& [key, channel] : history_.channels) {
-      std::erase_if(channel.sent,
-                    [&](const Message& sent) { return sent.number == request.message; });
-    }
-  } else if (request.order != 0 && request.event.peer >= 0 && request.event.tag >= 0) {
-    Received(rank, request.event, request.order, request.event.peer, request.event.tag, false);
+    found->second.cancelled = true;
+    return StopComparing(rank, found->second.event);
   }
+  const Request request = found->second;
+  mine.requests.erase(found);
+  mine.posted.erase(request.order);
+  const Event& receive = request.event;
+  if (!request.active || request.order == 0 || request.cancelled) return;
+  if (receive.peer < 0 || receive.tag < 0) return StopComparing(rank, receive);
+  Received(rank, receive, request.order, receive.peer, receive.tag, false);
 }
 
 void Judge::Start(int rank, std::uint32_t number) {
@@ -278,9 +276,17 @@ void Judge::Done(int rank, const Event& event) {
     // What later receives took may be certain now.
     for (const ChannelKey& key : std::set(mine.unsettled)) Settle(key, history_.channels.at(key));
   }
-  request.active = false;
+  Withdraw(rank, request, event);
+  request.active = request.cancelled = false;
   request.order = 0;
   if (!request.persistent) mine.requests.erase(found);
+}
+
+// A receive that returned an error may have taken its message.
+void Judge::Failed(int rank, std::uint16_t thread) {
+  TellUnfit(rank);
+  const OpenCall& open = history_.ranks[Index(rank)].open[thread];
+  if (open.order != 0 && !open.over) StopComparing(rank, open.event);
 }
 
 void Judge::Leave(int rank, const Event& event) {
@@ -290,6 +296,8 @@ void Judge::Leave(int rank, const Event& event) {
     const auto comm = history_.communicators.find(mine.open[event.thread].event.comm);
     if (comm != history_.communicators.end() && comm->second.enqueued) comm->second.broken = true;
   }
+  const bool failed = event.phase == Phase::kLeave && event.peer > 0;
+  if (failed && !events::OfGroup(event.call)) Failed(rank, event.thread);
   mine.open.erase(event.thread);
   if (event.call != Call::kFinalize) return;
   mine.finalized = true;

@@ -65,11 +65,16 @@ class Judge {
   void Enter(int rank, const Event& event);
   void Follow(int rank, OpenCall& open);
   void Leave(int rank, const Event& event);
+  void Failed(int rank, std::uint16_t thread);
   void Done(int rank, const Event& event);
   void Got(int rank, const Event& event);
   void MadeObject(int rank, const Event& event);
   void Start(int rank, std::uint32_t request);
   void Release(int rank, std::uint32_t request, Call call);
+  // One half of a message was given up, and may have met its other one: nothing is sure there.
+  void StopComparing(int rank, const Event& half);
+  // A message that nobody gets, where `done` says that its send was cancelled.
+  void Withdraw(int rank, const Request& send, const Event& done);
   bool CheckArguments(int rank, const Event& event);
   // Collectives that are over, and of which there is nothing to tell: nearly all. How many; what
   // comes next needs a closer look.
@@ -105,6 +110,10 @@ class Judge {
   std::vector<Halves> PairsOf(const ChannelKey& key, const Channel& channel) const;
   void Settle(const ChannelKey& key, Channel& channel);
   static void GiveUpOldest(Channel& channel);
+  // Receives that the rank is in, and that certainly take a message that does not fit. True where
+  // there is one.
+  bool TellUnfit(int rank);
+  void PairIfSure(int rank, const Event& receive, std::uint64_t order);
   void PairOf(Channel& channel, std::deque<Message>::iterator sent,
               std::deque<Taken>::iterator taken);
   void Pair(const Message& message, const Taken& taken);

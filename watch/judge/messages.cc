@@ -55,14 +55,33 @@ std::uint64_t Judge::Send(int rank, const Event& event) {
   return 0;
 }
 
+void Judge::StopComparing(int rank, const Event& half) {
+  const auto& [name, comm, me] = history_.MembershipIn(rank, half.comm);
+  if (!comm || me < 0 || comm->inter) return;
+  const bool any = half.peer == events::kAnySource;
+  const bool receives = (half.flags & events::kReceiving) != 0;
+  for (int other = any ? 0 : half.peer; other >= 0 && other < comm->size; ++other) {
+    const ChannelKey key = {name, receives ? other : me, receives ? me : other};
+    history_.channels[key].compared_from = kNever;
+    if (!any) break;
+  }
+}
+
+void Judge::Withdraw(int rank, const Request& send, const Event& done) {
+  if (send.message == 0 || (done.flags & events::kCancelled) == 0) return;
+  const int me = history_.RankIn(rank, send.event.comm);
+  std::erase_if(history_.channels[{send.event.comm, me, send.event.peer}].sent,
+                [&](const Message& each) { return each.number == send.message; });
+}
+
 void Judge::Received(int rank, const Event& receive, std::uint64_t order, int source, int tag,
                      bool blocked) {
   const int me = history_.RankIn(rank, receive.comm);
-  Communicator& comm = history_.communicators[receive.comm];
-  if (me < 0 || comm.inter) return;
+  if (me < 0 || history_.communicators[receive.comm].inter) return;
   const bool wild = receive.peer == events::kAnySource;
   if (wild && options_.races) CheckRace(rank, receive, source);
-  const Taken taken{tag, receive, rank, blocked, comm.called[Index(me)], order};
+  const Taken taken{tag, receive, rank, blocked,
+                    history_.communicators[receive.comm].called[Index(me)], order};
   const ChannelKey key = {receive.comm, source, me};
   Channel& channel = history_.channels[key];
   const bool open = IsOpen(key, taken);
@@ -173,8 +192,11 @@ void Judge::Pair(const Message& message, const Taken& taken) {
   const Event& receive = taken.receive;
   // A collective may wait for all members: then this message would never have been sent. Where
   // members called different things, nobody counts them any more. Of a group, other threads make
-  // the collectives: their order among messages says nothing.
-  const bool counted = !history_.communicators[sent.comm].broken && !events::OfGroup(sent.call);
+  // the collectives: their order among messages says nothing. So may those of any rank.
+  const bool ordered = history_.ranks[Index(message.source)].OneThread() &&
+                       history_.ranks[Index(taken.rank)].OneThread();
+  const bool counted =
+      ordered && !history_.communicators[sent.comm].broken && !events::OfGroup(sent.call);
   if (counted && taken.blocked && message.passed > taken.called) {
     Add(Cause::kUnsafeOrder, {message.source, taken.rank},
         fmt::format("rank {} sends after a collective at {}; rank {} waits for it before that "
@@ -196,6 +218,46 @@ void Judge::Pair(const Message& message, const Taken& taken) {
                     message.source, sent.count, At(message.source, sent.site), taken.rank,
                     receive.count, At(taken.rank, receive.site)),
         receive.site);
+  }
+}
+
+// The libraries end a process whose receive is too small, so nothing says what it got.
+bool Judge::TellUnfit(int rank) {
+  const Rank& mine = history_.ranks[Index(rank)];
+  const std::size_t before = told_.size();
+  for (const auto& [thread, open] : mine.open) {
+    if (open.over) continue;
+    if (open.order != 0) PairIfSure(rank, open.event, open.order);
+    for (const Event& part : open.parts) {
+      const auto found = mine.requests.find(part.request);
+      if (found == mine.requests.end() || !found->second.active) continue;
+      PairIfSure(rank, found->second.event, found->second.order);
+    }
+  }
+  return told_.size() > before;
+}
+
+void Judge::PairIfSure(int rank, const Event& receive, std::uint64_t order) {
+  const ChannelKey key = {receive.comm, receive.peer, history_.RankIn(rank, receive.comm)};
+  const auto found = history_.channels.find(key);
+  if (found == history_.channels.end() || order == 0) return;
+  const Channel& channel = found->second;
+  if (!channel.taken.empty() || order < channel.compared_from) return;
+  std::vector<const Message*> left;
+  for (const Message& message : channel.sent) left.push_back(&message);
+  const auto first = [&left](const Event& each) {
+    return std::ranges::find_if(
+        left, [&](const Message* message) { return FitsTag(each, message->sent.tag); });
+  };
+  const Rank& mine = history_.ranks[Index(rank)];
+  for (const auto& [earlier, number] : mine.posted) {
+    const Event& posted = mine.requests.at(number).event;
+    if (earlier >= order || !IsOf(key, posted)) continue;
+    if (posted.peer == events::kAnySource) return;
+    if (const auto its = first(posted); its != left.end()) left.erase(its);
+  }
+  if (const auto its = first(receive); its != left.end()) {
+    Pair(**its, {.tag = receive.tag, .receive = receive, .rank = rank, .order = order});
   }
 }
 

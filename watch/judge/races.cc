@@ -77,7 +77,7 @@ Knowledge Judge::KnownBy(int rank) const {
   const Rank& mine = history_.ranks[Index(rank)];
   const std::uint64_t epoch = EpochOf(rank);
   const bool counted = history_.RankIn(rank, events::kWorldComm) >= 0;
-  const bool alone = !mine.any_thread && mine.threads.size() == 1 && !mine.in_group;
+  const bool alone = mine.OneThread() && !mine.in_group;
   return {epoch, counted && alone && mine.heard != epoch, mine.met_all};
 }
 

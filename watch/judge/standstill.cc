@@ -205,6 +205,7 @@ void Judge::TellLostMessages() {
   if (!over) return;
   const Claims claims(history_);
   for (const auto& [key, channel] : history_.channels) {
+    if (channel.compared_from == kNever) continue;
     for (const Message& message : channel.sent) {
       if (claims.Wanted(message)) continue;  // a request received it, or may have
       const Event& sent = message.sent;

@@ -134,6 +134,7 @@ std::vector<Need> Graph::NeedsOfRequest(int rank, std::uint32_t number) const {
   const auto found = mine.requests.find(number);
   if (found == mine.requests.end() || !found->second.active) return {};
   const Request& request = found->second;
+  if (request.cancelled) return {};
   if (request.position != 0) return NeedsOfCollective(rank, request.event, request.position);
   std::optional<Need> need;
   if (request.order == 0) {
@@ -152,13 +153,13 @@ bool Graph::IsUnderWay(int rank, std::uint32_t number) const {
   if (found == mine.requests.end() || !found->second.active) return false;
   const Request& request = found->second;
   const bool local = FactsOf(request.event.call).call_class == Class::kPostLocal;
-  return local || request.position != 0 || request.order != 0 ||
+  return local || request.cancelled || request.position != 0 || request.order != 0 ||
          Unreceived(request.event, request.message) != nullptr;
 }
 
 const OpenCall* Graph::OnlyCall(int rank) const {
   const Rank& mine = history_.ranks[Index(rank)];
-  const bool alone = mine.begun && !mine.any_thread && mine.threads.size() == 1;
+  const bool alone = mine.begun && mine.OneThread();
   return alone && mine.open.size() == 1 ? &mine.open.begin()->second : nullptr;
 }
 

@@ -1,5 +1,7 @@
 // Collectives, blocking and posted. `Data` is what every member must agree on. It is the send side
 // where there is one, else the receive side.
+#include <algorithm>
+
 #include "watch/preload/watched.h"
 
 namespace lockstep::watch::preload {
@@ -10,6 +12,23 @@ int RankOf(Handle comm) {
   int rank = -1;
   if (CommOf(comm) > events::kFreedComm) comm_rank(comm, &rank);
   return rank;
+}
+
+// Nothing is said of the type where there is nothing of it.
+void TypeOfSome(Watched& call, int count, Handle type) {
+  if (count != 0) call.TypeOnly(type);
+}
+
+// Where this rank gets something of every member. Who gets nothing of another may name any type.
+void TypeOfAll(Watched& call, const int* counts, Handle type, Handle comm) {
+  static const auto is_inter = Real<int(Handle, int*)>("PMPI_Comm_test_inter");
+  static const auto size_of = Real<int(Handle, int*)>("PMPI_Comm_size");
+  int inter = 0;
+  int size = 0;
+  if (CommOf(comm) <= events::kFreedComm || is_inter(comm, &inter) != kMpiSuccess) return;
+  if (inter != 0 || size_of(comm, &size) != kMpiSuccess) return;
+  const bool some = std::all_of(counts, counts + size, [](int count) { return count != 0; });
+  if (some) call.TypeOnly(type);
 }
 
 bool InPlace(const void* data) { return reinterpret_cast<std::uintptr_t>(data) == abi.in_place; }
@@ -95,7 +114,8 @@ LOCKSTEP_COLLECTIVE(Gatherv, Igatherv,
                      const int* counts, const int* places, Handle type, int root, Handle comm),
                     (send, send_count, send_type, receive, counts, places, type, root, comm),
                     call.Collective(comm, root);
-                    call.TypeOnly(RankOf(comm) == root ? type : send_type))
+                    RankOf(comm) == root ? call.TypeOnly(type)
+                                         : TypeOfSome(call, send_count, send_type))
 LOCKSTEP_COLLECTIVE(Scatter, Iscatter,
                     (const void* send, int send_count, Handle send_type, void* receive, int count,
                      Handle type, int root, Handle comm),
@@ -106,7 +126,8 @@ LOCKSTEP_COLLECTIVE(Scatterv, Iscatterv,
                      void* receive, int count, Handle type, int root, Handle comm),
                     (send, counts, places, send_type, receive, count, type, root, comm),
                     call.Collective(comm, root);
-                    call.TypeOnly(RankOf(comm) == root ? send_type : type))
+                    RankOf(comm) == root ? call.TypeOnly(send_type)
+                                         : TypeOfSome(call, count, type))
 
 #define LOCKSTEP_EXCHANGE(NAME, INAME)                                                    \
   LOCKSTEP_COLLECTIVE(NAME, INAME,                                                        \
@@ -130,7 +151,7 @@ LOCKSTEP_COLLECTIVE(Alltoallv, Ialltoallv,
                     (send, send_counts, send_places, send_type, receive, counts, places, type,
                      comm),
                     call.Collective(comm);
-                    call.TypeOnly(type))
+                    TypeOfAll(call, counts, type, comm))
 LOCKSTEP_COLLECTIVE(Alltoallw, Ialltoallw,
                     (const void* send, const int* send_counts, const int* send_places,
                      Handles send_types, void* receive, const int* counts, const int* places,

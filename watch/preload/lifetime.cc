@@ -1,11 +1,12 @@
 // Init, Finalize and Abort. Watching begins in MPI_Init and not before: a process that never calls
-// it costs nothing and leaves no file. Callbacks that run inside MPI_Finalize are the program's
-// own.
+// it costs nothing and leaves no file. MPI_Finalize first runs callbacks of the program, which may
+// call what they like; only then is it told that the program calls nothing more.
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 #include "watch/events/segment.h"
 #include "watch/preload/mpi_names.h"
@@ -59,6 +60,31 @@ void CarryEndpoint() {
   if (error == kMpiSuccess && rank != 0 && bytes[0] != 0) WriteEndpoint(path, bytes);
 }
 
+Watched* finalizing = nullptr;  // MPI_Finalize, while callbacks may run
+
+int CallbacksAreOver(Handle, int, void*, void*) {
+  if (finalizing) std::exchange(finalizing, nullptr)->Enter();
+  return kMpiSuccess;
+}
+
+int IsNotCopied(Handle, int, void*, void*, void*, int* copied) {
+  *copied = 0;
+  return kMpiSuccess;
+}
+
+// What a program attached to MPI_COMM_SELF is called in MPI_Finalize, the newest first. This is the
+// oldest.
+void AwaitCallbacks() {
+  const auto create_key =
+      Real<int(decltype(&IsNotCopied), decltype(&CallbacksAreOver), int*, void*)>(
+          "PMPI_Comm_create_keyval");
+  const auto attach = Real<int(Handle, int, void*)>("PMPI_Comm_set_attr");
+  int key = 0;
+  if (!create_key || !attach) return;
+  const int error = create_key(IsNotCopied, CallbacksAreOver, &key, nullptr);
+  if (error == kMpiSuccess) attach(abi.comm_self, key, nullptr);
+}
+
 void BeginProgram(events::Call call, std::uint64_t site) {
   if (!LearnAbi() || !OpenSegment()) return;
   events::Event event;
@@ -81,6 +107,7 @@ void Began(events::Call call, int error) {
     SetRank(rank, size, threads == kMpiThreadMultiple);
     several_threads = any_thread_calls || threads == kMpiThreadMultiple;
     LearnPredefined();
+    AwaitCallbacks();
   }
   events::Event event;
   event.phase = events::Phase::kLeave;
@@ -114,10 +141,11 @@ extern "C" LOCKSTEP_WATCH_VISIBLE int MPI_Finalize() {
   if (!real) return kMpiErrOther;
   if (!WatchingMpi()) return real();
   Watched call(events::Call::kFinalize, __builtin_return_address(0));
-  call.Enter();
+  finalizing = &call;
   --internal::depth;
   const int result = real();
   ++internal::depth;
+  CallbacksAreOver({}, 0, nullptr, nullptr);  // where the library did not call it
   call.Leave(result);
   return result;
 }

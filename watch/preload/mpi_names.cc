@@ -4,6 +4,7 @@
 // only the new members call, it is the parent, all of them, and how many they made before.
 #include "watch/preload/mpi_names.h"
 
+#include <algorithm>
 #include <atomic>
 #include <climits>
 
@@ -27,6 +28,8 @@ HandleTable<1024> operators;
 HandleTable<4096> mpi_groups;
 HandleTable<65536> requests;
 HandleTable<4096> ordinals;
+// A communicator was made by a call that is not followed: a handle that was freed may be its own.
+std::atomic<bool> unfollowed_made{false};
 constexpr std::uint64_t kWindowSalt = 77;
 constexpr std::uint64_t kFileSalt = 99;
 std::atomic<std::uint32_t> last_object{0};
@@ -81,8 +84,10 @@ void LearnType(Handle type, std::uint32_t type_class) {
   if (type.word == 0 || type == abi.datatype_null) return;
   int size = 0;
   Real<int(Handle, int*)>("PMPI_Type_size")(type, &size);
-  const auto element =
+  auto element =
       type_class == kBytes ? events::kByteType : type_class << 8 | static_cast<std::uint32_t>(size);
+  // MPI defines it as two of these in a row.
+  if (type_class == kTwoInts) element = kSigned << 8 | static_cast<std::uint32_t>(size / 2);
   types.Insert({type.Bits(), element, ElementsOfItem(element, size), kPredefined});
 }
 
@@ -106,6 +111,7 @@ int SizeOf(Handle comm) {
 }
 
 // Where its members stand in the world, the first `most` of them. A library looks each one up.
+// 0: one of them is in another world, as the processes are that MPI_Comm_spawn starts.
 std::uint64_t MembersOf(Handle comm, int most) {
   Handle mine;
   Handle world;
@@ -115,13 +121,16 @@ std::uint64_t MembersOf(Handle comm, int most) {
   Real<int(Handle, int*)>("PMPI_Group_size")(mine, &size);
   const auto translate =
       Real<int(Handle, int, const int*, Handle, int*)>("PMPI_Group_translate_ranks");
-  const std::uint64_t members = HashMembers(
-      size, most,
-      [&](const int* here, int count, int* there) { translate(mine, count, here, world, there); });
+  bool here_only = true;
+  const std::uint64_t members =
+      HashMembers(size, most, [&](const int* here, int count, int* there) {
+        translate(mine, count, here, world, there);
+        here_only = here_only && std::count(there, there + count, kMpiUndefined) == 0;
+      });
   const auto free_group = Real<int(Handle*)>("PMPI_Group_free");
   free_group(&mine);
   free_group(&world);
-  return members;
+  return here_only ? members : 0;
 }
 
 // Members, the own rank and the size, which judges put together.
@@ -150,7 +159,9 @@ template <typename Table>
 std::uint64_t NumberOf(Table& table, std::uint64_t key) {
   Known known;
   if (!table.Find(key, &known)) return events::kUnknownComm;
-  return known.code == kGone ? events::kFreedComm : known.value;
+  if (known.code != kGone) return known.value;
+  return unfollowed_made.load(std::memory_order_relaxed) ? events::kUnknownComm
+                                                         : events::kFreedComm;
 }
 
 template <typename Table>
@@ -234,19 +245,22 @@ void MadeComm(Handle parent, Handle comm, std::uint64_t salt, events::Call call,
   const bool together = salt == 0;
   const std::uint64_t before = together ? Ordinal(CommOf(parent)) : 0;
   if (comm == abi.comm_null) return;
-  const std::uint64_t base =
-      Mix(Mix(CommOf(parent), salt), MembersOf(comm, together ? 1 : INT_MAX));
-  const std::uint64_t name = Mix(base, together ? before : Ordinal(base));
-  const std::uint32_t number = ++last_object;
   Known old;
   communicators.Remove(comm.Bits(), &old);
+  const std::uint64_t members = MembersOf(comm, together ? 1 : INT_MAX);
+  if (CommOf(parent) == events::kUnknownComm || members == 0) return;
+  const std::uint64_t base = Mix(Mix(CommOf(parent), salt), members);
+  const std::uint64_t name = Mix(base, together ? before : Ordinal(base));
+  const std::uint32_t number = ++last_object;
   Remember(communicators, {comm.Bits(), name, number, 0});
   NoteMembers(name, RankIn(comm), SizeOf(comm), IsInter(comm), Object::kCommunicator, number, call,
               site);
 }
 
+void MadeUnfollowedComm() { unfollowed_made = true; }
+
 void MadeWindow(Handle parent, Handle window, events::Call call, std::uint64_t site) {
-  if (window == abi.win_null) return;
+  if (window == abi.win_null || CommOf(parent) == events::kUnknownComm) return;
   const std::uint64_t base = Mix(CommOf(parent), kWindowSalt);
   const std::uint64_t name = Mix(base, Ordinal(base));
   const std::uint32_t number = ++last_object;
@@ -255,7 +269,7 @@ void MadeWindow(Handle parent, Handle window, events::Call call, std::uint64_t s
 }
 
 void MadeFile(Handle parent, FileHandle file, events::Call call, std::uint64_t site) {
-  if (file == abi.file_null.word) return;
+  if (file == abi.file_null.word || CommOf(parent) == events::kUnknownComm) return;
   const std::uint64_t base = Mix(CommOf(parent), kFileSalt);
   const std::uint64_t name = Mix(base, Ordinal(base));
   const std::uint32_t number = ++last_object;
@@ -278,7 +292,10 @@ void MadeType(Handle type, std::uint32_t element, events::Call call, std::uint64
 
 void CommittedType(Handle type) {
   Known known;
-  if (!types.Find(type.Bits(), &known) || known.code != kFresh) return;
+  if (!types.Find(type.Bits(), &known)) return;
+  // What was freed can't be committed: a call that is not followed made another one.
+  if (known.code == kGone) types.Remove(type.Bits(), &known);
+  if (known.code != kFresh) return;
   known.code = kCommitted;
   types.Update(known);
 }

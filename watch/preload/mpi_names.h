@@ -32,6 +32,8 @@ std::int32_t TagOf(int tag);
 // An object begins or ends: kMade and kFreed, for what is left at the end.
 void MadeComm(Handle parent, Handle comm, std::uint64_t salt, events::Call call,
               std::uint64_t site);
+// One that is not followed: its handle may be that of one that was freed.
+void MadeUnfollowedComm();
 void MadeWindow(Handle parent, Handle window, events::Call call, std::uint64_t site);
 void MadeFile(Handle parent, FileHandle file, events::Call call, std::uint64_t site);
 void MadeType(Handle type, std::uint32_t element, events::Call call, std::uint64_t site);

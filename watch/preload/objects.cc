@@ -59,6 +59,27 @@ LOCKSTEP_WATCHED(Intercomm_merge, (Handle comm, int high, Handles made), (comm, 
                  if (result == kMpiSuccess) MadeComm(abi.comm_world, *made, 1,
                                                      events::Call::kIntercomm_merge, call.site()))
 
+// Made later, or with processes of other worlds: what is called on them is not followed.
+#define LOCKSTEP_MAKES_UNFOLLOWED(NAME, PARAMS, ARGUMENTS) \
+  LOCKSTEP_WATCHED(NAME, PARAMS, ARGUMENTS, MadeUnfollowedComm(), )
+LOCKSTEP_MAKES_UNFOLLOWED(Comm_idup, (Handle comm, Handles made, Handles request),
+                          (comm, made, request))
+LOCKSTEP_MAKES_UNFOLLOWED(Comm_spawn,
+                          (const char* command, char** words, int most, Handle info, int root,
+                           Handle comm, Handles made, int* errors),
+                          (command, words, most, info, root, comm, made, errors))
+LOCKSTEP_MAKES_UNFOLLOWED(Comm_spawn_multiple,
+                          (int count, char** commands, char*** words, const int* most,
+                           Handles infos, int root, Handle comm, Handles made, int* errors),
+                          (count, commands, words, most, infos, root, comm, made, errors))
+LOCKSTEP_MAKES_UNFOLLOWED(Comm_accept,
+                          (const char* port, Handle info, int root, Handle comm, Handles made),
+                          (port, info, root, comm, made))
+LOCKSTEP_MAKES_UNFOLLOWED(Comm_connect,
+                          (const char* port, Handle info, int root, Handle comm, Handles made),
+                          (port, info, root, comm, made))
+LOCKSTEP_MAKES_UNFOLLOWED(Comm_join, (int socket, Handles made), (socket, made))
+
 // A communicator that has no coordinates is none that this may be asked of.
 LOCKSTEP_WATCHED(
     Cart_get, (Handle comm, int most, int* sizes, int* periods, int* coordinates),

@@ -50,11 +50,11 @@ def findings(ended):
 
 class RightPrograms(unittest.TestCase):
 
-    def right(self, case):
+    def right(self, case, ranks=3):
         ended = launch(case)
         self.assertEqual(ended.returncode, 0, ended.stderr)
         self.assertEqual(findings(ended), [])
-        self.assertRegex(ended.stderr, r"3 ranks, \d+ events, no finding")
+        self.assertRegex(ended.stderr, r"%d ranks, \d+ events, no finding" % ranks)
         self.assertNotIn("lockstep show", ended.stderr)
         return ended
 
@@ -84,6 +84,22 @@ class RightPrograms(unittest.TestCase):
 
     def test_communicators_that_only_some_ranks_get(self):
         self.right("regroups")
+
+    def test_handles_that_come_again(self):
+        self.right("new_types")
+        self.right("new_communicators")
+
+    def test_who_gives_nothing_may_name_any_type(self):
+        self.right("nothing")
+
+    def test_requests_that_are_cancelled_or_freed(self):
+        self.right("given_up")
+
+    def test_callbacks_in_finalize_call_what_they_like(self):
+        self.right("callbacks")
+
+    def test_processes_that_the_program_starts(self):
+        self.right("spawned", ranks=5)
 
     def test_threads_that_call_at_a_time(self):
         """No event is lost: a Sendrecv is a message, an entry, a receipt and a return."""
@@ -139,6 +155,10 @@ class WrongPrograms(unittest.TestCase):
         # Whoever comes second is named first.
         self.wrong("mismatch", "call_mismatch", "(?=.*rank 1 calls MPI_Allreduce at " + at +
                    ")(?=.*rank [02] calls MPI_Barrier at " + at + ")")
+
+    def test_a_message_that_ends_the_launch(self):
+        self.wrong("truncated", "truncation", r"rank 0 sends 3 elements at cases\.c:\d+; "
+                                              r"rank 1 has room for 2 at cases\.c:\d+")
 
     def until_said(self, options, case, last):
         """What was said up to the line that has `last`; then the launch is told to end."""

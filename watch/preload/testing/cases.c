@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "watch/preload/testing/right_cases.h"
+
 static int rank, size, value;
 static MPI_Status status;
 static const char* path;  // `cases NAME PATH`
@@ -102,6 +104,14 @@ static void mismatch(void) {
   int sum = 0;
   if (rank == 1) MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   if (rank != 1) MPI_Barrier(MPI_COMM_WORLD);
+}
+
+// The library ends the launch.
+static void truncated(void) {
+  int values[3] = {0};
+  if (rank == 0) MPI_Send(values, 3, MPI_INT, 1, 5, MPI_COMM_WORLD);
+  if (rank == 1) MPI_Recv(values, 2, MPI_INT, 0, 5, MPI_COMM_WORLD, &status);
+  MPI_Barrier(MPI_COMM_WORLD);
 }
 
 static void invalid(void) { MPI_Send(&value, 1, MPI_INT, size + 3, 0, MPI_COMM_WORLD); }
@@ -353,6 +363,7 @@ static const struct {
     {"forks", forks},
     {"plugin", plugin},
     {"threads", threads},
+    {"truncated", truncated},
     {"communicators", communicators},
 };
 
@@ -370,6 +381,8 @@ int main(int count, char** words) {
   for (size_t each = 0; each < sizeof kCases / sizeof *kCases; ++each) {
     if (count > 1 && strcmp(words[1], kCases[each].name) == 0) kCases[each].run();
   }
+  RightCase* const right = count > 1 ? right_case(words[1]) : NULL;
+  if (right) right(rank, size, words[0]);
   MPI_Finalize();
   if (count > 1 && strcmp(words[1], "again") == 0) {
     execl(words[0], words[0], "ring", (char*)NULL);

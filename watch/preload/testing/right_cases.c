@@ -1,0 +1,166 @@
+// Right programs that use what few do: handles of what was freed come again, halves of messages are
+// given up, processes are spawned, callbacks run in MPI_Finalize.
+#include "watch/preload/testing/right_cases.h"
+
+#include <mpi.h>
+#include <stddef.h>
+#include <string.h>
+
+enum { kRounds = 5 };
+
+static void pass(int rank, int size, int tag, int count, MPI_Datatype sent, MPI_Datatype received) {
+  char out[64] = {0}, in[64];
+  MPI_Sendrecv(out, 1, sent, (rank + 1) % size, tag, in, count, received, (rank + size - 1) % size,
+               tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+// Types are made where others were freed, some by calls that are not followed.
+static void new_types(int rank, int size, char* program) {
+  const MPI_Aint places[2] = {0, 16};
+  const int all[1] = {2 * size}, blocks[1] = {MPI_DISTRIBUTE_BLOCK};
+  const int defaults[1] = {MPI_DISTRIBUTE_DFLT_DARG}, ranks[1] = {size};
+  (void)program;
+  for (int round = 0; round < kRounds; ++round) {
+    MPI_Datatype type;
+    MPI_Type_contiguous(4, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    pass(rank, size, 1, 4, type, MPI_INT);
+    MPI_Type_free(&type);
+    MPI_Type_create_darray(size, rank, 1, all, blocks, defaults, ranks, MPI_ORDER_C, MPI_INT,
+                           &type);
+    MPI_Type_commit(&type);
+    MPI_Type_free(&type);
+    MPI_Type_create_hindexed_block(2, 2, places, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    pass(rank, size, 2, 4, type, MPI_INT);
+    MPI_Type_free(&type);
+    pass(rank, size, 3, 2, MPI_2INT, MPI_INT);
+  }
+}
+
+// So are communicators.
+static void new_communicators(int rank, int size, char* program) {
+  MPI_Comm first, second, copy;
+  MPI_Request request;
+  int sum = 0;
+  (void)program;
+  for (int round = 0; round < kRounds; ++round) {
+    MPI_Comm_dup(MPI_COMM_WORLD, &first);
+    MPI_Barrier(first);
+    MPI_Comm_free(&first);
+    MPI_Comm_idup(MPI_COMM_WORLD, &second, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, second);
+    MPI_Comm_dup(second, &copy);
+    MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 0, &sum, 1, MPI_INT,
+                 (rank + size - 1) % size, 0, copy, MPI_STATUS_IGNORE);
+    MPI_Comm_free(&second);
+    MPI_Comm_free(&copy);
+  }
+}
+
+// Who gives nothing may name any type.
+static void nothing(int rank, int size, char* program) {
+  int counts[16] = {0}, places[16] = {0}, all[16] = {0}, mine[16] = {0};
+  double other[16] = {0};
+  (void)program;
+  for (int each = 0; each < size; ++each) {
+    counts[each] = each == 1 ? 0 : 1;
+    places[each] = each;
+  }
+  const MPI_Datatype type = rank == 1 ? MPI_DOUBLE : MPI_INT;
+  void* const data = rank == 1 ? (void*)other : mine;
+  MPI_Gatherv(data, counts[rank], type, all, counts, places, MPI_INT, 0, MPI_COMM_WORLD);
+  MPI_Scatterv(all, counts, places, MPI_INT, data, counts[rank], type, 0, MPI_COMM_WORLD);
+  // Rank 1 keeps to itself.
+  for (int each = 0; each < size; ++each) counts[each] = (each == 1) == (rank == 1);
+  MPI_Alltoallv(data, counts, places, type, rank == 1 ? (void*)(other + 8) : mine + 8, counts,
+                places, type, MPI_COMM_WORLD);
+}
+
+// What is cancelled is received by nobody, or by who asks for it all the same. Then the tag is that
+// of another datatype.
+static void given_up(int rank, int size, char* program) {
+  const int right = (rank + 1) % size, left = (rank + size - 1) % size;
+  (void)program;
+  for (int round = 0; round < kRounds; ++round) {
+    MPI_Request request;
+    MPI_Status status;
+    int value = round, cancelled = 0, theirs = 0;
+    MPI_Irecv(&value, 1, MPI_INT, left, 5, MPI_COMM_WORLD, &request);
+    MPI_Cancel(&request);
+    if (round % 2 == 0) MPI_Request_free(&request);
+    if (round % 2 == 1) MPI_Wait(&request, &status);
+    MPI_Barrier(MPI_COMM_WORLD);
+    pass(rank, size, 5, 1, MPI_DOUBLE, MPI_DOUBLE);
+    MPI_Isend(&value, 1, MPI_INT, right, 6, MPI_COMM_WORLD, &request);
+    MPI_Cancel(&request);
+    MPI_Wait(&request, &status);
+    MPI_Test_cancelled(&status, &cancelled);
+    MPI_Sendrecv(&cancelled, 1, MPI_INT, right, 7, &theirs, 1, MPI_INT, left, 7, MPI_COMM_WORLD,
+                 &status);
+    if (!theirs) MPI_Recv(&value, 1, MPI_INT, left, 6, MPI_COMM_WORLD, &status);
+    MPI_Barrier(MPI_COMM_WORLD);
+    pass(rank, size, 6, 1, MPI_DOUBLE, MPI_DOUBLE);
+  }
+}
+
+// A library's communicator, which it uses until MPI_Finalize.
+static MPI_Comm own;
+static int own_rank;
+
+static int at_the_end(MPI_Comm comm, int key, void* value, void* extra) {
+  int sum = 0;
+  (void)comm, (void)key, (void)value, (void)extra;
+  MPI_Allreduce(&own_rank, &sum, 1, MPI_INT, MPI_SUM, own);
+  if (own_rank == 0) MPI_Send(&sum, 1, MPI_INT, 1, 3, own);
+  if (own_rank == 1) MPI_Recv(&sum, 1, MPI_INT, 0, 3, own, MPI_STATUS_IGNORE);
+  return MPI_Comm_free(&own);
+}
+
+static void callbacks(int rank, int size, char* program) {
+  int key = 0;
+  (void)size, (void)program;
+  own_rank = rank;
+  MPI_Comm_dup(MPI_COMM_WORLD, &own);
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_the_end, &key, NULL);
+  MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+}
+
+// Two processes more, in one communicator with the others.
+static void spawned(int rank, int size, char* program) {
+  char* words[] = {"spawned", NULL};
+  MPI_Comm parents, inter, all;
+  int me = 0, everybody = 0, got = 0, sum = 0;
+  (void)rank, (void)size;
+  MPI_Comm_get_parent(&parents);
+  inter = parents;
+  if (parents == MPI_COMM_NULL) {
+    MPI_Comm_spawn(program, words, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter,
+                   MPI_ERRCODES_IGNORE);
+  }
+  MPI_Intercomm_merge(inter, parents != MPI_COMM_NULL, &all);
+  MPI_Comm_rank(all, &me);
+  MPI_Comm_size(all, &everybody);
+  for (int round = 0; round < kRounds; ++round) {
+    MPI_Sendrecv(&me, 1, MPI_INT, (me + 1) % everybody, 5, &got, 1, MPI_INT,
+                 (me + everybody - 1) % everybody, 5, all, MPI_STATUS_IGNORE);
+    MPI_Allreduce(&me, &sum, 1, MPI_INT, MPI_SUM, all);
+  }
+  MPI_Comm_free(&all);
+  MPI_Comm_disconnect(&inter);
+}
+
+RightCase* right_case(const char* name) {
+  static const struct {
+    const char* name;
+    RightCase* run;
+  } kCases[] = {
+      {"new_types", new_types}, {"new_communicators", new_communicators}, {"nothing", nothing},
+      {"given_up", given_up},   {"callbacks", callbacks},                 {"spawned", spawned},
+  };
+  for (size_t each = 0; each < sizeof kCases / sizeof *kCases; ++each) {
+    if (strcmp(name, kCases[each].name) == 0) return kCases[each].run;
+  }
+  return NULL;
+}
