@@ -217,11 +217,16 @@ void CaseRecovery::RetellOutcomes(const std::vector<int>& ranks, cases::Recovery
       outcome.outcome = verdict::Outcome::kHung;
     }
   }
+  std::vector<verdict::Finding>& told = recovery.failure.findings;
   for (const verdict::Finding& finding : now.findings) {
     const bool of_these =
         finding.proved && !finding.culprits.empty() &&
         std::ranges::all_of(finding.culprits, [&](int rank) { return Contains(ranks, rank); });
-    if (of_these) recovery.failure.findings.push_back(finding);
+    // The exit of a rank may be what it all began with, although its agent had not told of it yet.
+    const bool known = std::ranges::any_of(told, [&](const verdict::Finding& before) {
+      return before.cause == finding.cause && before.culprits == finding.culprits;
+    });
+    if (of_these && !known) told.push_back(finding);
   }
 }
 
