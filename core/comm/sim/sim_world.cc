@@ -117,8 +117,9 @@ SimReport SimWorld::Run(const Body& body) {
         std::make_unique<Task>(rank, [&state, rank, &body] { RunBody(state, rank, body); });
     state.scheduler.Start(*state.At(rank).body);
   }
-  SimReport report{.end_ns = state.scheduler.now_ns(),
-                   .complete = state.scheduler.Run() == Scheduler::Ended::kQuiet};
+  SimReport report;
+  report.complete = state.scheduler.Run() == Scheduler::Ended::kQuiet;
+  report.end_ns = state.scheduler.now_ns();
   for (int rank = 0; rank < state.options.ranks; ++rank) state.RecordHung(rank);
   for (int rank = 0; rank < state.options.ranks; ++rank) state.UnwindNow(rank);
   for (SimRank& rank : state.ranks) report.ranks.push_back(std::move(rank.end));

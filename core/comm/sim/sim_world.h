@@ -83,7 +83,7 @@ struct RankEnd {
 };
 
 struct SimReport {
-  std::vector<RankEnd> ranks = {};
+  std::vector<RankEnd> ranks;
   std::int64_t end_ns = 0;  // when nothing could happen any more
   bool complete = true;     // false: ended by most_switches
 };
