@@ -1,5 +1,6 @@
 // Recoveries whose orders, answers or connections a late agent holds up. An Abort() may take 5 s,
 // connecting 15 s, each within a time of the worker's own: whom an agent kept waiting is unknown.
+// What an agent tells late may be known from others.
 #include "gtest/gtest.h"
 #include "stress/run/testing/recovery_lists.h"
 
@@ -39,6 +40,26 @@ TEST(CaseRunnerLateAgent, NobodyIsBlamedWhoConnectsThroughALateAgent) {
       "unknown: hung,killed,hung after 0.101 s\n"
       "rank_killed of 1, proved\n"
       "because an agent was late while ranks connected anew through it\n");
+}
+
+// The errors of the others prove it, so the rank itself is told to abort, too.
+TEST(CaseRunnerLateAgent, AnExitThatItsAgentTellsOfLastIsToldOnce) {
+  const verdict::History left = verdict::After49(1).Exited(0);
+  EXPECT_EQ(
+      Conduct(kShrink, coordinator::Steps(
+                           coordinator::Ranks({Fails(0), left, Fails(2)}), Raised(0, kClosed),
+                           Raised(2, kClosed), coordinator::When("send 2 abort 0"),
+                           coordinator::Exited(1, 0), Aborted(0, 0), Aborted(2, 0),
+                           Rebuilt({0, 2}, 1, 0.02), Over({Done(0), left, Done(2)}, {0, 2}))),
+      "send 0 abort 0\n"
+      "send 1 abort 0\n"
+      "send 2 abort 0\n"
+      "end 1\n"
+      "send 0 rebuild: generation 1 as 0 of 2 from 3\n"
+      "send 2 rebuild: generation 1 as 1 of 2 from 3\n"
+      "recovery 1: resumed, lost 1, members 0,2, from 3; s: - 0.000 0.020 0.000\n"
+      "fail: finished,failed,finished after 0.001 s\n"
+      "rank_exited of 1, proved\n");
 }
 
 }  // namespace

@@ -261,26 +261,6 @@ TEST(CaseRunnerRecovery, ASurvivorDiesWhileItAborts) {
       "rank_crashed of 2, proved\n");
 }
 
-// The others tell of it before its agent does, so it is told to abort, too.
-TEST(CaseRunnerRecovery, ARankThatExitedBeforeItsAgentSaysSoIsToldOnce) {
-  const verdict::History left = verdict::After49(1).Exited(0);
-  EXPECT_EQ(
-      Conduct(kShrink, coordinator::Steps(
-                           coordinator::Ranks({Fails(0), left, Fails(2)}), Raised(0, kClosed),
-                           Raised(2, kClosed), coordinator::When("send 2 abort 0"),
-                           coordinator::Exited(1, 0), Aborted(0, 0), Aborted(2, 0),
-                           Rebuilt({0, 2}, 1, 0.02), Over({Done(0), left, Done(2)}, {0, 2}))),
-      "send 0 abort 0\n"
-      "send 1 abort 0\n"
-      "send 2 abort 0\n"
-      "end 1\n"
-      "send 0 rebuild: generation 1 as 0 of 2 from 3\n"
-      "send 2 rebuild: generation 1 as 1 of 2 from 3\n"
-      "recovery 1: resumed, lost 1, members 0,2, from 3; s: - 0.000 0.020 0.000\n"
-      "fail: finished,failed,finished after 0.001 s\n"
-      "rank_exited of 1, proved\n");
-}
-
 TEST(CaseRunnerRecovery, NobodySurvivesTheAbort) {
   EXPECT_EQ(
       Conduct(kShrink, coordinator::Steps(KilledIn50(), coordinator::When("send 2 abort 0"),
