@@ -126,8 +126,7 @@ LOCKSTEP_COLLECTIVE(Scatterv, Iscatterv,
                      void* receive, int count, Handle type, int root, Handle comm),
                     (send, counts, places, send_type, receive, count, type, root, comm),
                     call.Collective(comm, root);
-                    RankOf(comm) == root ? call.TypeOnly(send_type)
-                                         : TypeOfSome(call, count, type))
+                    RankOf(comm) == root ? call.TypeOnly(send_type) : TypeOfSome(call, count, type))
 
 #define LOCKSTEP_EXCHANGE(NAME, INAME)                                                    \
   LOCKSTEP_COLLECTIVE(NAME, INAME,                                                        \

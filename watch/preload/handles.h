@@ -58,6 +58,18 @@ class HandleTable {
     return true;
   }
 
+  // Of several of this key the one that was inserted last: it stands behind the others.
+  bool FindNewest(std::uint64_t key, Known* known) {
+    const SpinLock lock(flag_);
+    const std::size_t first = Place(key);
+    if (places_[first].key == 0) return false;
+    *known = places_[first];
+    for (std::size_t at = Next(first); places_[at].key != 0; at = Next(at)) {
+      if (places_[at].key == key) *known = places_[at];
+    }
+    return true;
+  }
+
   bool Update(const Known& known) {
     const SpinLock lock(flag_);
     const std::size_t at = Place(known.key);
@@ -68,7 +80,21 @@ class HandleTable {
 
   bool Remove(std::uint64_t key, Known* known) {
     const SpinLock lock(flag_);
-    std::size_t hole = Place(key);
+    return RemoveAt(Place(key), known);
+  }
+
+  // The one of this number; another one of its key where that is gone.
+  bool RemoveOne(std::uint64_t key, std::uint32_t number, Known* known) {
+    const SpinLock lock(flag_);
+    std::size_t at = Place(key);
+    while (places_[at].key != 0 && (places_[at].key != key || places_[at].number != number)) {
+      at = Next(at);
+    }
+    return RemoveAt(places_[at].key != 0 ? at : Place(key), known);
+  }
+
+ private:
+  bool RemoveAt(std::size_t hole, Known* known) {
     if (places_[hole].key == 0) return false;
     *known = places_[hole];
     --count_;
@@ -83,7 +109,6 @@ class HandleTable {
     return true;
   }
 
- private:
   static std::size_t Home(std::uint64_t key) {
     return (key * 0x9e3779b97f4a7c15ULL >> 32) & (kPlaces - 1);
   }

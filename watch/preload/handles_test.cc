@@ -1,3 +1,4 @@
+// What a table of handles holds, through any order of changes, and of several with one handle.
 #include "watch/preload/handles.h"
 
 #include <gtest/gtest.h>
@@ -54,6 +55,25 @@ TEST(HandleTable, OneHandleMayStandForSeveralThings) {
   EXPECT_TRUE(table.Remove(7, &second));
   EXPECT_NE(first.number, second.number);
   EXPECT_FALSE(table.Remove(7, &none));
+}
+
+// Two threads: one has not forgotten a handle yet which the library gave to the other one.
+TEST(HandleTable, AHandleThatComesAgainIsThatOfTheNewest) {
+  static HandleTable<64> table;
+  for (const std::uint32_t number : {1, 2, 9, 3}) table.Insert({7, 0, number, 0});
+  Known known;
+  EXPECT_TRUE(table.FindNewest(7, &known));
+  EXPECT_EQ(known.number, 3u);
+  EXPECT_TRUE(table.RemoveOne(7, 2, &known));
+  EXPECT_EQ(known.number, 2u);
+  EXPECT_TRUE(table.RemoveOne(7, 2, &known));
+  EXPECT_EQ(known.number, 1u);
+  EXPECT_TRUE(table.RemoveOne(7, 9, &known));
+  EXPECT_TRUE(table.FindNewest(7, &known));
+  EXPECT_EQ(known.number, 3u);
+  EXPECT_TRUE(table.RemoveOne(7, 3, &known));
+  EXPECT_FALSE(table.RemoveOne(7, 3, &known));
+  EXPECT_FALSE(table.FindNewest(7, &known));
 }
 
 }  // namespace

@@ -139,7 +139,7 @@ LOCKSTEP_INIT(Init_thread, (int* count, char*** words, int wanted, int* provided
 extern "C" LOCKSTEP_WATCH_VISIBLE int MPI_Finalize() {
   const auto real = Real<int()>("PMPI_Finalize");
   if (!real) return kMpiErrOther;
-  if (!WatchingMpi()) return real();
+  if (!WatchingMpi(__builtin_return_address(0))) return real();
   Watched call(events::Call::kFinalize, __builtin_return_address(0));
   finalizing = &call;
   --internal::depth;

@@ -96,7 +96,7 @@ LOCKSTEP_WATCHED(
 LOCKSTEP_WATCHED(Request_free, (Handles request), (request), RequestFacts facts;
                  const Handle kept = *request;
                  call.Requests(1, request, &facts),
-                 if (result == kMpiSuccess && facts.number != 0) ForgetRequest(kept))
+                 if (result == kMpiSuccess && facts.number != 0) ForgetRequest(kept, facts.number))
 
 LOCKSTEP_WATCHED(Cancel, (Handles request), (request), RequestFacts facts;
                  call.Requests(1, request, &facts), )

@@ -3,6 +3,7 @@
 #include "watch/preload/mpi_abi.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include "watch/preload/real.h"
 
@@ -17,9 +18,27 @@ bool IsMpich() {
   return version && version(text, &length) == kMpiSuccess && std::strncmp(text, "MPICH ", 6) == 0;
 }
 
+// The code that holds the function `about`, unless it is the program's own.
+int LearnCode(dl_phdr_info* object, std::size_t, void* about) {
+  const auto function = reinterpret_cast<std::uintptr_t>(about);
+  for (int each = 0; each < object->dlpi_phnum; ++each) {
+    const ElfW(Phdr)& part = object->dlpi_phdr[each];
+    const std::uintptr_t begin = object->dlpi_addr + part.p_vaddr;
+    const bool code = part.p_type == PT_LOAD && (part.p_flags & PF_X) != 0;
+    if (!code || function < begin || function >= begin + part.p_memsz) continue;
+    if (*object->dlpi_name == 0) return 1;
+    library_begin = begin;
+    library_end = begin + part.p_memsz;
+    return 1;
+  }
+  return 0;
+}
+
 }  // namespace
 
 Abi abi;
+std::uintptr_t library_begin = 0;
+std::uintptr_t library_end = 0;
 
 // As the program's own references are bound: an object may have been copied into the program.
 Handle NamedHandle(const char* open_mpi, std::uint32_t mpich) {
@@ -38,6 +57,7 @@ bool LearnAbi() {
 #define LOCKSTEP_NAME(field, name, open_mpi, mpich) abi.field = NamedHandle(#open_mpi, mpich);
   LOCKSTEP_MPI_HANDLES(LOCKSTEP_NAME)
 #undef LOCKSTEP_NAME
+  dl_iterate_phdr(LearnCode, FindFunction("PMPI_Send"));
   return true;
 }
 

@@ -180,6 +180,13 @@ inline std::uint64_t Handle::Bits() const {
 // (Python's).
 bool LearnAbi();
 
+// The code of the library itself, which may call MPI as programs do: MPICH does for its files.
+extern std::uintptr_t library_begin, library_end;
+inline bool OfLibrary(const void* site) {
+  const auto at = reinterpret_cast<std::uintptr_t>(site);
+  return library_begin <= at && at < library_end;
+}
+
 // The handle that a row of the lists above names, in this process.
 Handle NamedHandle(const char* open_mpi, std::uint32_t mpich);
 

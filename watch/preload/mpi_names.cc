@@ -351,15 +351,19 @@ void RememberRequest(Handle request, std::uint32_t number, std::uint8_t flags) {
   Remember(requests, {request.Bits(), 0, number, flags});
 }
 
+// Another thread may not have forgotten yet what had this handle before.
 RequestFacts RequestOf(Handle request) {
   Known known;
-  if (request == abi.request_null || !requests.Find(request.Bits(), &known)) return {};
+  if (request == abi.request_null) return {};
+  const bool found = several_threads ? requests.FindNewest(request.Bits(), &known)
+                                     : requests.Find(request.Bits(), &known);
+  if (!found) return {};
   return {known.number, static_cast<std::uint8_t>(known.code)};
 }
 
-std::uint32_t ForgetRequest(Handle request) {
+std::uint32_t ForgetRequest(Handle request, std::uint32_t number) {
   Known known;
-  requests.Remove(request.Bits(), &known);
+  requests.RemoveOne(request.Bits(), number, &known);
   return known.number;
 }
 

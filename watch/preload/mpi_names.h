@@ -55,6 +55,7 @@ struct RequestFacts {
   std::uint8_t flags = 0;
 };
 RequestFacts RequestOf(Handle request);
-std::uint32_t ForgetRequest(Handle request);  // its number, 0: not known
+// Of several that have this handle, that of this number. Its number, 0: not known.
+std::uint32_t ForgetRequest(Handle request, std::uint32_t number);
 
 }  // namespace lockstep::watch::preload

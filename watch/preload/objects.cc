@@ -88,16 +88,17 @@ LOCKSTEP_WATCHED(
       Real<int(Handle, int*)>("PMPI_Topo_test")(comm, &topology);
     } if (topology != abi.cart) call.BadArgument(), )
 
-#define LOCKSTEP_FREES(NAME, TYPE, NULL_HANDLE, FREED)                         \
-  LOCKSTEP_WATCHED(NAME, (TYPE * handle), (handle), const TYPE kept = *handle, \
-                   if (result == kMpiSuccess && kept != (NULL_HANDLE)) FREED(kept, call.site()))
+// Once the library has freed it, another thread may get its handle.
+#define LOCKSTEP_FREES(NAME, NULL_HANDLE, FREED)                                   \
+  LOCKSTEP_WATCHED(NAME, (Handle * handle), (handle), const Handle kept = *handle; \
+                   if (kept != (NULL_HANDLE)) FREED(kept, call.site()), )
 LOCKSTEP_WATCHED(Comm_free, (Handles handle), (handle), const Handle kept = *handle;
-                 call.Collective(kept), if (result == kMpiSuccess) FreedComm(kept, call.site()))
+                 call.Collective(kept); FreedComm(kept, call.site()), )
 LOCKSTEP_WATCHED(Comm_disconnect, (Handles handle), (handle), const Handle kept = *handle;
-                 call.Collective(kept), if (result == kMpiSuccess) FreedComm(kept, call.site()))
-LOCKSTEP_FREES(Group_free, Handle, abi.group_null, FreedGroup)
-LOCKSTEP_FREES(Type_free, Handle, abi.datatype_null, FreedType)
-LOCKSTEP_FREES(Op_free, Handle, abi.op_null, FreedOp)
+                 call.Collective(kept); FreedComm(kept, call.site()), )
+LOCKSTEP_FREES(Group_free, abi.group_null, FreedGroup)
+LOCKSTEP_FREES(Type_free, abi.datatype_null, FreedType)
+LOCKSTEP_FREES(Op_free, abi.op_null, FreedOp)
 
 #define LOCKSTEP_MAKES_GROUP(NAME, PARAMS, ARGUMENTS) \
   LOCKSTEP_WATCHED(NAME, PARAMS, ARGUMENTS, ,         \

@@ -86,7 +86,7 @@ void Watched::Over(Handle handle, const RequestFacts& facts, Statuses status) {
   if (facts.number == 0) return;
   const bool persistent = (facts.flags & events::kPersistent) != 0;
   // A handle may stand for several requests that are over: the next of these.
-  const std::uint32_t number = persistent ? facts.number : ForgetRequest(handle);
+  const std::uint32_t number = persistent ? facts.number : ForgetRequest(handle, facts.number);
   if (number != 0) Done(number, status);
 }
 

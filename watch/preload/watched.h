@@ -12,8 +12,10 @@
 
 namespace lockstep::watch::preload {
 
-// Of a library whose handles are known?
-inline bool WatchingMpi() { return Watching() && abi.handle_bytes != 0; }
+// Of a library whose handles are known, and called by the program?
+inline bool WatchingMpi(const void* site) {
+  return Watching() && abi.handle_bytes != 0 && !OfLibrary(site);
+}
 
 // One call of the program, from its entry to its return. What most calls do is inlined.
 class Watched {
@@ -92,18 +94,18 @@ class Watched {
 
 // NAME without MPI_; PARAMS and ARGUMENTS in parentheses; BEFORE and AFTER are statements that see
 // the parameters, `call`, and (AFTER only) `result`. Inside this namespace.
-#define LOCKSTEP_WATCHED(NAME, PARAMS, ARGUMENTS, BEFORE, AFTER)      \
-  extern "C" LOCKSTEP_WATCH_VISIBLE int MPI_##NAME PARAMS {           \
-    static int(*real) PARAMS = nullptr;                               \
-    if (!real) real = Real<int PARAMS>("PMPI_" #NAME);                \
-    if (!real) return kMpiErrOther;                                   \
-    if (!WatchingMpi()) return real ARGUMENTS;                        \
-    Watched call(events::Call::k##NAME, __builtin_return_address(0)); \
-    BEFORE;                                                           \
-    call.Enter();                                                     \
-    const int result = real ARGUMENTS;                                \
-    AFTER;                                                            \
-    call.Leave(result);                                               \
-    return result;                                                    \
-  }                                                                   \
+#define LOCKSTEP_WATCHED(NAME, PARAMS, ARGUMENTS, BEFORE, AFTER)          \
+  extern "C" LOCKSTEP_WATCH_VISIBLE int MPI_##NAME PARAMS {               \
+    static int(*real) PARAMS = nullptr;                                   \
+    if (!real) real = Real<int PARAMS>("PMPI_" #NAME);                    \
+    if (!real) return kMpiErrOther;                                       \
+    if (!WatchingMpi(__builtin_return_address(0))) return real ARGUMENTS; \
+    Watched call(events::Call::k##NAME, __builtin_return_address(0));     \
+    BEFORE;                                                               \
+    call.Enter();                                                         \
+    const int result = real ARGUMENTS;                                    \
+    AFTER;                                                                \
+    call.Leave(result);                                                   \
+    return result;                                                        \
+  }                                                                       \
   extern "C" LOCKSTEP_WATCH_VISIBLE int PMPI_##NAME PARAMS __attribute__((alias("MPI_" #NAME)));

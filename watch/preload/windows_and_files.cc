@@ -21,8 +21,7 @@ LOCKSTEP_MAKES_WINDOW(Win_create_dynamic, (Handle info, Handle comm, Handles mad
 LOCKSTEP_WATCHED(Win_fence, (int assert, Handle window), (assert, window),
                  call.OnComm(WindowOf(window)), )
 LOCKSTEP_WATCHED(Win_free, (Handle * window), (window), const Handle kept = *window;
-                 call.OnComm(WindowOf(kept)),
-                 if (result == kMpiSuccess) FreedWindow(kept, call.site()))
+                 call.OnComm(WindowOf(kept)); FreedWindow(kept, call.site()), )
 
 #define LOCKSTEP_ONE_SIDED       \
   call.OnComm(WindowOf(window)); \
@@ -50,7 +49,7 @@ LOCKSTEP_WATCHED(File_open,
                  if (result == kMpiSuccess)
                      MadeFile(comm, *made, events::Call::kFile_open, call.site()))
 LOCKSTEP_WATCHED(File_close, (FileHandle * file), (file), const FileHandle kept = *file;
-                 call.OnComm(FileOf(kept)), if (result == kMpiSuccess) FreedFile(kept, call.site()))
+                 call.OnComm(FileOf(kept)); FreedFile(kept, call.site()), )
 LOCKSTEP_WATCHED(File_write_all,
                  (FileHandle file, const void* data, int count, Handle type, Statuses status),
                  (file, data, count, type, status), call.OnComm(FileOf(file)), )

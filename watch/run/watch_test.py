@@ -98,6 +98,14 @@ class RightPrograms(unittest.TestCase):
     def test_callbacks_in_finalize_call_what_they_like(self):
         self.right("callbacks")
 
+    def test_threads_whose_handles_come_again_in_other_threads(self):
+        self.right("thread_requests")
+        self.right("thread_types")
+
+    def test_threads_of_which_one_makes_the_collectives(self):
+        self.right("thread_orders")
+
+    @unittest.skipIf(LAUNCHER != "mpirun", "Debian's Hydra spawns nothing")
     def test_processes_that_the_program_starts(self):
         self.right("spawned", ranks=5)
 

@@ -369,7 +369,7 @@ static const struct {
 
 int main(int count, char** words) {
   int level = MPI_THREAD_SINGLE;
-  if (count > 1 && strcmp(words[1], "threads") == 0) {
+  if (count > 1 && strncmp(words[1], "thread", strlen("thread")) == 0) {
     MPI_Init_thread(&count, &words, MPI_THREAD_MULTIPLE, &level);
     if (level != MPI_THREAD_MULTIPLE) return 77;
   } else {

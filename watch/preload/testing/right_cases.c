@@ -1,8 +1,9 @@
 // Right programs that use what few do: handles of what was freed come again, halves of messages are
-// given up, processes are spawned, callbacks run in MPI_Finalize.
+// given up, processes are spawned, callbacks run in MPI_Finalize, threads call at a time.
 #include "watch/preload/testing/right_cases.h"
 
 #include <mpi.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -151,13 +152,101 @@ static void spawned(int rank, int size, char* program) {
   MPI_Comm_disconnect(&inter);
 }
 
+enum { kThreads = 4, kTurns = 300 };
+
+struct Thread {
+  int rank, size, number;
+  MPI_Comm comm;
+  pthread_t id;
+};
+
+// What the library has given back is soon another thread's.
+static void* pass_requests(void* thread) {
+  const struct Thread* const me = thread;
+  const int right = (me->rank + 1) % me->size, left = (me->rank + me->size - 1) % me->size;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    MPI_Request requests[2];
+    int got = 0;
+    MPI_Irecv(&got, 1, MPI_INT, left, me->number, me->comm, requests);
+    MPI_Isend(&turn, 1, MPI_INT, right, me->number, me->comm, requests + 1);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    MPI_Allreduce(&turn, &got, 1, MPI_INT, MPI_SUM, me->comm);
+  }
+  return NULL;
+}
+
+static void* make_types(void* thread) {
+  const struct Thread* const me = thread;
+  for (int turn = 0; turn < 10 * kTurns; ++turn) {
+    MPI_Datatype type;
+    int out = turn, in = 0;
+    MPI_Type_contiguous(1, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    MPI_Sendrecv(&out, 1, type, 0, me->number, &in, 1, type, 0, me->number, MPI_COMM_SELF,
+                 MPI_STATUS_IGNORE);
+    MPI_Type_free(&type);
+  }
+  return NULL;
+}
+
+// One makes the collectives of a communicator, the others send and receive on it.
+static void* meet_or_pass(void* thread) {
+  const struct Thread* const me = thread;
+  const int right = (me->rank + 1) % me->size, left = (me->rank + me->size - 1) % me->size;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    int got = 0;
+    if (me->number == 0) {
+      MPI_Barrier(MPI_COMM_WORLD);
+    } else {
+      MPI_Sendrecv(&turn, 1, MPI_INT, right, me->number, &got, 1, MPI_INT, left, me->number,
+                   MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+  }
+  return NULL;
+}
+
+static void run_threads(int rank, int size, void* (*work)(void*)) {
+  struct Thread threads[kThreads];
+  for (int each = 0; each < kThreads; ++each) {
+    threads[each] = (struct Thread){.rank = rank, .size = size, .number = each};
+    MPI_Comm_dup(MPI_COMM_WORLD, &threads[each].comm);
+  }
+  for (int each = 0; each < kThreads; ++each) {
+    pthread_create(&threads[each].id, NULL, work, threads + each);
+  }
+  for (int each = 0; each < kThreads; ++each) {
+    pthread_join(threads[each].id, NULL);
+    MPI_Comm_free(&threads[each].comm);
+  }
+}
+
+static void thread_requests(int rank, int size, char* program) {
+  (void)program;
+  run_threads(rank, size, pass_requests);
+}
+static void thread_types(int rank, int size, char* program) {
+  (void)program;
+  run_threads(rank, size, make_types);
+}
+static void thread_orders(int rank, int size, char* program) {
+  (void)program;
+  run_threads(rank, size, meet_or_pass);
+}
+
 RightCase* right_case(const char* name) {
   static const struct {
     const char* name;
     RightCase* run;
   } kCases[] = {
-      {"new_types", new_types}, {"new_communicators", new_communicators}, {"nothing", nothing},
-      {"given_up", given_up},   {"callbacks", callbacks},                 {"spawned", spawned},
+      {"new_types", new_types},
+      {"new_communicators", new_communicators},
+      {"nothing", nothing},
+      {"given_up", given_up},
+      {"callbacks", callbacks},
+      {"spawned", spawned},
+      {"thread_requests", thread_requests},
+      {"thread_types", thread_types},
+      {"thread_orders", thread_orders},
   };
   for (size_t each = 0; each < sizeof kCases / sizeof *kCases; ++each) {
     if (strcmp(name, kCases[each].name) == 0) return kCases[each].run;
