@@ -112,6 +112,17 @@ class CellTest(unittest.TestCase):
         self.assertEqual(("unknown", "it wrote no result; it said nothing"),
                          of_cells.cell_of(end, None))
 
+    def test_what_is_not_known_is_not_worse(self):
+        for before, after, change in (
+                ("ok", "hang", "worse"), ("slower", "wrong", "worse"), ("ok", "slower", "worse"),
+                ("hang", "ok", ""), ("slower", "ok", ""), ("unknown", "ok", ""), (None, "ok", ""),
+                ("ok", "ambiguous", "not known"), ("slower", "ambiguous", "not known"),
+                ("ok", "unknown", "not known"), ("ok", "missing", "not known"),
+                ("ok", None, "not known"), ("hang", "unknown", "not known"),
+                ("ambiguous", "slower", "not known"), ("unknown", "hang", "worse"),
+                ("missing", "fail", "worse")):
+            self.assertEqual(change, of_cells.change_of(before, after), (before, after))
+
     def test_a_program_that_answers_something_else(self):
         def ask(script):
             return of_cells.ask(["sh", "-c", script], ("cases",), codes=(0, 3))

@@ -15,6 +15,26 @@ from nightly_testing import LATENCY, Folder
 from qualification import journal, nightly, plan, verdict
 
 
+class Damaged(Folder):
+    """A result file that cannot be read says nothing, whatever the launcher says."""
+
+    LAUNCHER = """#!/bin/sh
+mpirun --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 "$@"
+for word; do case "$word" in --output=*) truncate -s 4096 "${word#--output=}";; esac; done
+"""
+
+    def test_it_qualifies_no_machine(self):
+        launcher = os.path.join(self.folder, "launcher")
+        with open(launcher, "w", encoding="utf-8") as file:
+            file.write(self.LAUNCHER)
+        os.chmod(launcher, 0o755)
+        code, answer, err = self.nightly('launcher = "%s"\nbackends = ["gloo"]\n' % launcher +
+                                         LATENCY % 1)
+        self.assertEqual((3, "INCONCLUSIVE"), (code, answer["verdict"]), err)
+        self.assertIn("latency.gloo.0: it wrote no result; ", answer["reasons"][0])
+        self.assertIn("latency.gloo.0.h5: ", answer["reasons"][0])
+
+
 class Finished(Folder):
     """A folder in which a night is over: its answer is of that night."""
 

@@ -80,9 +80,11 @@ void ConcludeAfter(const coordinator::FailoverReport& failover, const plan::Plan
   measure::Measurement measurement;
   measurement.terminated = true;
   measure::Interruption interruption;
-  interruption.judgement = verdict::Judge(failover.evidence, plan.deadline_seconds);
-  verdict::NameLostHosts(failover.places, failover.evidence, interruption.judgement);
-  interruption.case_index = measure::LostCase(failover.evidence, interruption.judgement);
+  std::vector<verdict::RankEvidence> evidence = failover.evidence;
+  verdict::ForgiveBriefStops(evidence, plan.deadline_seconds);
+  interruption.judgement = verdict::Judge(evidence, plan.deadline_seconds);
+  verdict::NameLostHosts(failover.places, evidence, interruption.judgement);
+  interruption.case_index = measure::LostCase(evidence, interruption.judgement);
   std::vector<std::string>& stopped_by = measurement.stopped_by.emplace_back();
   std::vector<results::store::Summary> summaries;
   for (std::size_t i = 0; i < plan.cases.size(); ++i) {

@@ -160,6 +160,17 @@ TEST(Failover, ARankHadDied) {
             "2 journals\n");
 }
 
+// Whoever stopped it may continue it: nothing is known of the system under test.
+TEST(Failover, ARankWasStoppedForAMoment) {
+  EXPECT_EQ(Conclude(FailoverReportOf({Gone(0), In(1, 1), In(1, 2).Stopped(SIGSTOP).Silent(0.05)},
+                                      {"", Rows(0, 4), Rows(0, 4)})),
+            "exit code 3\n"
+            "unknown: killed finished finished; agent_lost of 0\n"
+            "unknown: interrupted, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
+            "unknown: lost, 0 iterations, nan ns, slowest -1, no arrivals\n"
+            "2 journals\n");
+}
+
 TEST(Failover, AllWaitForAnOrder) {
   const auto idle = [](int rank) {
     return verdict::History(rank).Case(1).In(journal::Phase::kCheck).Idle();

@@ -27,14 +27,14 @@ constexpr double kLookSeconds = 0.5;     // without an event, between looks for 
 constexpr double kWarnedSeconds = 3;  // from the launcher's warning to its SIGKILL, and some more
 constexpr double kFinishSeconds = 20;
 constexpr std::size_t kHistoryEvents = 4096;  // of each rank and lifetime, kept in the file
+constexpr int kNoRank = -1;                   // whose error it is that workers were not started
 
 // What is proved although nothing is known of silence. A stopped rank may be continued: of it, and
 // of those who wait for it, only silence decides.
 verdict::Judgement JudgeProved(std::vector<verdict::RankEvidence>& evidence) {
-  for (verdict::RankEvidence& rank : evidence) {
-    if (rank.state == verdict::ProcessState::kStopped) rank.state = verdict::ProcessState::kRunning;
-  }
-  return verdict::Judge(evidence, std::numeric_limits<double>::infinity());
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  verdict::ForgiveBriefStops(evidence, kNever);
+  return verdict::Judge(evidence, kNever);
 }
 
 // Whether no worker was lost but by a signal to end: a batch system sends it to all processes.
@@ -135,7 +135,7 @@ Scheduler::Step Scheduler::StartLifetime() {
       rounds_.StopAll("interrupted");
       return Step::kDone;
     }
-    errors_.emplace(0, status);
+    errors_.emplace(kNoRank, status);
     return Step::kInterrupted;
   }
   alive_ = true;
@@ -340,6 +340,7 @@ void Scheduler::Interrupt() {
       rank.error = error->second.message();
     }
   }
+  verdict::ForgiveBriefStops(evidence, plan_.deadline_seconds);
   stalls_.Interrupted(evidence);
   interruption.judgement = verdict::Judge(evidence, plan_.deadline_seconds);
   verdict::NameLostHosts(coordinator_.places(), evidence, interruption.judgement);

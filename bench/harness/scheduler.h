@@ -105,7 +105,8 @@ class Scheduler {
   bool measured_ = false;         // this lifetime has completed a round or lost a case
   bool overdue_ = false;          // a rank was silent beyond the deadline since the last order
   int fruitless_ = 0;             // lifetimes one after the other that completed no round
-  std::map<int, Status> errors_;  // what workers of this lifetime reported
+  // What workers of this lifetime reported, by rank, or why there are none.
+  std::map<int, Status> errors_;
 };
 
 }  // namespace lockstep::bench::harness

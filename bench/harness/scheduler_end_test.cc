@@ -250,5 +250,21 @@ TEST(BenchEnd, AHostIsLost) {
       "told to end\n");
 }
 
+// Its host is the others', so that nothing but its agent is known to be silent.
+TEST(BenchEnd, AnAgentThatIsSilentWhenWorkersStartIsNoErrorOfAnotherRank) {
+  EXPECT_EQ(Schedule({}, coordinator::Steps(
+                             coordinator::Refused(EnvironmentError("rank 1 is silent")),
+                             coordinator::Ranks({Connects(0), Connects(1).Lost()}),
+                             coordinator::Lost(1, verdict::Loss::kDeaf))),
+            "start\n"
+            "collect\n"
+            "end\n"
+            "unknown: finished,hung; unknown of 1, suspected\n"
+            "repetition 0: not_run 0 not_run 0\n"
+            "lifetime 0 of repetition 0 lost no case: unknown: finished,hung; unknown of 1, "
+            "suspected\n"
+            "told to end\n");
+}
+
 }  // namespace
 }  // namespace lockstep::bench::harness

@@ -225,6 +225,21 @@ TEST(BenchLosses, AnErrorOfOneRank) {
       "lifetime 0 of repetition 0 lost case 0: fail: hung,failed; rank_failed of 1, proved\n");
 }
 
+// A debugger, a snapshot or job control stops a rank for a moment. That did not end the others.
+TEST(BenchLosses, AnErrorIsNotOfTheRankThatIsStoppedForAMoment) {
+  EXPECT_EQ(Schedule({.own_mpi = true},
+                     Steps(BothReady(), When("send * round"),
+                           Ranks({Measures(0, 0), Measures(0, 1).Stopped(SIGSTOP).Silent(0.05)}),
+                           Failed(0, SystemFailed("no route")))),
+            "send * round 0: 0x0+4 1x0+4\n"
+            "collect\n"
+            "end\n"
+            "fail: failed,hung; rank_failed of 0, proved\n"
+            "repetition 0: lost 0 not_run 0\n"
+            "lifetime 0 of repetition 0 lost case 0: fail: failed,hung; rank_failed of 0, "
+            "proved\n");
+}
+
 TEST(BenchLosses, AnErrorOfTheEnvironmentBeforeARoundEndsTheRun) {
   EXPECT_EQ(Schedule({}, Steps(When("send * plan"), Ranks({Connects(0), Connects(1)}),
                                Failed(1, EnvironmentError("no memory")))),

@@ -44,6 +44,12 @@ const char* HowMeasured(const LinkVerdicts& verdicts, const stats::NodePair& pai
   return alone ? "twice, both times alone" : "twice, the second time alone";
 }
 
+void Prove(const LinkVerdicts& verdicts, verdict::Finding& finding) {
+  finding.proved = verdicts.waits_known;
+  if (finding.proved) return;
+  finding.message += "; not proved: how long ranks waited for a processor is not known";
+}
+
 }  // namespace
 
 verdict::Finding SlowLink(const LinkGroup& group, const LinkVerdicts& verdicts,
@@ -53,7 +59,7 @@ verdict::Finding SlowLink(const LinkGroup& group, const LinkVerdicts& verdicts,
   const PairStatus& standing = verdicts.second.standings.at(pair);
   const bool one_way = !standing.slow_latency && standing.slow_forward != standing.slow_back;
   const bool reversed = one_way && standing.slow_back;
-  verdict::Finding finding{.cause = verdict::Cause::kSlowLink, .proved = true};
+  verdict::Finding finding{.cause = verdict::Cause::kSlowLink};
   for (const int node : {pair.first, pair.second}) {
     const auto& ranks = group.ranks[static_cast<std::size_t>(node)];
     finding.culprits.insert(finding.culprits.end(), ranks.begin(), ranks.end());
@@ -64,6 +70,7 @@ verdict::Finding SlowLink(const LinkGroup& group, const LinkVerdicts& verdicts,
   finding.message = fmt::format(
       "slow_link {}: {}; measured {}, and both ends are as fast as usual with other partners", way,
       figures, HowMeasured(verdicts, pair));
+  Prove(verdicts, finding);
   finding.headline = verdict::Headline(fmt::format("link {} is slow", way)).Add(": " + figures);
   finding.remedy = fmt::format(
       "See cables, error counters (ethtool -S), speed and route of the interfaces between {} and "
@@ -90,8 +97,7 @@ verdict::Finding SlowNode(const LinkGroup& group, const LinkVerdicts& verdicts, 
   }
   verdict::Finding finding{
       .cause = group.of_hosts ? verdict::Cause::kSlowHost : verdict::Cause::kSlowRank,
-      .culprits = group.ranks[static_cast<std::size_t>(node)],
-      .proved = true};
+      .culprits = group.ranks[static_cast<std::size_t>(node)]};
   const auto& end = group.names[static_cast<std::size_t>(worst->first)];
   const auto& other_end = group.names[static_cast<std::size_t>(worst->second)];
   const std::string worst_link = fmt::format(
@@ -99,6 +105,7 @@ verdict::Finding SlowNode(const LinkGroup& group, const LinkVerdicts& verdicts, 
   finding.message =
       fmt::format("{} {}: slow with {} of {} partners, measured {}{}", finding.cause.name(), name,
                   slow, partners, HowMeasured(verdicts, *worst), worst_link);
+  Prove(verdicts, finding);
   finding.headline =
       verdict::Headline(fmt::format("{} is slow with {} of {} partners", name, slow, partners))
           .Add(worst_link);

@@ -112,6 +112,16 @@ class Exchanges {
     return values;
   }
 
+  bool WaitsKnown(int one, int other) const {
+    for (const int rank : {one, other}) {
+      const measure::CaseBook::RankRows& rows = RowsOf(rank);
+      for (std::size_t row = 0; row < rows.round.size(); ++row) {
+        if (std::isnan(ValueOf(rows, planned_, row, kRoundTripsWait))) return false;
+      }
+    }
+    return true;
+  }
+
  private:
   // The least that both kernels know, 0: neither does.
   double KernelRoundTrip(int one, int other, std::size_t row) const {
@@ -164,6 +174,7 @@ PairTable MeasuredPairs(const plan::Plan& plan, const measure::SampleBook& book,
       take(exchanges.Of({{a, b}, {b, a}}, kHalfRoundTrip), &PairFigures::latency_ns);
       take(exchanges.Of({{a, b}}, kSent), &PairFigures::forward_ns);
       take(exchanges.Of({{b, a}}, kSent), &PairFigures::back_ns);
+      pair.waits_known = exchanges.WaitsKnown(a, b);
       pair.segments = exchanges.SumsOf(a, b, kSegments);
       pair.lost = exchanges.SumsOf(a, b, kLost);
       if (measured) table.emplace(stats::NodePair(a, b), std::move(pair));

@@ -30,6 +30,7 @@ struct PairFigures {
 struct PairRounds : PairFigures {
   // Too few rounds count, so these are all: the link is at least as fast as they show.
   bool busy = false;
+  bool waits_known = true;  // the kernels of both ends tell what their ranks waited
   // The link is at most as fast as these show: without all waits, but no faster than its kernel's
   // own round trips.
   PairFigures least = {};

@@ -162,7 +162,10 @@ void LinkSurvey::AddTo(const measure::SampleBook& book, int repetition,
     run.judgement.verdict = verdict::Verdict::kUnknown;
   }
   if (findings.empty()) return;
-  run.judgement.verdict = verdict::Verdict::kFail;
+  const bool proved = std::ranges::any_of(findings, &verdict::Finding::proved);
+  if (proved) run.judgement.verdict = verdict::Verdict::kFail;
+  if (run.judgement.verdict == verdict::Verdict::kPass)
+    run.judgement.verdict = verdict::Verdict::kUnknown;
   auto& all = run.judgement.findings;
   all.insert(all.begin(), findings.begin(), findings.end());
 }

@@ -249,6 +249,10 @@ PairStatuses JudgeOnce(const LinkGroup& group, const PairTable& table, double sl
 LinkVerdicts JudgeTwice(const LinkGroup& group, const PairTable& first, const PairTable& second,
                         double slow_factor) {
   LinkVerdicts verdicts;
+  for (const PairTable* table : {&first, &second}) {
+    for (const auto& [pair, rounds] : *table)
+      verdicts.waits_known = verdicts.waits_known && rounds.waits_known;
+  }
   verdicts.first = JudgeOnce(group, first, slow_factor);
   verdicts.second = JudgeOnce(group, second, slow_factor);
   const PairStatuses early = JudgeOnce(group, HalfOf(second, false), slow_factor);

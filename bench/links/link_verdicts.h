@@ -43,6 +43,8 @@ struct LinkVerdicts {
   std::vector<stats::NodePair>
       undecided;  // too busy to be called good, or slow once beside busy ones
   stats::Blame blame;
+  // Otherwise nothing is proved: who waits for a processor is as slow as who has a slow link.
+  bool waits_known = true;
 };
 LinkVerdicts JudgeTwice(const LinkGroup& group, const PairTable& first, const PairTable& second,
                         double slow_factor);

@@ -243,6 +243,18 @@ TEST(LinkVerdicts, UnknownWaitsAreNone) {
   Cluster cluster(kFour, kUsualLatency, kUsualSent,
                   [](int, int, int, int) { return std::nan(""); });
   EXPECT_EQ(cluster.Judge().judgement.verdict, verdict::Verdict::kPass);
+  // Nor do they prove anything: a rank that waits makes its link look slow.
+  Cluster slow(
+      kFour,
+      [](int from, int to, int pass) {
+        return kUsualLatency(from, to, pass) * (IsBetween(from, to, 1, 2) ? 100 : 1);
+      },
+      kUsualSent, [](int, int, int, int) { return std::nan(""); });
+  const auto run = slow.Judge();
+  ASSERT_THAT(run.judgement.findings, SizeIs(1));
+  EXPECT_FALSE(run.judgement.findings[0].proved);
+  EXPECT_THAT(run.judgement.findings[0].message, HasSubstr("not proved: how long ranks waited"));
+  EXPECT_EQ(run.judgement.verdict, verdict::Verdict::kUnknown);
 }
 
 }  // namespace

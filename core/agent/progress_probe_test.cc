@@ -129,6 +129,26 @@ TEST(ProgressProbe, WhoConnectsAndWaitsForAProcessorIsNotSilentForIt) {
     watch.LookForProgress(one.pid(), worker, connects);
     return watch.Seconds(worker, connects) + 0.1 < watch.Seconds(worker, in_call);
   }));
+  // In a call its wait for peers counts, and what it waited for a processor is told beside it.
+  EXPECT_GT(watch.StarvedSeconds(worker, in_call), 0.1);
+  EXPECT_EQ(watch.StarvedSeconds(worker, connects), 0);
+}
+
+// Nobody reports it as overdue, and all the same it is known what it waited for.
+TEST(ProgressProbe, WhoLeavesAndWaitsForAProcessorIsNotSilentForIt) {
+  const Busy one([] {}), two([] {}), three([] {});
+  SilenceWatch watch(AgentOptions{}, TickScale{.ns_per_tick = 1});
+  watch.Begin();
+  const WorkerState worker;
+  journal::JournalEvent leaves, in_call;
+  leaves.ticks = in_call.ticks = NowTicks();
+  leaves.kind = journal::EventKind::kExit;
+  leaves.phase = journal::Phase::kFinalize;
+  in_call.kind = journal::EventKind::kStart;
+  EXPECT_TRUE(Await([&] {
+    EXPECT_FALSE(watch.IsNewlyOverdue(one.pid(), worker, leaves));
+    return watch.Seconds(worker, leaves) + 0.1 < watch.Seconds(worker, in_call);
+  }));
 }
 
 TEST(ProgressProbe, OfAProcessThatIsGoneThereAreNone) {

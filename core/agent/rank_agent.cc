@@ -368,6 +368,7 @@ verdict::RankEvidence RankAgent::Evidence(Deadline deadline, bool system) {
   evidence.idle = without_worker || (last && last->kind == journal::EventKind::kIdle);
   if (has_worker()) silence_.LookForProgress(child_->pid(), worker_, last);
   if (journal_) evidence.seconds_silent = silence_.Seconds(worker_, last);
+  evidence.starved_s = silence_.StarvedSeconds(worker_, last);
   // A glance of a launch without a plugin asks nobody for links.
   if (system || plugin_) LookAtSockets();
   evidence.sockets = sockets_;

@@ -80,12 +80,13 @@ bool SilenceWatch::IsNewlyOverdue(pid_t pid, const WorkerState& worker, const La
   const bool excused = last && (last->kind == journal::EventKind::kExit ||
                                 (last->kind == journal::EventKind::kIdle &&
                                  worker.process != verdict::ProcessState::kStopped));
+  // Who leaves may be kept from a processor, too.
+  if (!excused || last->kind == journal::EventKind::kExit) LookForProgress(pid, worker, last);
   if (excused) {
     overdue_since_.reset();
     return false;
   }
   const Ticks silence = last ? last->ticks : worker.started;
-  LookForProgress(pid, worker, last);
   const double silent = Seconds(worker, last);
   if (silent < deadline_seconds_) {
     overdue_since_.reset();
@@ -98,7 +99,6 @@ bool SilenceWatch::IsNewlyOverdue(pid_t pid, const WorkerState& worker, const La
 }
 
 void SilenceWatch::LookForProgress(pid_t pid, const WorkerState& worker, const LastEvent& last) {
-  if (WaitsForPeers(last)) return;
   progress_.Look(pid, last ? std::max(last->ticks, worker.started) : worker.started);
 }
 
@@ -111,6 +111,11 @@ double SilenceWatch::Seconds(const WorkerState& worker, const LastEvent& last) c
   if (WaitsForPeers(last)) return scale_.DurationNs(since, now) * 1e-9;
   if (!Meets(last) && page_fault > since) return scale_.DurationNs(page_fault, now) * 1e-9;
   return std::max(scale_.DurationNs(since, now) * 1e-9 - progress_.RunDelaySeconds(since), 0.0);
+}
+
+double SilenceWatch::StarvedSeconds(const WorkerState& worker, const LastEvent& last) const {
+  if (!WaitsForPeers(last)) return 0;
+  return progress_.RunDelaySeconds(std::max(last->ticks, worker.started));
 }
 
 void SilenceWatch::LookAgainIn(double seconds) {

@@ -69,11 +69,15 @@ class SilenceWatch {
 
   // Memory comes page by page, and a processor late, without an event: a rank that is to compute is
   // not silent for want of these, nor one that connects for want of a processor. In a collective it
-  // would wait for peers.
+  // waits for peers all the same.
   void LookForProgress(pid_t pid, const WorkerState& worker, const LastEvent& last);
   // From the worker's newest event (or its start, or its stop while it was idle) to now, without
   // the time in which it showed progress.
   double Seconds(const WorkerState& worker, const LastEvent& last) const;
+  // Of a worker in a call that waits for peers: for so long of that it was kept from a processor,
+  // as far as looks tell. A library that polls, or adds up what came, is silent then, and waits for
+  // nobody.
+  double StarvedSeconds(const WorkerState& worker, const LastEvent& last) const;
 
  private:
   void LookAgainIn(double seconds);

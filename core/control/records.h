@@ -57,7 +57,8 @@ void Describe(auto& fields, Is<verdict::TcpSocket> auto& socket) {
 void Describe(auto& fields, Is<verdict::RankEvidence> auto& evidence) {
   fields(evidence.rank);
   fields.UpTo(evidence.state, verdict::ProcessState::kLost);
-  fields(evidence.exit_code, evidence.signal, evidence.seconds_silent, evidence.idle);
+  fields(evidence.exit_code, evidence.signal, evidence.seconds_silent, evidence.starved_s);
+  fields(evidence.idle);
   fields(evidence.asleep, evidence.error, evidence.system, evidence.sockets, evidence.echo_s);
   fields(evidence.host, evidence.pid);
   fields(evidence.gpu_bus, evidence.device.method, evidence.device.marks, evidence.journal);

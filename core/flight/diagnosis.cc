@@ -73,8 +73,22 @@ class Diagnostician {
                                [](const FlightDump& dump) { return !dump.calls.empty(); });
   }
 
+  // What dumps of two runs show together shows nothing.
+  void TellApart() {
+    diagnosis_.notes.push_back(fmt::format(
+        "rank {} had ended a call {} before rank {} entered it: their dumps are of two runs (one "
+        "is left over), or the clocks of their hosts differ by as much; who waits for whom cannot "
+        "be said, take the dumps of one run",
+        history_.apart->ended, Seconds(history_.apart->seconds), history_.apart->entered));
+  }
+
   void FindAll(verdict::Judgement& judgement) {
     std::vector<Finding> findings;
+    if (history_.apart) {
+      TellApart();
+      judgement.findings.clear();
+      return;
+    }
     for (const FlightMismatch& mismatch : FindFlightMismatches(job_)) {
       findings.push_back(OfMismatch(mismatch));
     }
@@ -143,7 +157,8 @@ class Diagnostician {
     }
     bool open = false;
     for (std::size_t d = 0; d < job_.dumps.size(); ++d) open = open || view_.OpenOf(d) != nullptr;
-    const bool nothing = findings.empty() && history_.outdated.empty() && !open && HasCalls();
+    const bool one_moment = !history_.apart && history_.outdated.empty();
+    const bool nothing = findings.empty() && one_moment && !open && HasCalls();
     return nothing ? verdict::Verdict::kPass : verdict::Verdict::kUnknown;
   }
 

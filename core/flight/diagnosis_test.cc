@@ -2,6 +2,9 @@
 // found?
 #include "core/flight/diagnosis.h"
 
+#include <functional>
+#include <set>
+
 #include "core/flight/job.h"
 #include "core/flight/write.h"
 #include "core/verdict/testing/history.h"
@@ -9,21 +12,29 @@
 namespace lockstep::flight {
 namespace {
 
+using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr std::int64_t kSecond = 1'000'000'000;
 
-FlightJob JobOf(const std::vector<verdict::RankEvidence>& evidence, double seconds_later = 60) {
+// `begins_ns`: of a rank, when its calls began.
+FlightJob JobOf(const std::vector<verdict::RankEvidence>& evidence, double seconds_later = 60,
+                const std::function<std::int64_t(int)>& begins_ns = [](int) { return kSecond; }) {
   FlightTexts texts;
   std::vector<FlightDump> dumps;
-  for (const auto& [rank, bytes] : FlightDumpsOf(evidence, {.origin_unix_ns = kSecond}, 600)) {
-    Result<FlightDump> dump = ReadFlightDump(bytes, rank, "dump", texts);
-    EXPECT_TRUE(dump.ok()) << dump.status().message();
-    // Times of these histories are microseconds.
-    dump->written_at_ns = kSecond + static_cast<std::int64_t>(seconds_later * kSecond);
-    dumps.push_back(std::move(*dump));
+  std::set<std::int64_t> begins;
+  for (const verdict::RankEvidence& rank : evidence) begins.insert(begins_ns(rank.rank));
+  for (const std::int64_t began_ns : begins) {
+    for (const auto& [rank, bytes] : FlightDumpsOf(evidence, {.origin_unix_ns = began_ns}, 600)) {
+      if (begins_ns(rank) != began_ns) continue;
+      Result<FlightDump> dump = ReadFlightDump(bytes, rank, "dump", texts);
+      EXPECT_TRUE(dump.ok()) << dump.status().message();
+      // Times of these histories are microseconds.
+      dump->written_at_ns = began_ns + static_cast<std::int64_t>(seconds_later * kSecond);
+      dumps.push_back(std::move(*dump));
+    }
   }
   Result<FlightJob> job = FlightJobOf(std::move(texts), std::move(dumps));
   EXPECT_TRUE(job.ok());
@@ -85,6 +96,23 @@ TEST(FlightDiagnosisTest, DifferentCallsAreProved) {
     EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(2));
     EXPECT_TRUE(judgement.findings[0].proved);
   }
+}
+
+// Rank 2 died without a dump, and the one of a run an hour or two minutes before is still there.
+TEST(FlightDiagnosisTest, ADumpThatIsLeftOverProvesNothing) {
+  const auto judge = [](std::int64_t seconds_between) {
+    const FlightJob job = JobOf(
+        {verdict::At50(0), verdict::At50(1), verdict::After49(2).Does(verdict::Barrier(), 9)}, 60,
+        [&](int rank) { return (1 + (rank < 2 ? seconds_between : 0)) * kSecond; });
+    return DiagnoseFlight(job, 30).value();
+  };
+  for (const std::int64_t between : {120, 3600}) {
+    const FlightDiagnosis diagnosis = judge(between);
+    EXPECT_EQ(diagnosis.judgement.verdict, verdict::Verdict::kUnknown);
+    EXPECT_TRUE(diagnosis.judgement.findings.empty());
+    EXPECT_THAT(diagnosis.notes, Contains(HasSubstr("rank 2 had ended a call")));
+  }
+  EXPECT_TRUE(judge(30).judgement.findings.at(0).proved) << "clocks that are apart";
 }
 
 // What went through long ago, too: NCCL pairs what differs, and the hang comes later.

@@ -35,6 +35,7 @@ class DumpParser {
     for (const auto& [key, value] : root) {
       if (key.AsText() == "entries") LOCKSTEP_RETURN_IF_ERROR(ParseEntries(value));
     }
+    DropEarlierLives();
     CountMissed();
     return std::move(dump_);
   }
@@ -137,7 +138,9 @@ class DumpParser {
     dump_.newest_ns =
         std::max({dump_.newest_ns, entry.call.created_ns, entry.started_ns, entry.completed_ns});
     FlightCall call = entry.call;
+    call.ended_ns = entry.completed_ns;
     call.group = GroupOf(entry);
+    BeginLife(call);
     if (!dump_.calls.empty()) {
       FlightCall& last = dump_.calls.back();
       if (last.group == call.group && last.sequence == call.sequence &&
@@ -167,6 +170,7 @@ class DumpParser {
     // Only the last one has the events that tell.
     whole.done = part.done;
     whole.started = part.started;
+    whole.ended_ns = part.ended_ns;
     whole.timed_out = whole.timed_out || part.timed_out;
   }
   std::string Content(const FlightCall& call) const {
@@ -177,6 +181,26 @@ class DumpParser {
     constexpr std::size_t kBytes = 1000;
     if (text.size() > kBytes) text = text.substr(0, kBytes) + "…";
     return text;
+  }
+
+  // A group that counts its collectives from the beginning again was destroyed and made anew.
+  void BeginLife(const FlightCall& call) {
+    if (call.point_to_point) return;
+    lives_.resize(dump_.groups.size());
+    Life& life = lives_[static_cast<std::size_t>(call.group)];
+    // Threads that call at once may record two calls the wrong way round.
+    const bool anew = call.sequence <= 1 && life.newest > call.sequence + 1;
+    if (anew) life.begin = dump_.calls.size();
+    life.newest = call.sequence;
+  }
+
+  // What the groups called that others of their name took the place of meets nothing any more.
+  void DropEarlierLives() {
+    std::size_t index = 0;
+    lives_.resize(dump_.groups.size());
+    std::erase_if(dump_.calls, [&](const FlightCall& call) {
+      return index++ < lives_[static_cast<std::size_t>(call.group)].begin;
+    });
   }
 
   // A recorder that was reset counts records anew, but not the calls of its groups.
@@ -197,6 +221,11 @@ class DumpParser {
   FlightDump dump_;
   std::unordered_map<std::string, std::size_t> groups_;  // by name, of the dump's
   std::size_t ranks_ = 0;                                // named by all groups
+  struct Life {
+    std::uint64_t newest = 0;
+    std::size_t begin = 0;  // index of its first call in the dump's
+  };
+  std::vector<Life> lives_;  // by group
 };
 
 }  // namespace

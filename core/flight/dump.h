@@ -58,6 +58,7 @@ struct FlightCall {
   std::int64_t input_elements = 0;
   std::int64_t output_elements = 0;
   std::int64_t created_ns = 0;  // wall clock of its host
+  std::int64_t ended_ns = 0;    // likewise, when its end was seen; 0: not said
   std::int64_t timeout_ms = 0;  // 0: not said
   // Texts.
   std::int32_t name = 0;       // "all_reduce"

@@ -20,6 +20,7 @@
 namespace lockstep::flight {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Kind = FlightValue::Kind;
 
@@ -264,6 +265,30 @@ TEST(DumpTest, GroupsOfWhichNobodyIsHere) {
   EXPECT_FALSE(Survives(R"({"version": "2.10", "entries": [
       {"process_group": ["0", "default_pg"], "collective_seq_id": 9223372036854775807,
        "state": "scheduled", "profiling_name": "nccl:all_reduce"}]})"));
+}
+
+// Of all_reduces of the default group, by their numbers.
+std::vector<std::uint64_t> SequencesOf(const std::vector<int>& called) {
+  std::string entries;
+  for (const int number : called) {
+    entries += fmt::format(R"({}{{"process_group": ["0", "default_pg"], "collective_seq_id": {},
+        "state": "completed", "profiling_name": "nccl:all_reduce"}})",
+                           entries.empty() ? "" : ",", number);
+  }
+  FlightTexts texts;
+  const Result<FlightDump> dump = ReadFlightDump(
+      R"({"version": "2.10", "entries": [)" + entries + "]}", 0, "dump", texts);
+  EXPECT_TRUE(dump.ok()) << dump.status().message();
+  std::vector<std::uint64_t> sequences;
+  for (const FlightCall& call : dump->calls) sequences.push_back(call.sequence);
+  return sequences;
+}
+
+// A group that was destroyed and made anew has its name, and counts from the beginning.
+TEST(DumpTest, CallsOfAGroupThatWasMadeAnewAreLeftOut) {
+  EXPECT_THAT(SequencesOf({7, 8, 9, 1, 2}), ElementsAre(1, 2));
+  EXPECT_THAT(SequencesOf({1, 2, 3, 1, 2, 1}), ElementsAre(1, 2, 1)) << "threads at once";
+  EXPECT_THAT(SequencesOf({5, 7, 6, 8}), ElementsAre(5, 7, 6, 8));
 }
 
 std::string WithSizes(const std::string& sizes, const std::string& types) {

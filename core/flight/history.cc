@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <unordered_map>
 
 namespace lockstep::flight {
 namespace {
@@ -13,6 +14,8 @@ namespace {
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 // Dumps that were asked for together are written within it.
 constexpr std::int64_t kTogetherNs = kNsPerSecond;
+// Clocks of hosts differ by less.
+constexpr std::int64_t kClocksNs = 60 * kNsPerSecond;
 
 Collective CollectiveOf(FlightKind kind) {
   static constexpr Collective kCollectives[] = {
@@ -38,6 +41,24 @@ bool NeedsAll(const FlightCall& call) {
   }
 }
 
+// Of one call: who had ended it first, and who entered it last.
+struct Meeting {
+  std::int64_t ended_ns = std::numeric_limits<std::int64_t>::max();
+  std::int64_t entered_ns = 0;
+  int ended = 0;  // ranks
+  int entered = 0;
+
+  void Add(const FlightCall& call, int rank) {
+    if (call.done && call.ended_ns > 0 && call.ended_ns < ended_ns) {
+      ended_ns = call.ended_ns;
+      ended = rank;
+    }
+    if (call.created_ns < entered_ns) return;
+    entered_ns = call.created_ns;
+    entered = rank;
+  }
+};
+
 class Translator {
  public:
   Translator(const FlightJob& job, double deadline_seconds) : job_(job) {
@@ -58,6 +79,7 @@ class Translator {
     if (history_.setting.backend != "gloo") history_.setting.backend = "nccl";
     NumberTeams();
     FindFurthest();
+    FindApart();
     FindMoment();
     for (std::size_t d = 0; d < job_.dumps.size(); ++d) AddRank(d);
     for (const int rank : job_.missing) {
@@ -105,6 +127,23 @@ class Translator {
         if (!own[g] || *own[g] >= furthest_[team]) continue;
         furthest_[team] = *own[g];
         slowest_[team] = d;
+      }
+    }
+  }
+
+  void FindApart() {
+    std::unordered_map<std::uint64_t, Meeting> meetings;
+    for (std::size_t d = 0; d < job_.dumps.size(); ++d) {
+      for (const FlightCall& call : job_.dumps[d].calls) {
+        if (!NeedsAll(call)) continue;
+        Meeting& meeting =
+            meetings[static_cast<std::uint64_t>(TeamIndex(d, call)) << 40 ^ call.sequence];
+        meeting.Add(call, job_.dumps[d].rank);
+        if (meeting.entered_ns - meeting.ended_ns <= kClocksNs) continue;
+        history_.apart = {
+            meeting.ended, meeting.entered,
+            static_cast<double>(meeting.entered_ns - meeting.ended_ns) / kNsPerSecond};
+        return;
       }
     }
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/base/status.h"
@@ -22,6 +23,14 @@ struct FlightHistory {
   // Ranks whose dump is older than what others completed together with them: the dumps are of
   // different moments, and silence proves nothing.
   std::vector<int> outdated;
+  // A call that all must enter ended on one rank long before another entered it, by the clocks of
+  // their hosts: the dumps are of two runs.
+  struct Apart {
+    int ended = 0;  // ranks
+    int entered = 0;
+    double seconds = 0;
+  };
+  std::optional<Apart> apart;
   // By dump: calls that PyTorch gave up although its dump says that they are over.
   std::vector<std::vector<const FlightCall*>> given_up;
   double seconds = 0;          // from the newest time in any dump to the moment of the dumps

@@ -31,6 +31,9 @@ struct RankEvidence {
   int signal = 0;                               // kSignalled, kStopped
   journal::Journal journal;                     // the newest events
   double seconds_silent = 0;                    // from its newest event to the evidence
+  // So long of that, in a call that waits for peers, it was kept from a processor. Elsewhere such
+  // time is not silence.
+  double starved_s = 0;
   bool idle = false;                            // it waits for an order: not obliged to progress
   std::string error;                            // what the worker itself reported, if it did
   std::string system;                           // "sleeping in nanosleep", stack …; may be empty

@@ -215,7 +215,8 @@ std::uint64_t NewestIndex(const RankEvidence& evidence) {
 bool NobodyCanGoOn(const std::vector<RankEvidence>& evidence, const Judgement& judgement) {
   // That a rank failed is a fact, whether its cause is known or not.
   const bool proved = std::ranges::any_of(judgement.findings, [](const Finding& finding) {
-    return finding.proved || finding.cause == Cause::kRankFailed;
+    return finding.proved || finding.cause == Cause::kRankFailed ||
+           finding.cause == Cause::kInitFailure;
   });
   if (!proved || judgement.outcomes.size() != evidence.size()) return false;
   for (std::size_t i = 0; i < evidence.size(); ++i) {
@@ -228,10 +229,22 @@ bool NobodyCanGoOn(const std::vector<RankEvidence>& evidence, const Judgement& j
 }
 
 bool AllSilent(const std::vector<RankEvidence>& evidence, double deadline_seconds) {
+  const bool all_came = std::ranges::all_of(evidence, [](const RankEvidence& rank) {
+    const std::optional<JournalEvent> open = journal::OpenOperation(rank.journal);
+    return rank.state == ProcessState::kRunning && open && open->kind == EventKind::kStart;
+  });
   return std::ranges::all_of(evidence, [&](const RankEvidence& rank) {
     return rank.state != ProcessState::kRunning || rank.idle ||
-           rank.seconds_silent >= deadline_seconds;
+           rank.seconds_silent - (all_came ? rank.starved_s : 0) >= deadline_seconds;
   });
+}
+
+void ForgiveBriefStops(std::vector<RankEvidence>& evidence, double deadline_seconds) {
+  for (RankEvidence& rank : evidence) {
+    if (rank.state != ProcessState::kStopped || rank.seconds_silent >= deadline_seconds) continue;
+    rank.state = ProcessState::kRunning;
+    rank.signal = 0;
+  }
 }
 
 bool SameMoment(const std::vector<RankEvidence>& first, const std::vector<RankEvidence>& second) {

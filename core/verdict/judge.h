@@ -27,8 +27,13 @@ Judgement Judge(const std::vector<RankEvidence>& evidence, double deadline_secon
 bool NobodyCanGoOn(const std::vector<RankEvidence>& evidence, const Judgement& judgement);
 
 // Whether every rank that runs and has no leave to idle is silent beyond the deadline. As long as
-// one is not, it may come: that others wait for it is held against nobody.
+// one is not, it may come: that others wait for it is held against nobody. Where all are in a call,
+// time in which one was kept from a processor is none: what it was to do there holds up the others.
 bool AllSilent(const std::vector<RankEvidence>& evidence, double deadline_seconds);
+
+// Whoever stopped a rank may continue it: one that is stopped, and silent for less than the
+// deadline, counts as one that runs. What ended the others meanwhile is not its doing.
+void ForgiveBriefStops(std::vector<RankEvidence>& evidence, double deadline_seconds);
 
 // No rank did anything between two looks at all of them: what both saw was true of all ranks at one
 // moment between the looks, although ranks are looked at one after the other.

@@ -263,7 +263,10 @@ namespace {
 constexpr int kOwnReason = 2;
 int WeightOf(std::string_view error) {
   constexpr std::pair<std::string_view, int> kOfConnections[] = {
-      {"reset by peer", 1}, {"closed by peer", 0}, {"Broken pipe", 0}};
+      {"reset by peer", 1},
+      {"closed by peer", 0},
+      {"Broken pipe", 0},
+      {"remote process exited", 0}};  // NCCL's ncclRemoteError
   for (const auto& [words, weight] : kOfConnections) {
     if (error.find(words) != std::string_view::npos) return weight;
   }

@@ -1,3 +1,4 @@
+// Literal looks at some ranks: when it is proved that nobody goes on, and when all are silent.
 #include <limits>
 
 #include "core/verdict/judge.h"
@@ -34,6 +35,26 @@ TEST(StandstillTest, SilenceIsNoProof) {
 TEST(StandstillTest, OneThatReportedAnErrorStillLeaves) {
   EXPECT_FALSE(Stands({At50(0), After49(1).FailsIn(AllReduce())}));
   EXPECT_TRUE(Stands({At50(0), After49(1).FailsIn(AllReduce()).Leaves(1)}));
+}
+
+// It polls, or adds up what came, whenever it gets a processor.
+TEST(StandstillTest, WhoIsStarvedInACallThatAllEnteredIsNotSilent) {
+  EXPECT_TRUE(AllSilent({At50(0).Silent(6), At50(1).Silent(6).Starved(0.5)}, kDeadline));
+  EXPECT_FALSE(AllSilent({At50(0).Silent(6), At50(1).Silent(6).Starved(4)}, kDeadline));
+  EXPECT_TRUE(AllSilent({At50(0).Silent(90), At50(1).Silent(90).Starved(80)}, kDeadline));
+  // Who waits for one that did not come, or that is stopped, has nothing to do in there.
+  for (const History& other : {After49(1).Silent(6), After49(1).Stopped(19).Silent(6)}) {
+    EXPECT_TRUE(AllSilent({At50(0).Silent(6).Starved(4), other}, kDeadline));
+  }
+}
+
+TEST(StandstillTest, AStopCountsWhenItLastedForTheDeadline) {
+  std::vector<RankEvidence> ranks = {At50(0), After49(1).Stopped(19).Silent(kDeadline)};
+  ForgiveBriefStops(ranks, kDeadline);
+  EXPECT_EQ(ranks[1].state, ProcessState::kStopped);
+  ForgiveBriefStops(ranks, 1.1 * kDeadline);
+  EXPECT_EQ(ranks[1].state, ProcessState::kRunning);
+  EXPECT_FALSE(Stands(ranks));
 }
 
 TEST(StandstillTest, SameMoment) {

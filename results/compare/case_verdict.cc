@@ -112,13 +112,20 @@ SideOfCase Summarize(const GroupSide& side) {
   return summary;
 }
 
-// One failure where there was none is news; where there were some already, more of them count when
-// chance does not explain it (all orders of passing and failing launches equally likely).
-OutcomeChange OutcomeChangeOf(const SideOfCase& base, std::size_t base_runs,
-                              const SideOfCase& candidate, std::size_t candidate_runs) {
-  if (base_runs == 0 || candidate_runs == 0) return OutcomeChange::kNone;
+// Of which it is known whether the case passed.
+std::size_t KnownRuns(const GroupSide& side, const SideOfCase& summary) {
+  return side.figures.size() - summary.unknown;
+}
+
+// One failure where there was none is news, and none where there was one is, too, when all of the
+// candidate's launches passed. Where there were some already, more of them count when chance does
+// not explain it (all orders of passing and failing launches equally likely).
+OutcomeChange OutcomeChangeOf(const SideOfCase& base, std::size_t base_known,
+                              const SideOfCase& candidate, std::size_t candidate_known) {
+  if (base_known == 0 || candidate_known == 0) return OutcomeChange::kNone;
   if (candidate.failed > 0 && base.failed == 0) return OutcomeChange::kWorse;
-  if (candidate.failed == 0 && base.failed > 0) return OutcomeChange::kBetter;
+  if (candidate.failed == 0 && base.failed > 0)
+    return candidate.unknown == 0 ? OutcomeChange::kBetter : OutcomeChange::kNone;
   const auto runs = [](std::size_t failed, std::size_t all) {
     std::vector<double> values(all, 0);
     std::fill_n(values.begin(), failed, 1);
@@ -126,7 +133,7 @@ OutcomeChange OutcomeChangeOf(const SideOfCase& base, std::size_t base_runs,
   };
   if (candidate.failed == 0) return OutcomeChange::kNone;
   const stats::Shift shift =
-      stats::EstimateShift(runs(base.failed, base_runs), runs(candidate.failed, candidate_runs));
+      stats::EstimateShift(runs(base.failed, base_known), runs(candidate.failed, candidate_known));
   if (shift.p_above <= kFalseChanges / 2) return OutcomeChange::kWorse;
   return shift.p_below <= kFalseChanges / 2 ? OutcomeChange::kBetter : OutcomeChange::kNone;
 }
@@ -235,27 +242,41 @@ void JudgeTime(const CaseEvidence& evidence, std::size_t tests, CaseComparison& 
   }
 }
 
-void JudgeOutcome(const CaseEvidence& evidence, CaseComparison& result) {
+// Why nothing is said of a case that fails on both sides, or of which nobody knows, or "".
+std::string DoubtOf(const CaseEvidence& evidence, const CaseComparison& result) {
+  const auto side = [](const SideOfCase& of, std::size_t doubtful, std::size_t runs) {
+    return fmt::format("{} in {} of {} launches", of.outcome, doubtful, runs);
+  };
+  const std::size_t doubtful = result.candidate.failed + result.candidate.unknown;
+  if (doubtful > 0) {
+    return side(result.candidate, doubtful, evidence.group.candidate.figures.size()) +
+           (result.base.failed + result.base.unknown > 0 ? ", as before" : "");
+  }
+  // Without a time the outcome is all that could be the same.
   const std::size_t base_runs = evidence.group.base.figures.size();
-  const std::size_t candidate_runs = evidence.group.candidate.figures.size();
-  result.outcome_change = OutcomeChangeOf(result.base, base_runs, result.candidate, candidate_runs);
+  const bool no_base = !evidence.timed && base_runs > 0 && result.base.unknown == base_runs;
+  return no_base ? side(result.base, base_runs, base_runs) + " of the base" : "";
+}
+
+void JudgeOutcome(const CaseEvidence& evidence, CaseComparison& result) {
+  const std::size_t base_known = KnownRuns(evidence.group.base, result.base);
+  const std::size_t candidate_known = KnownRuns(evidence.group.candidate, result.candidate);
+  result.outcome_change =
+      OutcomeChangeOf(result.base, base_known, result.candidate, candidate_known);
   if (result.outcome_change != OutcomeChange::kNone) {
     const bool worse = result.outcome_change == OutcomeChange::kWorse;
     const std::string& outcome = worse ? result.candidate.outcome : result.base.outcome;
     const std::string slower = result.change == Change::kSlower ? "; " + result.why : "";
     result.why = fmt::format("{} {} ({} of {} launches, before {} of {}){}",
                              worse ? "now" : "no longer", outcome, result.candidate.failed,
-                             candidate_runs, result.base.failed, base_runs, slower);
+                             candidate_known, result.base.failed, base_known, slower);
     result.resolve = worse ? "`lockstep diagnose` says why" : "";
     return;
   }
-  // Fails closed: about a case that fails on both sides, or of which nobody knows, nothing is said.
-  const std::size_t doubtful = result.candidate.failed + result.candidate.unknown;
-  if (doubtful == 0 || result.change == Change::kSlower) return;
+  const std::string doubt = DoubtOf(evidence, result);
+  if (doubt.empty() || result.change == Change::kSlower) return;
   if (result.change != Change::kMissing) result.change = Change::kAmbiguous;
-  result.why =
-      fmt::format("{} in {} of {} launches{}", result.candidate.outcome, doubtful, candidate_runs,
-                  result.base.failed + result.base.unknown > 0 ? ", as before" : "");
+  result.why = doubt;
   result.resolve = "mend or leave out what fails; `lockstep diagnose` says why";
 }
 

@@ -124,6 +124,39 @@ TEST(CompareTest, AnUnknownOutcomeIsAmbiguous) {
   EXPECT_EQ(OnlyCase(sides).change, Change::kAmbiguous);
 }
 
+// Four launches a side without a time, as of a case that hangs or that was never begun.
+Sides Untimed(verdict::Verdict base, verdict::Verdict candidate, bool trials) {
+  Sides sides;
+  for (int i = 0; i < 4; ++i) {
+    sides.base.push_back(LaunchWith(kNan, base, std::string(verdict::NameOf(base))));
+    sides.candidate.push_back(LaunchWith(kNan, candidate, std::string(verdict::NameOf(candidate))));
+    sides.base.back().cases.front().is_trial = trials;
+    sides.candidate.back().cases.front().is_trial = trials;
+  }
+  return sides;
+}
+
+TEST(CompareTest, WhatIsNotKnownIsNeitherMendedNorBroken) {
+  using verdict::Verdict;
+  for (const bool trials : {false, true}) {
+    const auto code = [trials](Verdict base, Verdict candidate) {
+      const Sides sides = Untimed(base, candidate, trials);
+      return Compare(sides.base, sides.candidate, {}).exit_code;
+    };
+    EXPECT_EQ(code(Verdict::kFail, Verdict::kUnknown), ExitCode::kInconclusive) << trials;
+    EXPECT_EQ(code(Verdict::kUnknown, Verdict::kFail), ExitCode::kInconclusive) << trials;
+    EXPECT_EQ(code(Verdict::kUnknown, Verdict::kPass), ExitCode::kInconclusive) << trials;
+    EXPECT_EQ(code(Verdict::kUnknown, Verdict::kUnknown), ExitCode::kInconclusive) << trials;
+  }
+  Sides sides = Untimed(Verdict::kFail, Verdict::kPass, true);
+  EXPECT_EQ(OnlyCase(sides).outcome_change, OutcomeChange::kBetter);
+  sides.candidate.front().cases.front().verdict = Verdict::kUnknown;
+  EXPECT_EQ(OnlyCase(sides).outcome_change, OutcomeChange::kNone) << "one may still fail";
+  sides = Untimed(Verdict::kUnknown, Verdict::kFail, true);
+  sides.base.front().cases.front().verdict = Verdict::kPass;
+  EXPECT_EQ(OnlyCase(sides).why, "now fail (4 of 4 launches, before 0 of 1)");
+}
+
 TEST(CompareTest, TrialsOfStressAreJudgedByTheirOutcome) {
   Sides sides = SidesOf(1, kNan, kNan);
   for (std::vector<Launch>* side : {&sides.base, &sides.candidate}) {

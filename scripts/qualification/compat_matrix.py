@@ -13,7 +13,7 @@ every result file. The same command goes on where it was ended; where it is fini
 
 Exit codes: 0 all ok, 1 a cell is wrong, hangs, crashes or fails, 5 only slower than the baseline,
 3 a cell is ambiguous, missing or unknown, or NOT RUN, 2 usage, 4 environment.
---diff: 0 nothing worse, 5 something worse.
+--diff: 0 nothing worse, 5 something worse, 3 of a cell it is not known.
 """
 import functools
 import glob
@@ -76,13 +76,14 @@ class Sweep:
 
     @staticmethod
     def corrected(end, path):
-        """mpirun reports codes of its own; what the launch itself found is in its file."""
+        """mpirun reports codes of its own; what the launch itself found is in its file. A damaged
+        one is none."""
         if path is not None and end["exit"] is not None:
             try:
                 with cells.lockstep.open(path) as run:
                     end["exit"] = run.exit_code
-            except cells.lockstep.Error:
-                pass
+            except cells.lockstep.Error as error:
+                end.update(file=None, said=str(error))
         return end
 
     def end(self, identity, launch, **facts):
@@ -216,16 +217,14 @@ def diff(paths):
                           "--output-folder" %
                           path)
     changed = cells.differences(*tables)
-    order = list(cells.ORDER) + [None]
-    worse = [one for one in changed if order.index(one[3]) > order.index(one[2])]
-    print("%s: %d cells changed, %d for the worse" % ("WORSE" if worse else "OK", len(changed),
-                                                      len(worse)))
+    word, code = cells.verdict_of(changed)
+    print(word)
     old, new = (", ".join(table.get("measured_by", ["not recorded"])) for table in tables)
     if old != new:
         print("  measured by different versions of Lockstep: %s -> %s" % (old, new))
     for step, name, before, after in changed:
         print("  %s, %s: %s -> %s" % (step, name, before or "not there", after or "not there"))
-    return 5 if worse else 0
+    return code
 
 
 def read_options(arguments):

@@ -17,6 +17,7 @@ _PLAN_KEYS = ("profile", "skip", "ranks", "timeout", "step")
 ANSWER_SECONDS = 600  # only to end what hangs
 # The worst of a cell's launches decides.
 ORDER = ("ok", "slower", "ambiguous", "unknown", "missing", "fail", "crash", "hang", "wrong")
+NOT_KNOWN = ("ambiguous", "unknown", "missing")
 _OF_OUTCOME = {"corrupt": "wrong", "hung": "hang", "stopped": "hang", "crashed": "crash",
                "killed": "crash", "failed": "fail"}
 
@@ -227,3 +228,22 @@ def differences(old, new):
     return [(step, name, before.get((step, name)), after.get((step, name)))
             for step, name in sorted(before.keys() | after.keys())
             if before.get((step, name)) != after.get((step, name))]
+
+
+def change_of(before, after):
+    """"worse", "not known" or "" of two words of a cell; None: it is not there."""
+    known = [word for word in ORDER if word not in NOT_KNOWN]
+    if after not in known:
+        return "not known"
+    if before in known:
+        return "worse" if ORDER.index(after) > ORDER.index(before) else ""
+    return {"ok": "", "slower": "not known"}.get(after, "worse")
+
+
+def verdict_of(changed):
+    """(first line, exit code) of what `differences` found."""
+    changes = [change_of(*one[2:]) for one in changed]
+    worse, unclear = changes.count("worse"), changes.count("not known")
+    word, code = ("WORSE", 5) if worse else ("INCONCLUSIVE", 3) if unclear else ("OK", 0)
+    return "%s: %d cells changed, %d for the worse%s" % (
+        word, len(changed), worse, ", of %d it is not known" % unclear if unclear else ""), code

@@ -137,10 +137,9 @@ class Nightly:
         self.journal.start(launch.name, limit)
         end = dict(self.runner.run(launch, words, limit), kind=launch.kind)
         self.longest[launch.key] = max(end["seconds"], self.longest.get(launch.key, 0))
-        facts = verdict.facts_of(os.path.join(self.folder, end["file"])) if end["file"] else None
         # mpirun reports codes of its own; what the launch itself found is in its file.
-        if facts is not None and end["exit"] is not None:
-            end["exit"] = facts[0]
+        if end["file"] and end["exit"] is not None:
+            end.update(verdict.told_by(os.path.join(self.folder, end["file"])))
         if verdict.answer_of(end) == "none" and attempt < verdict.ATTEMPTS:
             self.say("%s: again: %s" % (launch.name, end["said"][:160]))
             self.journal.end("%s#%d" % (launch.name, attempt), optional=True, **end)

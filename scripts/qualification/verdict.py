@@ -16,12 +16,21 @@ ATTEMPTS = 2  # of a launch that gave no answer
 
 
 def facts_of(path):
-    """Of a result file, or None: (exit code, findings, {rank: host})."""
+    """Of a result file, or None: (findings, {rank: host})."""
     try:
         with lockstep.open(path) as run:
-            return run.exit_code, run.findings, _hosts(run.environment)
+            return run.findings, _hosts(run.environment)
     except lockstep.Error:
         return None
+
+
+def told_by(path):
+    """What a result file tells of the end of its launch. A damaged one is none."""
+    try:
+        with lockstep.open(path) as run:
+            return {"exit": run.exit_code}
+    except lockstep.Error as error:
+        return {"file": None, "said": str(error)}
 
 
 def _hosts(environment):
@@ -166,7 +175,7 @@ class _Found:
             facts = facts_of(os.path.join(folder, end["file"])) if end.get("file") else None
             # Scenarios lose ranks on purpose: who is named there is not to blame.
             if facts is not None and end["kind"] == "bench":
-                self.quarantine.add(name, facts[1], facts[2])
+                self.quarantine.add(name, *facts)
         else:
             self.unanswered.append(reason_for(name, end))
 

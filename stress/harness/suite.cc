@@ -121,6 +121,7 @@ cases::CaseResult ResultFrom(const coordinator::FailoverReport& failover,
   facts.notes.resize(stress_case.faults.size());
   facts.journals.resize(ranks);
   facts.evidence = failover.evidence;
+  verdict::ForgiveBriefStops(facts.evidence, options.deadline_seconds);
   if (current) {
     facts.journals = failover.journals;
     facts.places = failover.places;

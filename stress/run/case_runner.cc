@@ -97,7 +97,13 @@ void CaseRunner::OnOverdue() {
   }
   const std::vector<verdict::RankEvidence> evidence =
       Judged(state_, options_.deadline_seconds, coordinator_.Glance());
-  if (!verdict::AllSilent(evidence, options_.deadline_seconds)) return;
+  if (!verdict::AllSilent(evidence, options_.deadline_seconds)) {
+    // Nobody tells again when ranks that are kept from their processors were silent for so long.
+    const bool starved = std::ranges::any_of(
+        evidence, [](const verdict::RankEvidence& rank) { return rank.starved_s > 0; });
+    if (starved) state_.look_again_at = Deadline::AfterSeconds(kStillSeconds / 2);
+    return;
+  }
   // They meet through agents, whose relays are links: silence counts while those are awake.
   const double awake = coordinator_.SecondsAwake();
   if (awake < options_.deadline_seconds) {

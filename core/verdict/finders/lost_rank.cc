@@ -200,6 +200,10 @@ bool WaitedInVain(std::string_view error) {
       kWords, [&](std::string_view words) { return error.find(words) != std::string_view::npos; });
 }
 
+// That a connection ended is an effect: its cause is elsewhere, and not known. Nor is it known who
+// did not come, or came late, to what a rank gave up waiting for.
+bool IsOfItself(std::string_view error) { return !IsEcho(error) && !WaitedInVain(error); }
+
 // Who did not even begin to connect, when all that the others say is that somebody did not come.
 Views WhoDidNotCome(const Situation& situation) {
   Views missing;
@@ -270,8 +274,7 @@ std::vector<Finding> FindErrors(const Situation& situation, const Stuck& stuck) 
   Finding finding{.cause = Cause::kRankFailed, .culprits = RanksOf(failed)};
   finding.headline = HeadlineOf(Cause::kRankFailed, failed, *first);
   finding.headline.Add(ErrorClauseBriefly(*first));
-  // That a connection ended is an effect: its cause is elsewhere, and not known.
-  finding.proved = !IsEcho(first->evidence->error);
+  finding.proved = IsOfItself(first->evidence->error);
   if (first->newest_collective_failed()) finding.operation = *first->last_collective;
   const std::string text = OneLine(first->evidence->error);
   finding.message = fmt::format("rank {} reported an error {}: {}", first->rank(),

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <limits>
 
 #include "core/verdict/finders/find.h"
 #include "core/verdict/link_traffic.h"
@@ -36,6 +37,8 @@ struct Standstill {
   Views left;
   bool incomplete = false;  // a rank of which nothing is known may be missing
   double seconds = 0;       // longest silence of a waiting rank; if none waits, of a missing one
+  // Shortest silence of a waiting rank that was kept from a processor, without that time.
+  double awake_seconds = std::numeric_limits<double>::infinity();
 };
 
 CallStep StepAt(const RankView& view, int group, std::uint64_t sequence) {
@@ -53,6 +56,11 @@ void Sort(Standstill& found, const RankView& view, CallStep step) {
   } else {
     found.waiting.push_back(&view);
     found.seconds = std::max(found.seconds, view.evidence->seconds_silent);
+    const double starved_s = view.evidence->starved_s;
+    if (starved_s > 0) {
+      found.awake_seconds =
+          std::min(found.awake_seconds, view.evidence->seconds_silent - starved_s);
+    }
   }
 }
 
@@ -253,6 +261,8 @@ std::vector<Standstill> StandstillsOf(const Situation& situation) {
     Standstill standstill = StandstillOf(situation, static_cast<int>(g));
     if (standstill.operation == nullptr) continue;
     if (standstill.seconds < situation.deadline_seconds) continue;
+    const bool all_came = standstill.missing.empty() && !standstill.incomplete;
+    if (all_came && standstill.awake_seconds < situation.deadline_seconds) continue;
     // Members are in the order in which the group names them.
     std::ranges::sort(standstill.missing);
     // Who waits elsewhere is to blame only when nobody else is.

@@ -153,5 +153,15 @@ TEST(InitFailure, NamesWhoDidNotEvenBegin) {
   EXPECT_THAT(JudgeAll({History(0).In(journal::Phase::kConnect).Silent(4)}).findings, IsEmpty());
 }
 
+TEST(Silence, OfACallThatAllEnteredTimeWithoutAProcessorIsNone) {
+  const auto findings = [](double starved_s) {
+    return JudgeAll({At50(0).Silent(6), At50(1).Silent(6).Starved(starved_s)}).findings;
+  };
+  EXPECT_EQ(findings(0.5).at(0).cause, Cause::kTransportStall);
+  EXPECT_TRUE(findings(4).empty());
+  const Judgement missing = JudgeAll({At50(0).Silent(6).Starved(4), After49(1).Silent(6)});
+  EXPECT_EQ(missing.findings.at(0).cause, Cause::kRankBusy);
+}
+
 }  // namespace
 }  // namespace lockstep::verdict::finders

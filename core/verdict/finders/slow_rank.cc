@@ -30,6 +30,7 @@ struct Pace {
   std::size_t intervals = 0;
   double own_ticks = 0;  // means
   double period_ticks = 0;
+  double habit_ticks = 0;  // three of four own times are as long, or longer
 };
 
 std::vector<Interval> IntervalsOf(const RankEvidence& evidence) {
@@ -52,6 +53,7 @@ Pace PaceOf(const RankEvidence& evidence) {
   if (pace.intervals < kFewestIntervals) return pace;
   std::ranges::sort(intervals, {}, &Interval::own);
   intervals.resize(intervals.size() - (1 + (intervals.size() - 1) / kSeldom));
+  pace.habit_ticks = static_cast<double>(intervals[intervals.size() / 4].own);
   const auto count = static_cast<double>(intervals.size());
   for (const Interval& interval : intervals) {
     pace.own_ticks += static_cast<double>(interval.own) / count;
@@ -93,7 +95,8 @@ std::vector<Finding> FindSlowRanks(const std::vector<RankEvidence>& evidence) {
   }
   if (worst == nullptr) return {};
   finding.cause = Cause::kSlowRank;
-  finding.proved = true;
+  // A rank that is stopped, or kept from its processor, at times is as slow on average.
+  finding.proved = worst->habit_ticks > kTimesMedian * median;
   finding.message = fmt::format(
       "{} {} the others wait: between two collectives rank {} works {:.1f} times as long as the "
       "median rank, {:.0f} % of its period",

@@ -126,6 +126,10 @@ class History {
     evidence_.seconds_silent = seconds;
     return *this;
   }
+  History& Starved(double seconds) {
+    evidence_.starved_s = seconds;
+    return *this;
+  }
   History& Asleep(std::string system) {
     evidence_.asleep = true;
     evidence_.system = std::move(system);
