@@ -126,7 +126,7 @@ void Describe(auto& fields, Is<EvidenceRecord> auto& row) {
   LOCKSTEP_FIELDS(fields, row, first_event, last_event);
   fields("missed", row.known.journal.missed);
   fields("left", row.left);
-  LOCKSTEP_FIELDS(fields.Later, row.known, host, pid);
+  LOCKSTEP_FIELDS(fields.Later, row.known, host, pid, starved_s);
 }
 
 void Describe(auto& fields, Is<SocketRow> auto& row) {

@@ -12,7 +12,7 @@ namespace lockstep::stress::harness {
 namespace {
 
 constexpr std::int64_t kMostRepeats = 1'000'000;
-constexpr double kLeastSeconds = 1e-9, kMostSeconds = 86'400;
+constexpr double kLeastSeconds = 1e-3, kMostSeconds = 86'400;
 
 }  // namespace
 

@@ -176,6 +176,7 @@ class Maker {
     known.signal = Below(32);
     known.journal.missed = Any();
     known.seconds_silent = Number();
+    known.starved_s = Number();
     known.idle = Flip();
     known.asleep = Flip();
     for (std::string* text : {&known.error, &known.system, &known.wrong_data, &known.gpu}) {

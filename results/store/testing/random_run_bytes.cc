@@ -159,6 +159,7 @@ std::string BytesOf(const Run& run) {
     const verdict::RankEvidence& k = e.known;
     Add(out, e.case_index), Add(out, e.lifetime), Add(out, e.deadline_seconds), Add(out, k.rank);
     Add(out, k.state), Add(out, k.exit_code), Add(out, k.signal), Add(out, k.seconds_silent);
+    Add(out, k.starved_s);
     Add(out, k.idle), Add(out, k.asleep), Add(out, k.error), Add(out, k.system);
     Add(out, k.wrong_data), Add(out, k.gpu), Add(out, e.first_event), Add(out, e.last_event);
     Add(out, k.journal.missed), Add(out, e.left);
