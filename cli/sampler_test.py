@@ -13,7 +13,7 @@ BAD_INPUT = [
     ("--ranks=2 --rank=0", "--samples is required"),
     ("--samples=10 --ranks=2 --rank=2", "--rank: 2 is no rank of 2; give a number from 0 to 1"),
     ("--samples=10 --ranks=0 --rank=0", "--ranks: 0 ranks; give a number from 1 to 2^31"),
-    ("--samples=-1 --ranks=1 --rank=0", "--samples: -1 samples"),
+    ("--samples=-1 --ranks=1 --rank=0", "--samples: '-1'"),
     ("--samples=ten --ranks=1 --rank=0", "--samples"),
     ("--samples=10 --ranks=1 --rank=0 --seed=18446744073709551616", "is no seed of PyTorch"),
     ("--samples=10 --ranks=1 --rank=0 --seed=x", "--seed: 'x'"),

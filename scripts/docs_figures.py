@@ -103,7 +103,8 @@ FIGURES = {
     "schema_version": ("results/store/run.h", r"kSchemaVersion = (\d+)"),
     # Stress.
     "leave_s": ("cli/launch.cc", r"kLeaveSeconds = (\d+)"),
-    "replay_rounds": ("stress/scenario/scenario.h", r"rounds = (\d+);"),
+    "replay_rounds": ("stress/scenario/scenario.h",
+                      r"GraphReplayProgram \{[^}]* rounds = (\d+);"),
     "program_rounds": ("stress/scenario/scenario_script.cc", r"program\.rounds = (\d+)"),
     "load_samples": ("stress/scenario/loading.h", _LOADING),
     "load_batch": ("stress/scenario/loading.h", _LOADING, "{1}"),

@@ -23,12 +23,23 @@ std::string OneLine(std::string text) {
   return text;
 }
 
+// CLI11 calls an option by its long name; the reader may have typed the short one.
+std::string WithAllNames(const CLI::App& app, std::string text) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = option->get_name();
+    if (!text.starts_with(name + ":")) continue;
+    return option->get_name(/*positional=*/false, /*all_options=*/true) + text.substr(name.size());
+  }
+  for (const CLI::App* named : app.get_subcommands()) text = WithAllNames(*named, std::move(text));
+  return text;
+}
+
 // CLI11 says only that a subcommand is missing when the word given is none.
 std::string Explain(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> words = app.remaining();
   const auto known = app.get_subcommands([](const CLI::App*) { return true; });
   const bool unknown = !known.empty() && app.get_subcommands().empty() && !words.empty();
-  if (!unknown || words.front().starts_with('-')) return OneLine(error.what());
+  if (!unknown || words.front().starts_with('-')) return WithAllNames(app, OneLine(error.what()));
   std::string names;
   for (const CLI::App* each : known) names += " " + each->get_name();
   return fmt::format("'{}' is not a subcommand; choose from:{}", OneLine(words.front()), names);

@@ -101,7 +101,7 @@ TEST_F(ArgumentParserTest, TimesHaveUnitsAndBounds) {
   }
   for (const char* word : {"2h", "10ms", "soon", "-1", "3x"}) {
     const std::string error = Error({"-T", word});
-    EXPECT_TRUE(error.starts_with("--timeout: ")) << error;
+    EXPECT_TRUE(error.starts_with("-T,--timeout: ")) << error;
     EXPECT_TRUE(error.ends_with("; see program --help")) << error;
   }
 }

@@ -261,7 +261,8 @@ std::vector<Standstill> StandstillsOf(const Situation& situation) {
     Standstill standstill = StandstillOf(situation, static_cast<int>(g));
     if (standstill.operation == nullptr) continue;
     if (standstill.seconds < situation.deadline_seconds) continue;
-    const bool all_came = standstill.missing.empty() && !standstill.incomplete;
+    const bool all_came =
+        standstill.missing.empty() && standstill.left.empty() && !standstill.incomplete;
     if (all_came && standstill.awake_seconds < situation.deadline_seconds) continue;
     // Members are in the order in which the group names them.
     std::ranges::sort(standstill.missing);

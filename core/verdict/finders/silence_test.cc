@@ -161,6 +161,10 @@ TEST(Silence, OfACallThatAllEnteredTimeWithoutAProcessorIsNone) {
   EXPECT_TRUE(findings(4).empty());
   const Judgement missing = JudgeAll({At50(0).Silent(6).Starved(4), After49(1).Silent(6)});
   EXPECT_EQ(missing.findings.at(0).cause, Cause::kRankBusy);
+  // Who left it need not wait for a processor any more.
+  const Judgement left =
+      JudgeAll({At50(0).Silent(6).Starved(4), After49(1).Does(AllReduce()).Silent(6)});
+  EXPECT_EQ(left.findings.at(0).cause, Cause::kTransportStall);
 }
 
 }  // namespace
