@@ -77,8 +77,7 @@ Result<LaunchEnd> RunLaunch(const LaunchOrder& order) {
     return EnvironmentError("can't start '{}' ({}); it is part of coreutils", argv[0],
                             std::strerror(error));
   }
-  LaunchEnd end{.exit_code = Await(pid, order.result), .interrupted = told_to_end != 0};
-  return end;
+  return LaunchEnd{.exit_code = Await(pid, order.result), .interrupted = told_to_end != 0};
 }
 
 }  // namespace lockstep::cli

@@ -50,13 +50,12 @@ std::string Prefix(const Axes& axes, const Variant& variant) {
 }
 
 collective::Operation OperationOf(const Axes& axes, const Variant& variant, std::int64_t count) {
-  collective::Operation operation{.collective = axes.collective,
-                                  .type = variant.type,
-                                  .reduction = variant.reduction,
-                                  .blocking = variant.blocking,
-                                  .count = count,
-                                  .root = axes.root};
-  return operation;
+  return collective::Operation{.collective = axes.collective,
+                               .type = variant.type,
+                               .reduction = variant.reduction,
+                               .blocking = variant.blocking,
+                               .count = count,
+                               .root = axes.root};
 }
 
 Status AddSweep(const Axes& axes, const Variant& variant, int world_size, plan::Plan& plan) {

@@ -30,7 +30,6 @@ STRESS = [["--help"], ["--list"], ["--list-faults"],
 FUZZERS = [(name, [path, *words]) for name, path in (("lockstep-fuzz", "stress/fuzz/fuzz"),
                                                      ("watch_fuzz", "watch/fuzz/watch_fuzz"))
            for words in (["--trials=3"], ["--help"])]
-BENCHMARKS = [["--help"], ["--benchmark_list_tests"]]
 SCRIPTS = [["nightly", "--help"], ["matrix", "--help"], ["scoreboard", "--help"],
            ["testbed", "--help"]]
 
@@ -57,10 +56,9 @@ class FullOutputTest(unittest.TestCase):
                                  "redirect it\n"), command)
 
     def test_of_a_benchmark(self):
-        for words in BENCHMARKS:
-            done = into_full(["bench/bench_allgather", "--backend=nccl", *words])
-            self.assertEqual(done.returncode, 4, (words, done.stderr))
-            self.assertIn("bench_allgather: cannot write to standard output", done.stderr)
+        done = into_full(["bench/bench_allgather", "--help"])
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertIn("bench_allgather: cannot write to standard output", done.stderr)
 
     def test_of_programs_that_lockstep_becomes(self):
         for command in SCRIPTS:

@@ -115,39 +115,42 @@ TEST(ProgressProbe, WhoSharesItsProcessorIsStarved) {
   EXPECT_LT(life.newest_page_fault(), between);
 }
 
-TEST(ProgressProbe, WhoConnectsAndWaitsForAProcessorIsNotSilentForIt) {
-  const Busy one([] {}), two([] {}), three([] {});
-  SilenceWatch watch(AgentOptions{}, TickScale{.ns_per_tick = 1});
-  watch.Begin();
+// A rank that shares its processors with two others: after `event`, and in a call that it entered
+// at the same moment.
+struct Starved {
+  Starved(journal::EventKind kind, journal::Phase phase)
+      : event{.ticks = NowTicks(), .kind = kind, .phase = phase},
+        in_call{.ticks = event.ticks, .kind = journal::EventKind::kStart} {
+    watch.Begin();
+  }
+  bool IsExcused() const {
+    return watch.Seconds(worker, event) + 0.1 < watch.Seconds(worker, in_call);
+  }
+
+  const Busy one{[] {}}, two{[] {}}, three{[] {}};
+  SilenceWatch watch{AgentOptions{}, TickScale{.ns_per_tick = 1}};
   const WorkerState worker;
-  journal::JournalEvent connects, in_call;
-  connects.ticks = in_call.ticks = NowTicks();
-  connects.kind = journal::EventKind::kPhase;
-  connects.phase = journal::Phase::kConnect;
-  in_call.kind = journal::EventKind::kStart;
+  const journal::JournalEvent event;
+  const journal::JournalEvent in_call;
+};
+
+TEST(ProgressProbe, WhoConnectsAndWaitsForAProcessorIsNotSilentForIt) {
+  Starved rank(journal::EventKind::kPhase, journal::Phase::kConnect);
   EXPECT_TRUE(Await([&] {
-    watch.LookForProgress(one.pid(), worker, connects);
-    return watch.Seconds(worker, connects) + 0.1 < watch.Seconds(worker, in_call);
+    rank.watch.LookForProgress(rank.one.pid(), rank.worker, rank.event);
+    return rank.IsExcused();
   }));
   // In a call its wait for peers counts, and what it waited for a processor is told beside it.
-  EXPECT_GT(watch.StarvedSeconds(worker, in_call), 0.1);
-  EXPECT_EQ(watch.StarvedSeconds(worker, connects), 0);
+  EXPECT_GT(rank.watch.StarvedSeconds(rank.worker, rank.in_call), 0.1);
+  EXPECT_EQ(rank.watch.StarvedSeconds(rank.worker, rank.event), 0);
 }
 
 // Nobody reports it as overdue, and all the same it is known what it waited for.
 TEST(ProgressProbe, WhoLeavesAndWaitsForAProcessorIsNotSilentForIt) {
-  const Busy one([] {}), two([] {}), three([] {});
-  SilenceWatch watch(AgentOptions{}, TickScale{.ns_per_tick = 1});
-  watch.Begin();
-  const WorkerState worker;
-  journal::JournalEvent leaves, in_call;
-  leaves.ticks = in_call.ticks = NowTicks();
-  leaves.kind = journal::EventKind::kExit;
-  leaves.phase = journal::Phase::kFinalize;
-  in_call.kind = journal::EventKind::kStart;
+  Starved rank(journal::EventKind::kExit, journal::Phase::kFinalize);
   EXPECT_TRUE(Await([&] {
-    EXPECT_FALSE(watch.IsNewlyOverdue(one.pid(), worker, leaves));
-    return watch.Seconds(worker, leaves) + 0.1 < watch.Seconds(worker, in_call);
+    EXPECT_FALSE(rank.watch.IsNewlyOverdue(rank.one.pid(), rank.worker, rank.event));
+    return rank.IsExcused();
   }));
 }
 

@@ -13,15 +13,10 @@
 
 #include "core/base/units.h"
 #include "core/base/version.h"
+#include "core/base/wrap.h"
 
 namespace lockstep {
 namespace {
-
-std::string OneLine(std::string text) {
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return text;
-}
 
 // CLI11 calls an option by its long name; the reader may have typed the short one.
 std::string WithAllNames(const CLI::App& app, std::string text) {
@@ -39,10 +34,10 @@ std::string Explain(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> words = app.remaining();
   const auto known = app.get_subcommands([](const CLI::App*) { return true; });
   const bool unknown = !known.empty() && app.get_subcommands().empty() && !words.empty();
-  if (!unknown || words.front().starts_with('-')) return WithAllNames(app, OneLine(error.what()));
+  if (!unknown || words.front().starts_with('-')) return WithAllNames(app, JoinLines(error.what()));
   std::string names;
   for (const CLI::App* each : known) names += " " + each->get_name();
-  return fmt::format("'{}' is not a subcommand; choose from:{}", OneLine(words.front()), names);
+  return fmt::format("'{}' is not a subcommand; choose from:{}", JoinLines(words.front()), names);
 }
 
 CLI::Option& Of(void* option) { return *static_cast<CLI::Option*>(option); }

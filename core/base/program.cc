@@ -2,22 +2,13 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <system_error>
 
+#include "core/base/wrap.h"
+
 namespace lockstep {
-namespace {
-
-std::string OneLine(std::string text) {
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  std::ranges::replace(text, '\n', ' ');
-  return text;
-}
-
-}  // namespace
-
 Status FlushOutput() {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return OkStatus();
   return EnvironmentError("cannot write to standard output; free space there or redirect it");
@@ -35,7 +26,7 @@ Status Printed(const std::function<Status()>& print) {
 }
 
 int Fail(const std::string& program, const Status& error) {
-  fmt::print(stderr, "{}: {}\n", program, OneLine(error.message()));
+  fmt::print(stderr, "{}: {}\n", program, JoinLines(error.message()));
   return static_cast<int>(ExitCodeOf(error.code()));
 }
 
@@ -48,7 +39,7 @@ int RunProgram(const std::string& program, const std::function<Result<ExitCode>(
     });
     return done.ok() ? static_cast<int>(code) : Fail(program, done);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "{}: internal error: {}\n", program, OneLine(error.what()));
+    fmt::print(stderr, "{}: internal error: {}\n", program, JoinLines(error.what()));
     return static_cast<int>(ExitCode::kInternal);
   }
 }

@@ -35,4 +35,10 @@ std::string Wrap(std::string_view text, std::size_t indent, std::size_t columns)
   return lines + "\n";
 }
 
+std::string JoinLines(std::string text) {
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  std::ranges::replace(text, '\n', ' ');
+  return text;
+}
+
 }  // namespace lockstep

@@ -15,4 +15,7 @@ inline constexpr std::size_t kTerminalColumns = 80;
 std::string Wrap(std::string_view text, std::size_t indent = 4,
                  std::size_t columns = kTerminalColumns);
 
+// `text` in one line: its line ends become blanks, and none is at its end.
+std::string JoinLines(std::string text);
+
 }  // namespace lockstep

@@ -241,15 +241,14 @@ Pattern::Pattern(std::uint64_t seed, const Operation& operation, int world_size,
 
 PatternPiece Pattern::PieceOf(std::uint64_t stream, std::int64_t begin, std::int64_t count,
                               int rank, bool result) const {
-  PatternPiece piece{.type = operation_.type,
-                     .rule = RuleOf(operation_),
-                     .result = result,
-                     .rank = static_cast<std::uint32_t>(rank),
-                     .stream = stream,
-                     .begin = begin,
-                     .count = count,
-                     .terms = TermsOf(operation_, world_size_, weight_total_)};
-  return piece;
+  return PatternPiece{.type = operation_.type,
+                      .rule = RuleOf(operation_),
+                      .result = result,
+                      .rank = static_cast<std::uint32_t>(rank),
+                      .stream = stream,
+                      .begin = begin,
+                      .count = count,
+                      .terms = TermsOf(operation_, world_size_, weight_total_)};
 }
 
 void Pattern::FillSend(void* data, std::int64_t begin, std::int64_t count, int rank,

@@ -21,9 +21,8 @@ namespace lockstep::comm {
 namespace {
 
 Result<Platform> OpenHost(const PlatformRequest&) {
-  Platform platform{.device = std::make_unique<device::host::HostDevice>(),
-                    .kernels = std::make_unique<device::host::HostKernels>()};
-  return platform;
+  return Platform{.device = std::make_unique<device::host::HostDevice>(),
+                  .kernels = std::make_unique<device::host::HostKernels>()};
 }
 
 #ifdef LOCKSTEP_HAS_MPI

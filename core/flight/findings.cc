@@ -16,10 +16,9 @@ bool Overdue(const FlightView& view) {
 }
 
 JournalEvent EventOf(const FlightView& view, std::int32_t team, std::uint64_t sequence) {
-  JournalEvent event{.sequence = sequence,
-                     .root = -1,
-                     .communicator = view.history.communicators[static_cast<std::size_t>(team)]};
-  return event;
+  return JournalEvent{.sequence = sequence,
+                      .root = -1,
+                      .communicator = view.history.communicators[static_cast<std::size_t>(team)]};
 }
 
 std::vector<int> RanksOf(const FlightView& view, const std::vector<FlightStanding>& standings) {

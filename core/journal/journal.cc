@@ -126,14 +126,10 @@ void JournalWriter::Publish(Ticks ticks) {
   for (; prepared_ > 0; --prepared_, ++next_index_) Show(SlotOf(next_index_), next_index_, ticks);
 }
 
-void JournalWriter::EnterPhase(Phase phase) {
-  JournalEvent event{.kind = EventKind::kPhase, .phase = phase};
-  Append(event);
-}
+void JournalWriter::EnterPhase(Phase phase) { Append({.kind = EventKind::kPhase, .phase = phase}); }
 
 void JournalWriter::BeginCase(std::uint32_t case_index) {
-  JournalEvent event{.case_index = case_index, .kind = EventKind::kCase};
-  Append(event);
+  Append({.case_index = case_index, .kind = EventKind::kCase});
 }
 
 void JournalWriter::Idle() {
@@ -142,10 +138,7 @@ void JournalWriter::Idle() {
   Append(event);
 }
 
-void JournalWriter::Exit(int code) {
-  JournalEvent event{.value = code, .kind = EventKind::kExit};
-  Append(event);
-}
+void JournalWriter::Exit(int code) { Append({.value = code, .kind = EventKind::kExit}); }
 
 JournalReader::JournalReader(std::span<const std::byte> memory, std::size_t capacity)
     : head_(reinterpret_cast<std::uint64_t*>(const_cast<std::byte*>(memory.data()))),

@@ -19,9 +19,8 @@ constexpr const char* kLaunch = "(launch)";
 constexpr std::string_view kGraphMarks[] = {"/cuda_graph", "/no_timeline"};
 
 CaseFigures WholeLaunch(const Launch& launch) {
-  CaseFigures whole{
+  return CaseFigures{
       .name = kLaunch, .verdict = launch.verdict, .outcome = launch.outcome, .is_trial = true};
-  return whole;
 }
 
 bool FailedAsAWhole(const Launch& launch) {

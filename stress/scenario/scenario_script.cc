@@ -263,8 +263,7 @@ collective::Collective ReadCollective(TomlFields& fields) {
 }
 
 ScriptStep StepOf(Kind kind, const collective::Operation& operation) {
-  ScriptStep step{.kind = kind, .operation = operation};
-  return step;
+  return ScriptStep{.kind = kind, .operation = operation};
 }
 
 }  // namespace

@@ -175,8 +175,7 @@ Result<ScriptStep> ParseSplit(const Words& words, const Communicators& communica
 // "wait STREAM"
 Result<ScriptStep> ParseWait(const Words& words, const Communicators&) {
   if (words.size() != 2) return InvalidInput("write 'wait NAME' with the name of a stream");
-  ScriptStep step{.kind = Kind::kWait, .wait = std::string(words[1])};
-  return step;
+  return ScriptStep{.kind = Kind::kWait, .wait = std::string(words[1])};
 }
 
 // "allocate BYTES"
@@ -184,16 +183,14 @@ Result<ScriptStep> ParseAllocate(const Words& words, const Communicators&) {
   const Result<std::int64_t> bytes =
       words.size() == 2 ? ParseBytes("step", words[1]) : InvalidInput("");
   if (!bytes.ok() || *bytes < 1) return InvalidInput("write 'allocate 1M'");
-  ScriptStep step{.kind = Kind::kAllocate, .bytes = *bytes};
-  return step;
+  return ScriptStep{.kind = Kind::kAllocate, .bytes = *bytes};
 }
 
 // "exit CODE"
 Result<ScriptStep> ParseExit(const Words& words, const Communicators&) {
   const auto code = words.size() == 2 ? ToCount(words[1]) : std::nullopt;
   if (!code || *code > 255) return InvalidInput("write 'exit 3' with a code from 0 to 255");
-  ScriptStep step{.kind = Kind::kExit, .exit_code = static_cast<int>(*code)};
-  return step;
+  return ScriptStep{.kind = Kind::kExit, .exit_code = static_cast<int>(*code)};
 }
 
 // A verb without further words.

@@ -43,23 +43,21 @@ constexpr double kImageWeight = 4;
 constexpr double kDecodeNsPerByte = 0.4;  // of a simulated pass
 
 shards::DatasetSpec SpecOf(const scenario::LoadingProgram& program, int rank, std::uint64_t seed) {
-  shards::DatasetSpec spec{.samples = program.samples.At(rank),
-                           .min_bytes = 4 * 1024,
-                           .max_bytes = 64 * 1024,
-                           .seed = seed};
-  return spec;
+  return shards::DatasetSpec{.samples = program.samples.At(rank),
+                             .min_bytes = 4 * 1024,
+                             .max_bytes = 64 * 1024,
+                             .seed = seed};
 }
 
 datasets::sampler::SamplerOptions SamplerOf(const scenario::LoadingProgram& program, int rank,
                                             int ranks) {
-  datasets::sampler::SamplerOptions sampler{
+  return datasets::sampler::SamplerOptions{
       .samples = program.samples.At(rank),
       .world = ranks,
       .rank = rank,
       .seed = static_cast<std::uint64_t>(program.seed.At(rank)),
       .shuffle = program.shuffle,
       .drop_last = program.drop_last};
-  return sampler;
 }
 
 std::vector<double> WeightsOf(const shards::DatasetSpec& spec) {

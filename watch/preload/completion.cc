@@ -76,24 +76,20 @@ LOCKSTEP_WATCHED(
          ++each) { before.Over(call, indices[each], statuses + each); })
 
 // As LOCKSTEP_WATCHED, but nothing is written before it is known that something was found.
-#define LOCKSTEP_POLLED(NAME, PARAMS, ARGUMENTS, BEFORE, FOUND, AFTER)    \
-  extern "C" LOCKSTEP_WATCH_VISIBLE int MPI_##NAME PARAMS {               \
-    static int(*real) PARAMS = nullptr;                                   \
-    if (!real) real = Real<int PARAMS>("PMPI_" #NAME);                    \
-    if (!real) return kMpiErrOther;                                       \
-    if (!WatchingMpi(__builtin_return_address(0))) return real ARGUMENTS; \
-    Watched call(events::Call::k##NAME, __builtin_return_address(0));     \
-    BEFORE;                                                               \
-    const int result = real ARGUMENTS;                                    \
-    if (result != kMpiSuccess || !(FOUND)) {                              \
-      if (internal::header) CountPoll(call.site());                       \
-      return result;                                                      \
-    }                                                                     \
-    call.Enter();                                                         \
-    AFTER;                                                                \
-    call.Leave(result);                                                   \
-    return result;                                                        \
-  }                                                                       \
+#define LOCKSTEP_POLLED(NAME, PARAMS, ARGUMENTS, BEFORE, FOUND, AFTER) \
+  extern "C" LOCKSTEP_WATCH_VISIBLE int MPI_##NAME PARAMS {            \
+    LOCKSTEP_BEGIN(NAME, PARAMS, ARGUMENTS);                           \
+    BEFORE;                                                            \
+    const int result = real ARGUMENTS;                                 \
+    if (result != kMpiSuccess || !(FOUND)) {                           \
+      if (internal::header) CountPoll(call.site());                    \
+      return result;                                                   \
+    }                                                                  \
+    call.Enter();                                                      \
+    AFTER;                                                             \
+    call.Leave(result);                                                \
+    return result;                                                     \
+  }                                                                    \
   extern "C" LOCKSTEP_WATCH_VISIBLE int PMPI_##NAME PARAMS __attribute__((alias("MPI_" #NAME)));
 
 LOCKSTEP_POLLED(Test, (Handles requests, int* flag, Statuses status), (requests, flag, status),

@@ -92,20 +92,24 @@ class Watched {
 
 #define LOCKSTEP_WATCH_VISIBLE __attribute__((visibility("default")))
 
+// How each begins: the library's own function, where it is not watched.
+#define LOCKSTEP_BEGIN(NAME, PARAMS, ARGUMENTS)                         \
+  static int(*real) PARAMS = nullptr;                                   \
+  if (!real) real = Real<int PARAMS>("PMPI_" #NAME);                    \
+  if (!real) return kMpiErrOther;                                       \
+  if (!WatchingMpi(__builtin_return_address(0))) return real ARGUMENTS; \
+  Watched call(events::Call::k##NAME, __builtin_return_address(0))
+
 // NAME without MPI_; PARAMS and ARGUMENTS in parentheses; BEFORE and AFTER are statements that see
 // the parameters, `call`, and (AFTER only) `result`. Inside this namespace.
-#define LOCKSTEP_WATCHED(NAME, PARAMS, ARGUMENTS, BEFORE, AFTER)          \
-  extern "C" LOCKSTEP_WATCH_VISIBLE int MPI_##NAME PARAMS {               \
-    static int(*real) PARAMS = nullptr;                                   \
-    if (!real) real = Real<int PARAMS>("PMPI_" #NAME);                    \
-    if (!real) return kMpiErrOther;                                       \
-    if (!WatchingMpi(__builtin_return_address(0))) return real ARGUMENTS; \
-    Watched call(events::Call::k##NAME, __builtin_return_address(0));     \
-    BEFORE;                                                               \
-    call.Enter();                                                         \
-    const int result = real ARGUMENTS;                                    \
-    AFTER;                                                                \
-    call.Leave(result);                                                   \
-    return result;                                                        \
-  }                                                                       \
+#define LOCKSTEP_WATCHED(NAME, PARAMS, ARGUMENTS, BEFORE, AFTER) \
+  extern "C" LOCKSTEP_WATCH_VISIBLE int MPI_##NAME PARAMS {      \
+    LOCKSTEP_BEGIN(NAME, PARAMS, ARGUMENTS);                     \
+    BEFORE;                                                      \
+    call.Enter();                                                \
+    const int result = real ARGUMENTS;                           \
+    AFTER;                                                       \
+    call.Leave(result);                                          \
+    return result;                                               \
+  }                                                              \
   extern "C" LOCKSTEP_WATCH_VISIBLE int PMPI_##NAME PARAMS __attribute__((alias("MPI_" #NAME)));

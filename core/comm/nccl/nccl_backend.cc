@@ -83,8 +83,7 @@ std::string GraphRemark(const NcclLibraryFacts& library) {
 
 NcclOptions NcclOptionsFromEnvironment() {
   const NcclChoices choices = NcclChoicesFromEnvironment();
-  NcclOptions options{.library = choices.library, .register_buffers = choices.registers};
-  return options;
+  return NcclOptions{.library = choices.library, .register_buffers = choices.registers};
 }
 
 Result<NcclPlatform> OpenNccl(int local_rank, bool host_access) {

@@ -131,7 +131,7 @@ def orphan_path(seed):
     return os.path.join(os.environ.get("TEST_TMPDIR", "/tmp"), f"orphan-{os.getpid()}-{seed}")
 
 
-def agent_late(scenario, ranks, seed):
+def agent_stopped_at_the_end(scenario, ranks, seed):
     """Agent 1 is stopped, by the probe, when the coordinator ends. An mpirun would end them all
     before it goes on."""
     value = str(uuid.uuid4())
@@ -178,7 +178,7 @@ def main():
             if scenario == "terminate":
                 tell_to_end(ranks, expected, seed + index)
             elif scenario in ("successor_late", "dismissed_late"):
-                agent_late(scenario, ranks, seed + index)
+                agent_stopped_at_the_end(scenario, ranks, seed + index)
             else:
                 run(scenario, ranks, expected, variables, seed + index)
 
