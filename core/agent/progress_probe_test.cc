@@ -123,8 +123,8 @@ struct Starved {
         in_call{.ticks = event.ticks, .kind = journal::EventKind::kStart} {
     watch.Begin();
   }
-  bool IsExcused() const {
-    return watch.Seconds(worker, event) + 0.1 < watch.Seconds(worker, in_call);
+  bool IsExcused() {
+    return watch.Now(worker, event).seconds + 0.1 < watch.Now(worker, in_call).seconds;
   }
 
   const Busy one{[] {}}, two{[] {}}, three{[] {}};
@@ -141,8 +141,21 @@ TEST(ProgressProbe, WhoConnectsAndWaitsForAProcessorIsNotSilentForIt) {
     return rank.IsExcused();
   }));
   // In a call its wait for peers counts, and what it waited for a processor is told beside it.
-  EXPECT_GT(rank.watch.StarvedSeconds(rank.worker, rank.in_call), 0.1);
-  EXPECT_EQ(rank.watch.StarvedSeconds(rank.worker, rank.event), 0);
+  EXPECT_GT(rank.watch.Now(rank.worker, rank.in_call).starved_s, 0.1);
+  EXPECT_EQ(rank.watch.Now(rank.worker, rank.event).starved_s, 0);
+}
+
+// The kernel tells of a wait at its end. What was enough to end a run is enough to say why.
+TEST(ProgressProbe, WhatWasCalledAwakeIsNotTakenBack) {
+  Starved rank(journal::EventKind::kPhase, journal::Phase::kConnect);
+  double awake_s = 0;
+  EXPECT_TRUE(Await([&] {
+    rank.watch.LookForProgress(rank.one.pid(), rank.worker, rank.in_call);
+    const SilenceWatch::Silence silence = rank.watch.Now(rank.worker, rank.in_call);
+    EXPECT_GT(silence.seconds - silence.starved_s, awake_s - 1e-9);
+    awake_s = silence.seconds - silence.starved_s;
+    return silence.starved_s > 0.5;
+  }));
 }
 
 // Nobody reports it as overdue, and all the same it is known what it waited for.

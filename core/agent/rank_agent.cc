@@ -367,8 +367,11 @@ verdict::RankEvidence RankAgent::Evidence(Deadline deadline, bool system) {
   const bool without_worker = child_ == nullptr || awaits_order_;
   evidence.idle = without_worker || (last && last->kind == journal::EventKind::kIdle);
   if (has_worker()) silence_.LookForProgress(child_->pid(), worker_, last);
-  if (journal_) evidence.seconds_silent = silence_.Seconds(worker_, last);
-  evidence.starved_s = silence_.StarvedSeconds(worker_, last);
+  if (journal_) {
+    const SilenceWatch::Silence silence = silence_.Now(worker_, last);
+    evidence.seconds_silent = silence.seconds;
+    evidence.starved_s = silence.starved_s;
+  }
   // A glance of a launch without a plugin asks nobody for links.
   if (system || plugin_) LookAtSockets();
   evidence.sockets = sockets_;

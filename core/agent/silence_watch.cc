@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <system_error>
+#include <utility>
 
 #include "core/base/process_stat.h"
 
@@ -102,20 +103,23 @@ void SilenceWatch::LookForProgress(pid_t pid, const WorkerState& worker, const L
   progress_.Look(pid, last ? std::max(last->ticks, worker.started) : worker.started);
 }
 
-double SilenceWatch::Seconds(const WorkerState& worker, const LastEvent& last) const {
+double SilenceWatch::AwakeSeconds(Ticks since, Ticks now) {
+  const double awake_s = scale_.DurationNs(since, now) * 1e-9 - progress_.RunDelaySeconds(since);
+  const double told_s = std::exchange(awake_since_, since) == since ? awake_s_ : 0;
+  return awake_s_ = std::max(awake_s, told_s);
+}
+
+SilenceWatch::Silence SilenceWatch::Now(const WorkerState& worker, const LastEvent& last) {
   Ticks since = last ? std::max(last->ticks, worker.started) : worker.started;
   const bool stopped = worker.process == verdict::ProcessState::kStopped;
   if (last && last->kind == journal::EventKind::kIdle && stopped) since = worker.stopped;
   const Ticks now = worker.death ? worker.died : NowTicks();
   const Ticks page_fault = progress_.newest_page_fault();
-  if (WaitsForPeers(last)) return scale_.DurationNs(since, now) * 1e-9;
-  if (!Meets(last) && page_fault > since) return scale_.DurationNs(page_fault, now) * 1e-9;
-  return std::max(scale_.DurationNs(since, now) * 1e-9 - progress_.RunDelaySeconds(since), 0.0);
-}
-
-double SilenceWatch::StarvedSeconds(const WorkerState& worker, const LastEvent& last) const {
-  if (!WaitsForPeers(last)) return 0;
-  return progress_.RunDelaySeconds(std::max(last->ticks, worker.started));
+  const double seconds = scale_.DurationNs(since, now) * 1e-9;
+  const double awake_s = std::min(AwakeSeconds(since, now), seconds);
+  if (WaitsForPeers(last)) return {seconds, seconds - awake_s};
+  if (!Meets(last) && page_fault > since) return {scale_.DurationNs(page_fault, now) * 1e-9, 0};
+  return {awake_s, 0};
 }
 
 void SilenceWatch::LookAgainIn(double seconds) {

@@ -71,21 +71,34 @@ class SilenceWatch {
   // not silent for want of these, nor one that connects for want of a processor. In a collective it
   // waits for peers all the same.
   void LookForProgress(pid_t pid, const WorkerState& worker, const LastEvent& last);
-  // From the worker's newest event (or its start, or its stop while it was idle) to now, without
-  // the time in which it showed progress.
-  double Seconds(const WorkerState& worker, const LastEvent& last) const;
-  // Of a worker in a call that waits for peers: for so long of that it was kept from a processor,
-  // as far as looks tell. A library that polls, or adds up what came, is silent then, and waits for
-  // nobody.
-  double StarvedSeconds(const WorkerState& worker, const LastEvent& last) const;
+  struct Silence {
+    // From the worker's newest event (or its start, or its stop while it was idle) to now, without
+    // the time in which it showed progress.
+    double seconds = 0;
+    // Of a worker in a call that waits for peers: for so long of that it was kept from a processor,
+    // as far as looks tell. A library that polls, or adds up what came, is silent then, and waits
+    // for nobody.
+    double starved_s = 0;
+  };
+  // seconds - starved_s never falls within a silence: whoever asks twice has the same answer.
+  Silence Now(const WorkerState& worker, const LastEvent& last);
 
  private:
   void LookAgainIn(double seconds);
+  double Seconds(const WorkerState& worker, const LastEvent& last) {
+    return Now(worker, last).seconds;
+  }
+  // From `since` to `now`, without the time in which it was kept from a processor.
+  double AwakeSeconds(Ticks since, Ticks now);
 
   double quiet_seconds_;
   double deadline_seconds_;
   TickScale scale_;
   ProgressProbe progress_;
+  // What was last told of the silence that began at awake_since_. The kernel tells of a wait for a
+  // processor when it ends, so such time counts as awake at first.
+  double awake_s_ = 0;
+  Ticks awake_since_ = 0;
   std::optional<Ticks> overdue_since_;  // the silence that was reported
   Deadline next_look_ = Deadline::AfterNs(0);
   std::optional<Ticks> quiet_since_;  // the silence that was reported as quiet

@@ -75,7 +75,7 @@ TEST(SilenceWatch, WorkBeforeAQueuedCallIsProgress) {
     watch.LookForProgress(getpid(), worker, event);
     TouchANewPage();
     watch.LookForProgress(getpid(), worker, event);
-    return watch.Seconds(worker, event);
+    return watch.Now(worker, event).seconds;
   };
   EXPECT_LT(look(EventKind::kEnqueue), silent);
   EXPECT_GE(look(EventKind::kStart), silent);

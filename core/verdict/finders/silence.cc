@@ -307,6 +307,17 @@ Finding OtherCommunicator(const Views& waiting) {
   return finding;
 }
 
+bool Connects(const RankView& view) {
+  return view.phase == Phase::kStart || view.phase == Phase::kConnect;
+}
+
+// Those that connect wait for it, and it is not silent for so long.
+bool OneMayCome(const Situation& situation) {
+  return std::ranges::any_of(situation.views, [&](const RankView& view) {
+    return OwesProgress(view) && view.open == nullptr && Connects(view) && !situation.overdue(view);
+  });
+}
+
 Finding InitFailure(const Situation& situation, const Views& connecting) {
   // Those that did not even begin to connect are what the others wait for.
   Views behind = connecting;
@@ -359,11 +370,12 @@ std::vector<Finding> FindSilence(const Situation& situation) {
   }
   Views elsewhere, connecting, busy;
   for (const RankView* view : SilentElsewhere(situation, standstills)) {
-    const bool early = view->phase == Phase::kStart || view->phase == Phase::kConnect;
-    (view->open != nullptr ? elsewhere : early ? connecting : busy).push_back(view);
+    (view->open != nullptr ? elsewhere : Connects(*view) ? connecting : busy).push_back(view);
   }
   if (!elsewhere.empty()) findings.push_back(OtherCommunicator(elsewhere));
-  if (!connecting.empty()) findings.push_back(InitFailure(situation, connecting));
+  if (!connecting.empty() && !OneMayCome(situation)) {
+    findings.push_back(InitFailure(situation, connecting));
+  }
   if (!busy.empty()) findings.push_back(Busy(busy));
   return findings.empty() ? stalls : findings;
 }

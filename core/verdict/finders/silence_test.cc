@@ -153,6 +153,13 @@ TEST(InitFailure, NamesWhoDidNotEvenBegin) {
   EXPECT_THAT(JudgeAll({History(0).In(journal::Phase::kConnect).Silent(4)}).findings, IsEmpty());
 }
 
+TEST(InitFailure, NobodyIsBlamedWhileOneMayCome) {
+  const RankEvidence waits = History(0).In(journal::Phase::kConnect).Silent(6);
+  EXPECT_THAT(JudgeAll({waits, History(1).Silent(4.9)}).findings, IsEmpty());
+  EXPECT_THAT(JudgeAll({waits, History(1).In(journal::Phase::kConnect).Silent(4.9)}).findings,
+              IsEmpty());
+}
+
 TEST(Silence, OfACallThatAllEnteredTimeWithoutAProcessorIsNone) {
   const auto findings = [](double starved_s) {
     return JudgeAll({At50(0).Silent(6), At50(1).Silent(6).Starved(starved_s)}).findings;
