@@ -16,7 +16,7 @@ GLOBS = ["--scenario=groups/*", "--scenario=imbalance/*", "--scenario=custom_ker
 
 
 def expect(outcome, code, verdict):
-    print(outcome.output[:4000])
+    print(outcome.output)
     assert outcome.code == code, f"exit code {outcome.code}: {outcome.errors}"
     assert outcome.cases and all(case["verdict"] == verdict for case in outcome.cases), \
         [case["why"] for case in outcome.cases if case["verdict"] != verdict]
