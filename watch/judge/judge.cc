@@ -78,6 +78,9 @@ void Judge::TakeOne(int rank, const Event& event) {
     case Phase::kMade:
       MadeObject(rank, event);
       break;
+    case Phase::kMembers:
+      NoteMembers(event);
+      break;
     case Phase::kFreed:
       mine.objects.erase(event.request);
       break;
@@ -183,10 +186,13 @@ void Judge::Follow(int rank, OpenCall& open) {
       for (const Event& part : open.parts) Start(rank, part.request);
       break;
     case Class::kCollective:
-      EnterCollective(rank, event, &open.position);
+      open.place = EnterCollective(rank, event);
+      if (event.call == Call::kIntercomm_create && !open.parts.empty()) {
+        open.leaders = EnterCollective(rank, open.parts.front());
+      }
       break;
     case Class::kPostCollective:
-      EnterCollective(rank, event, &requested().position);
+      requested().place = EnterCollective(rank, event);
       break;
     case Class::kFinalize:
       mine.finalizing = true;
@@ -329,6 +335,21 @@ void Judge::MadeObject(int rank, const Event& event) {
   }
   comm.world[Index(event.peer)] = rank;
   mine.in[event.comm] = event.peer;
+}
+
+// Those who never say so themselves are members, too.
+void Judge::NoteMembers(const Event& event) {
+  Communicator& comm = history_.communicators[event.comm];
+  for (int each = 0; each < event.count; ++each) {
+    const int me = event.peer + each;
+    const int rank = static_cast<int>(event.request) + each;
+    if (me < 0 || me >= comm.size || rank < 0 || rank >= history_.size) continue;
+    Rank& member = history_.ranks[Index(rank)];
+    comm.world[Index(me)] = rank;
+    if (!member.in.try_emplace(event.comm, me).second) continue;
+    member.newest = {};
+    if (member.finalizing) EndMember(rank, comm, me);
+  }
 }
 
 std::vector<Finding> Judge::Tell() {

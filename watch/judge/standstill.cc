@@ -28,6 +28,12 @@ const Event* Subject(const Rank& rank) {
   return &open.event;
 }
 
+// What members of no communicator call together.
+bool HasCallersOnly(Call call) {
+  return call == Call::kComm_create_group || call == Call::kIntercomm_create ||
+         call == Call::kIntercomm_merge;
+}
+
 bool Receives(const Event& event) {
   return (event.flags & events::kReceiving) != 0 || FactsOf(event.call).call_class == Class::kProbe;
 }
@@ -79,7 +85,7 @@ std::string Judge::Describe(const Wait& wait) const {
 }
 
 void Judge::Hangs(const StuckRanks& stuck, bool proved) {
-  if (stuck.waits.empty() || Explained()) return;
+  if (stuck.waits.empty() || stuck.apart || Explained()) return;  // calls that differ were told
   const std::vector<const Wait*> heart = HeartOf(stuck);
   for (const Wait* const wait : heart) {
     if (TellNearMiss(*wait, proved) || TellNeverStarted(*wait, proved)) return;
@@ -140,7 +146,8 @@ void Judge::TellDeadlock(const StuckRanks& stuck, const std::vector<const Wait*>
   const int other = second ? second->rank : need.any_of.front();
   const Event* const theirs = second ? second->main().about : nullptr;
   const bool collectives = theirs && need.about->call == theirs->call &&
-                           FactsOf(theirs->call).sync != events::Sync::kNone;
+                           FactsOf(theirs->call).sync != events::Sync::kNone &&
+                           !HasCallersOnly(theirs->call);
   const Cause cause = collectives && need.about->comm != theirs->comm ? Cause::kCommunicatorMismatch
                                                                       : Cause::kDeadlock;
   std::vector<int> culprits = {first.rank, other};

@@ -252,7 +252,7 @@ TEST_F(JobTest, WhoExitsIsBlamedAlthoughTheOtherWasGoneBefore) {
   });
   const std::vector<judge::Finding> told = job_.Tell();
   ASSERT_EQ(told.size(), 1u);
-  EXPECT_EQ(told[0].text.find("rank 1 (host node2) exited without MPI_Finalize"), 0u)
+  EXPECT_EQ(told[0].text.find("rank 1 (host node2) exited with code 0 without MPI_Finalize"), 0u)
       << told[0].text;
 }
 

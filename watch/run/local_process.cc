@@ -67,7 +67,9 @@ ProcessFacts LocalProcess::Look(bool over) {
   facts.begun = reader_->begun();
   facts.ran_ns = RanNs(reader_->pid());
   facts.cut_off = header.stopped.load() != 0;
-  facts.exited = header.exited.load() != 0;
+  const auto exit = static_cast<events::Exit>(header.exited.load());
+  facts.exited = exit == events::Exit::kExit;
+  facts.quit = exit == events::Exit::kQuit;
   facts.exit_code = header.exit_code.load();
   return facts;
 }
