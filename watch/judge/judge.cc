@@ -125,7 +125,7 @@ void Judge::Enter(int rank, const Event& event) {
         fmt::format("rank {} called MPI_Abort({}) at {}", rank, event.peer, At(rank, event.site)),
         event.site);
   }
-  if (event.call == Call::kRequest_free || event.call == Call::kCancel) {
+  if (event.call == Call::kCancel) {
     for (const Event& part : open.parts) Release(rank, part.request, event.call);
   }
   mine.open[event.thread] = std::move(open);
@@ -304,6 +304,12 @@ void Judge::Leave(int rank, const Event& event) {
   }
   const bool failed = event.phase == Phase::kLeave && event.peer > 0;
   if (failed && !events::OfGroup(event.call)) Failed(rank, event.thread);
+  const auto open = mine.open.find(event.thread);
+  if (!failed && open != mine.open.end() && open->second.event.call == Call::kRequest_free) {
+    for (const Event& part : open->second.parts) {
+      Release(rank, part.request, Call::kRequest_free);
+    }
+  }
   mine.open.erase(event.thread);
   if (event.call != Call::kFinalize) return;
   mine.finalized = true;

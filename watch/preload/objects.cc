@@ -93,17 +93,15 @@ LOCKSTEP_WATCHED(
       Real<int(Handle, int*)>("PMPI_Topo_test")(comm, &topology);
     } if (topology != abi.cart) call.BadArgument(), )
 
-// Once the library has freed it, another thread may get its handle.
-#define LOCKSTEP_FREES(NAME, NULL_HANDLE, FREED)                                   \
-  LOCKSTEP_WATCHED(NAME, (Handle * handle), (handle), const Handle kept = *handle; \
-                   if (kept != (NULL_HANDLE)) FREED(kept, call.site()), )
-LOCKSTEP_WATCHED(Comm_free, (Handles handle), (handle), const Handle kept = *handle;
-                 call.Collective(kept); FreedComm(kept, call.site()), )
-LOCKSTEP_WATCHED(Comm_disconnect, (Handles handle), (handle), const Handle kept = *handle;
-                 call.Collective(kept); FreedComm(kept, call.site()), )
-LOCKSTEP_FREES(Group_free, abi.group_null, FreedGroup)
-LOCKSTEP_FREES(Type_free, abi.datatype_null, FreedType)
-LOCKSTEP_FREES(Op_free, abi.op_null, FreedOp)
+#define LOCKSTEP_FREES(NAME, OBJECT, BEFORE)                                              \
+  LOCKSTEP_WATCHED(NAME, (Handles handle), (handle),                                      \
+                   const Known held = Held(events::Object::OBJECT, (*handle).Bits()); BEFORE, \
+                   if (result == kMpiSuccess) Freed(events::Object::OBJECT, held, call.site()))
+LOCKSTEP_FREES(Comm_free, kCommunicator, call.Collective(*handle))
+LOCKSTEP_FREES(Comm_disconnect, kCommunicator, call.Collective(*handle))
+LOCKSTEP_FREES(Group_free, kGroup, )
+LOCKSTEP_FREES(Type_free, kDatatype, )
+LOCKSTEP_FREES(Op_free, kOperator, )
 
 #define LOCKSTEP_MAKES_GROUP(NAME, PARAMS, ARGUMENTS) \
   LOCKSTEP_WATCHED(NAME, PARAMS, ARGUMENTS, ,         \

@@ -89,6 +89,7 @@ class RightPrograms(unittest.TestCase):
     def test_handles_that_come_again(self):
         self.right("new_types")
         self.right("new_communicators")
+        self.right("refused")
 
     def test_who_gives_nothing_may_name_any_type(self):
         self.right("nothing")

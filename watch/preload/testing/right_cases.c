@@ -233,6 +233,32 @@ static void thread_orders(int rank, int size, char* program) {
   run_threads(rank, size, meet_or_pass);
 }
 
+// A library frees nothing where a callback of the program refuses, and nothing of its own.
+static int refuses(MPI_Comm comm, int key, void* value, void* extra) {
+  int* const times = value;
+  (void)comm, (void)key, (void)extra;
+  return (*times)-- > 0 ? MPI_ERR_OTHER : MPI_SUCCESS;
+}
+static void refused(int rank, int size, char* program) {
+  (void)size, (void)program;
+  int key = 0, times = 1, sum = 0;
+  MPI_Comm copy;
+  MPI_Op op = MPI_SUM;
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, refuses, &key, NULL);
+  MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+  MPI_Comm_set_errhandler(copy, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_set_attr(copy, key, &times);
+  MPI_Comm kept = copy;
+  if (MPI_Comm_free(&copy) != MPI_SUCCESS) {
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, kept);
+    MPI_Comm_free(&kept);
+  }
+  MPI_Comm_free_keyval(&key);
+  MPI_Op_free(&op);
+  MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+}
+
 // Two sides become one, again and again.
 static void unites(int rank, int size, char* program) {
   (void)program;
@@ -264,6 +290,7 @@ Case* right_case(const char* name) {
       {"new_communicators", new_communicators},
       {"nothing", nothing},
       {"unites", unites},
+      {"refused", refused},
       {"given_up", given_up},
       {"callbacks", callbacks},
       {"spawned", spawned},
