@@ -35,15 +35,17 @@ bool IsInSuch(const History& history, int rank, const Event& collective) {
     return event.comm == collective.comm && event.call == collective.call;
   };
   const Rank& other = history.ranks[Index(rank)];
-  return std::ranges::any_of(other.open, [&](const auto& each) { return such(each.second.event); }) ||
+  return std::ranges::any_of(other.open,
+                             [&](const auto& each) { return such(each.second.event); }) ||
          std::ranges::any_of(other.requests, [&](const auto& each) {
            return each.second.active && such(each.second.event);
          });
 }
 
 // Of a collective where members gave different things. What the library makes of it is its own
-// business, so every member that goes on may free the rank. If none does, it is stuck where a member
-// has not made the call. It is, too, where all have left it: what they gave is there, and soon taken.
+// business, so every member that goes on may free the rank. If none does, it is stuck where a
+// member has not made the call. It is, too, where all have left it: what they gave is there, and
+// soon taken.
 std::vector<Need> NeedsApart(const History& history, int rank, const Event& event,
                              const Place& place) {
   const Communicator& comm = history.communicators.at(event.comm);

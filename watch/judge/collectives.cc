@@ -99,15 +99,24 @@ std::size_t Judge::PassCollectives(int rank, std::span<const Event> some) {
   return passed;
 }
 
+namespace {
+
+// A mismatch leaves open who meets whom later, unless calls have numbers of their own or are
+// counted.
+bool HasOrder(const Communicator& comm, std::uint64_t order) {
+  if (comm.inter) return false;
+  return !comm.broken || comm.apart || (order != 0 && !comm.enqueued);
+}
+
+}  // namespace
+
 Place Judge::EnterCollective(int rank, const Event& event) {
   const Membership& member = history_.MembershipIn(rank, event.comm);
   if (!member.comm || member.me < 0) return {};
   Communicator& comm = *member.comm;
   const int me = member.me;
   const std::uint64_t order = events::OrderOf(event);
-  // A mismatch leaves open who meets whom later, unless calls have numbers of their own.
-  const bool lost = comm.broken && !comm.apart && (comm.enqueued || order == 0);
-  if (comm.inter || lost) return {};
+  if (!HasOrder(comm, order)) return {};
   const std::uint64_t place = order != 0 ? order : comm.called[Index(me)];
   ++comm.called[Index(me)];
   if (comm.apart) return {place + 1, comm.apart->Count(event, me)};

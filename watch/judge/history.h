@@ -105,10 +105,10 @@ struct Request {
   bool active = false;
   bool started = false;
   bool waited = false;
-  bool cancelled = false;      // asked to be: who waits for it is told soon
-  std::uint64_t message = 0;   // of a send
-  std::uint64_t order = 0;     // of a receive, among those of its rank
-  Place place = {};            // of a collective
+  bool cancelled = false;     // asked to be: who waits for it is told soon
+  std::uint64_t message = 0;  // of a send
+  std::uint64_t order = 0;    // of a receive, among those of its rank
+  Place place = {};           // of a collective
 };
 
 struct OpenCall {

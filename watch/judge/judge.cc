@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace lockstep::watch::judge {
@@ -186,10 +187,7 @@ void Judge::Follow(int rank, OpenCall& open) {
       for (const Event& part : open.parts) Start(rank, part.request);
       break;
     case Class::kCollective:
-      open.place = EnterCollective(rank, event);
-      if (event.call == Call::kIntercomm_create && !open.parts.empty()) {
-        open.leaders = EnterCollective(rank, open.parts.front());
-      }
+      EnterBlocking(rank, open);
       break;
     case Class::kPostCollective:
       requested().place = EnterCollective(rank, event);
@@ -203,6 +201,12 @@ void Judge::Follow(int rank, OpenCall& open) {
     default:
       break;
   }
+}
+
+void Judge::EnterBlocking(int rank, OpenCall& open) {
+  open.place = EnterCollective(rank, open.event);
+  const bool leads = open.event.call == Call::kIntercomm_create && !open.parts.empty();
+  if (leads) open.leaders = EnterCollective(rank, open.parts.front());
 }
 
 // A request that the program gives up: what it was for goes on without it. Whether it could be
@@ -329,6 +333,8 @@ void Judge::MadeObject(int rank, const Event& event) {
     comm.size = static_cast<int>(event.count);
     comm.inter = (event.flags & events::kIntercomm) != 0;
     comm.world.assign(Index(comm.size), -1);
+    // Known before all its members were read.
+    if (event.comm == events::kWorldComm) std::iota(comm.world.begin(), comm.world.end(), 0);
     comm.called.assign(Index(comm.size), 0);
     comm.passed.assign(Index(comm.size), 0);
   }
@@ -359,6 +365,9 @@ void Judge::NoteMembers(const Event& event) {
 }
 
 std::vector<Finding> Judge::Tell() {
+  std::erase_if(unnamed_races_, [&](const auto& race) {
+    return TellSources(race.first.first, race.second.first, race.second.second);
+  });
   std::erase_if(open_races_, [&](const auto& race) { return DecideRace(race.first, race.second); });
   return std::exchange(findings_, {});
 }

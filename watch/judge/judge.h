@@ -85,6 +85,7 @@ class Judge {
   // comes next needs a closer look.
   std::size_t PassCollectives(int rank, std::span<const Event> some);
   bool PassCollective(int rank, const Event& event, Communicator& comm, std::uint64_t place);
+  void EnterBlocking(int rank, OpenCall& open);
   Place EnterCollective(int rank, const Event& event);
   Position& PositionAt(int rank, const Event& event, Communicator& comm, std::uint64_t place);
   void BeginPosition(int rank, const Event& event, const Communicator& comm, Position& there);
@@ -127,6 +128,7 @@ class Judge {
   void Pair(const Message& message, const Taken& taken);
   // Only where races are asked for:
   void CheckRace(int rank, const Event& receive, int source);
+  bool TellSources(int rank, const Event& receive, const std::pair<int, int>& sources);
   void TellRace(int rank, const Event& receive, int one, int other);
   void NoteMatched(const Message& message, const Taken& taken);
   bool DecideRace(const Matched& any, const Matched& other);
@@ -148,6 +150,8 @@ class Judge {
   std::string Named(int rank, const Event& call) const;
   // "recv from rank 1, tag 7, at train.py:31"; what is no message as Named() does.
   std::string NamedMessage(int rank, const Event& group_call) const;
+  // Where a message goes or comes from: "rank 1".
+  std::string NamedPeer(const Event& message) const;
   std::string WhereNow(int rank, const Event& group_call) const;  // " at train.py:31", or nothing
 
   History history_;
@@ -156,8 +160,9 @@ class Judge {
   std::vector<Finding> findings_;
   std::set<std::pair<Cause, std::string>> told_;               // by cause and place
   std::map<std::pair<int, std::uint64_t>, int> first_source_;  // of wildcards, by rank and site
-  std::map<int, std::deque<Matched>> matched_;                 // the newest of each rank
-  std::vector<std::pair<Matched, Matched>> open_races_;        // that are not decided
+  std::map<std::pair<int, std::uint64_t>, std::pair<Event, std::pair<int, int>>> unnamed_races_;
+  std::map<int, std::deque<Matched>> matched_;           // the newest of each rank
+  std::vector<std::pair<Matched, Matched>> open_races_;  // that are not decided
   bool unseen_ways_ = false;  // by which ranks may hear of others: windows, files, neighbours
   bool explained_ = false;  // a finding was told already: a standstill after it is its consequence
   bool rank_lost_ = false;

@@ -54,6 +54,13 @@ std::string Judge::Describe(int rank) const {
   return Describe(rank, Subject(history_.ranks[Index(rank)]));
 }
 
+std::string Judge::NamedPeer(const Event& message) const {
+  if (message.peer == events::kAnySource) return "any";
+  const int peer = history_.WorldRank(message.comm, message.peer);
+  return peer >= 0 ? fmt::format("rank {}", peer)
+                   : fmt::format("rank {} of its communicator", message.peer);
+}
+
 // `subject`: what the open call is about, if one is open.
 std::string Judge::Describe(int rank, const Event* subject) const {
   const Rank& mine = history_.ranks[Index(rank)];
@@ -71,9 +78,7 @@ std::string Judge::Describe(int rank, const Event* subject) const {
   const bool message = Receives(event) || kind == Class::kSend || kind == Class::kPostSend ||
                        kind == Class::kPrepare || kind == Class::kExchange;
   if (message) {
-    const int peer = history_.WorldRank(event.comm, event.peer);
-    text += Receives(event) ? " from " : " to ";
-    text += event.peer == events::kAnySource ? "any" : fmt::format("rank {}", peer);
+    text += (Receives(event) ? " from " : " to ") + NamedPeer(event);
     if (event.tag != events::kAnyTag) text += fmt::format(", tag {},", event.tag);
   }
   return text + " at " + At(rank, open.site);

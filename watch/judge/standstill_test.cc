@@ -334,6 +334,15 @@ TEST(Standstill, AnotherThreadMayFreeItsRank) {
   EXPECT_THAT(history.Stuck(), IsEmpty());
 }
 
+TEST(Standstill, WhoIsOnTheOtherSideOfAnIntercommunicatorHasNoNumberInTheWorld) {
+  LiteralHistory history(2);
+  Event receive = History_::Receives(Call::kRecv, 3, 0);
+  receive.comm = kOtherComm;
+  history.Open(0, receive);
+  EXPECT_EQ(history.judge().Describe(0),
+            "in MPI_Recv from rank 0 of its communicator, tag 0, at line 3");
+}
+
 TEST(LostRank, IsSaidToHaveDiedWhereASignalEndedIt) {
   const auto told = [](End how, bool first) {
     LiteralHistory history(2);

@@ -155,7 +155,8 @@ std::optional<Wait> Graph::WaitOfThreads(int rank) const {
     if (open.over) return std::nullopt;
     const Class kind = FactsOf(open.event.call).call_class;
     std::vector<Need> needs;
-    if (kind == Class::kCollective) needs = NeedsOfCollective(history_, rank, open.event, open.place);
+    if (kind == Class::kCollective)
+      needs = NeedsOfCollective(history_, rank, open.event, open.place);
     if (kind == Class::kWaitAll && !open.parts.empty()) {
       needs = NeedsOfRequest(rank, open.parts.front().request);
     }
@@ -177,7 +178,8 @@ std::optional<Wait> Graph::WaitOf(int rank) const {
   } else if (kind == Class::kCollective) {
     wait->needs = NeedsOfCollective(history_, rank, open->event, open->place);
     if (open->leaders.position != 0) {
-      const std::vector<Need> pair = NeedsOfCollective(history_, rank, open->parts.front(), open->leaders);
+      const std::vector<Need> pair =
+          NeedsOfCollective(history_, rank, open->parts.front(), open->leaders);
       wait->needs.insert(wait->needs.end(), pair.begin(), pair.end());
     }
   } else {

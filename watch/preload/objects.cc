@@ -93,9 +93,10 @@ LOCKSTEP_WATCHED(
       Real<int(Handle, int*)>("PMPI_Topo_test")(comm, &topology);
     } if (topology != abi.cart) call.BadArgument(), )
 
-#define LOCKSTEP_FREES(NAME, OBJECT, BEFORE)                                              \
-  LOCKSTEP_WATCHED(NAME, (Handles handle), (handle),                                      \
-                   const Known held = Held(events::Object::OBJECT, (*handle).Bits()); BEFORE, \
+#define LOCKSTEP_FREES(NAME, OBJECT, BEFORE)                                          \
+  LOCKSTEP_WATCHED(NAME, (Handles handle), (handle),                                  \
+                   const Known held = Held(events::Object::OBJECT, (*handle).Bits()); \
+                   BEFORE,                                                            \
                    if (result == kMpiSuccess) Freed(events::Object::OBJECT, held, call.site()))
 LOCKSTEP_FREES(Comm_free, kCommunicator, call.Collective(*handle))
 LOCKSTEP_FREES(Comm_disconnect, kCommunicator, call.Collective(*handle))

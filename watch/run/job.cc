@@ -162,7 +162,8 @@ void Job::LookAtProcesses(bool over) {
   LookAgain();
   // A launcher ends others because of one that exits, and may be quicker than its exit.
   if (leaves && !over) {
-    std::erase_if(died, [&](const auto& each) { return gone_.at(std::get<0>(each)) < kLeavingLooks; });
+    std::erase_if(died,
+                  [&](const auto& each) { return gone_.at(std::get<0>(each)) < kLeavingLooks; });
   }
   // Who ended itself was not ended because of one that died in the same look.
   for (const auto& [rank, code] : exited) judge_.Ended(rank, judge::End::kExited, code);

@@ -369,6 +369,17 @@ TEST_F(StopTest, TimeInWhichNobodyLookedDoesNotCount) {
   EXPECT_TRUE(Look(3, 3'600'000).empty());
 }
 
+TEST_F(StopTest, BehindCallsThatDifferLooksAreFurtherApart) {
+  for (const Call call : {Call::kBarrier, Call::kAllreduce}) {
+    Event event = Receive(events::kNoRoot);
+    event.call = call;
+    played_[call == Call::kBarrier ? 0 : 1].Write(event);
+  }
+  int looks = 0;
+  while (looks < 50 && (Look(1, 100), !turned_.LookForStandstill())) ++looks;
+  EXPECT_EQ(looks, 21);  // one that finds events, one that finds ranks stuck, and 2 s
+}
+
 TEST_F(JobTest, WithoutAllRanksNothingIsProved) {
   Job job(3, {}, true);
   std::vector<Played> played(2);

@@ -72,13 +72,8 @@ Case* wrong_case(const char* name) {
     const char* name;
     Case* run;
   } kCases[] = {
-      {"outrun", outrun},
-      {"roots", roots},
-      {"swapped", swapped},
-      {"exits", exits},
-      {"ungrouped", ungrouped},
-      {"unmerged", unmerged},
-      {"unbridged", unbridged},
+      {"outrun", outrun},       {"roots", roots},       {"swapped", swapped},     {"exits", exits},
+      {"ungrouped", ungrouped}, {"unmerged", unmerged}, {"unbridged", unbridged},
   };
   for (size_t each = 0; each < sizeof kCases / sizeof *kCases; ++each) {
     if (strcmp(name, kCases[each].name) == 0) return kCases[each].run;
