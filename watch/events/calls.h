@@ -31,6 +31,7 @@ enum class Sync : std::uint8_t {
   kRoot,    // the others wait for the root (broadcast, scatter)
   kAtRoot,  // the root waits for all (gather, reduce)
   kLower,   // waits for the ranks below (scan)
+  kLoose,   // as the library likes
 };
 
 // X(name, class, sync)
@@ -114,18 +115,18 @@ enum class Sync : std::uint8_t {
   X(Comm_split, kCollective, kAll)                 \
   X(Comm_split_type, kCollective, kAll)            \
   X(Comm_create, kCollective, kAll)                \
-  X(Comm_create_group, kLocal, kNone)              \
+  X(Comm_create_group, kCollective, kAll)          \
   X(Cart_create, kCollective, kAll)                \
   X(Cart_sub, kCollective, kAll)                   \
   X(Cart_get, kLocal, kNone)                       \
   X(Graph_create, kCollective, kAll)               \
   X(Dist_graph_create, kCollective, kAll)          \
   X(Dist_graph_create_adjacent, kCollective, kAll) \
-  X(Intercomm_create, kLocal, kNone)               \
-  X(Intercomm_merge, kLocal, kNone)                \
+  X(Intercomm_create, kCollective, kAll)           \
+  X(Intercomm_merge, kCollective, kAll)            \
   X(Comm_free, kLocal, kNone)                      \
-  X(Comm_disconnect, kLocal, kNone)                \
-  X(Comm_idup, kLocal, kNone)                      \
+  X(Comm_disconnect, kCollective, kLoose)          \
+  X(Comm_idup, kPostCollective, kAll)              \
   X(Comm_spawn, kLocal, kNone)                     \
   X(Comm_spawn_multiple, kLocal, kNone)            \
   X(Comm_accept, kLocal, kNone)                    \

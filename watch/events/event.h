@@ -16,6 +16,8 @@ enum class Phase : std::uint8_t {
   kLeave,
   kMade,  // an object exists from now on
   kFreed,
+  // Of a communicator: `count` ranks of the world from `request` on are its members from `peer` on.
+  kMembers,
   // These two become what they are where the call returns and nothing was written meanwhile.
   kEnterLeft,  // kEnter, then kLeave
   kDoneLeft,   // kDone, then kLeave

@@ -40,6 +40,12 @@ enum class Stopped : std::uint32_t {
   kAbandoned,  // the watcher was killed
 };
 
+enum class Exit : std::uint32_t {
+  kNo,    // not yet, or by a signal
+  kExit,  // by return or exit()
+  kQuit,  // by _exit(), which handlers of signals and libraries that give up may call
+};
+
 struct Header {
   std::atomic<std::uint64_t> magic;  // written last
   std::int32_t pid;
@@ -48,7 +54,7 @@ struct Header {
   std::atomic<std::int32_t> size;
   std::atomic<std::uint32_t> stopped;
   std::atomic<std::uint32_t> threads;  // more than one calls MPI at a time
-  std::atomic<std::uint32_t> exited;   // the process ended by exit() or return
+  std::atomic<std::uint32_t> exited;   // how the process ended itself: an Exit
   std::atomic<std::int32_t> exit_code;
   std::atomic<std::uint64_t> head;   // events begun; one may say two things (HasLeft)
   std::atomic<std::uint64_t> tail;   // events whose chunks may be used again

@@ -16,6 +16,8 @@ class ByThread {
 
   auto begin() const { return items_.begin(); }
   auto end() const { return items_.end(); }
+  auto begin() { return items_.begin(); }
+  auto end() { return items_.end(); }
   bool empty() const { return items_.empty(); }
   std::size_t size() const { return items_.size(); }
 

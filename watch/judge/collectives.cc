@@ -53,7 +53,9 @@ bool SendsWhatItReceives(const Event& event) {
 }
 
 bool IsOverCollective(const Event& event) {
-  return event.phase == events::Phase::kEnterLeft && !OfGroup(event.call) &&
+  // What lies before this one belongs to it.
+  const bool alone = event.call != Call::kIntercomm_create;
+  return event.phase == events::Phase::kEnterLeft && !OfGroup(event.call) && alone &&
          FactsOf(event.call).call_class == Class::kCollective && SendsWhatItReceives(event);
 }
 
@@ -97,26 +99,63 @@ std::size_t Judge::PassCollectives(int rank, std::span<const Event> some) {
   return passed;
 }
 
-void Judge::EnterCollective(int rank, const Event& event, std::uint64_t* position) {
+namespace {
+
+// A mismatch leaves open who meets whom later, unless calls have numbers of their own or are
+// counted.
+bool HasOrder(const Communicator& comm, std::uint64_t order) {
+  if (comm.inter) return false;
+  return !comm.broken || comm.apart || (order != 0 && !comm.enqueued);
+}
+
+}  // namespace
+
+Place Judge::EnterCollective(int rank, const Event& event) {
   const Membership& member = history_.MembershipIn(rank, event.comm);
-  if (!member.comm || member.me < 0) return;
+  if (!member.comm || member.me < 0) return {};
   Communicator& comm = *member.comm;
   const int me = member.me;
-  if (comm.inter || (comm.broken && comm.enqueued)) return;
   const std::uint64_t order = events::OrderOf(event);
+  if (!HasOrder(comm, order)) return {};
   const std::uint64_t place = order != 0 ? order : comm.called[Index(me)];
-  // A mismatch leaves open who meets whom later, unless calls have numbers of their own.
-  if (comm.broken && order == 0 && place > comm.broken_at) return;
   ++comm.called[Index(me)];
-  *position = place + 1;
+  if (comm.apart) return {place + 1, comm.apart->Count(event, me)};
   if (FactsOf(event.call).call_class == Class::kCollective) comm.passed[Index(me)] = place + 1;
   Position& there = PositionAt(rank, event, comm, place);
   if (!there.came.empty()) there.came[Index(me)] = true;
   ++there.entered;
   CompareWithFirst(rank, event, comm, there);
-  if (!there.mismatch && there.entered == comm.size) {
-    comm.positions.Erase(place);
+  if (comm.broken && order == 0 && !comm.enqueued) {
+    BeginApart(rank, event, comm);
+    return {place + 1, comm.apart->Count(event, me)};
   }
+  if (!there.mismatch && there.entered == comm.size) comm.positions.Erase(place);
+  return {place + 1, {}};
+}
+
+void Judge::BeginApart(int rank, const Event& event, Communicator& comm) {
+  comm.apart.emplace(comm.size);
+  const int me = history_.RankIn(rank, event.comm);
+  for (std::size_t each = 0; each < comm.positions.size(); ++each) {
+    const Position& there = comm.positions[each];
+    for (int member = 0; member < comm.size; ++member) {
+      const bool now = member == me && there.place + 1 == comm.called[Index(me)];
+      if (now || !comm.Came(there, Index(member))) continue;
+      const Turn turn = comm.apart->Count(there.first, member);
+      const int world = comm.world[Index(member)];
+      if (world >= 0) NoteTurn(world, event.comm, {there.place + 1, turn});
+    }
+  }
+}
+
+void Judge::NoteTurn(int rank, std::uint64_t comm, const Place& place) {
+  const auto note = [&](auto& call) {
+    const bool its = call.event.comm == comm && call.place.position == place.position;
+    if (its) call.place.turn = place.turn;
+  };
+  Rank& mine = history_.ranks[Index(rank)];
+  for (auto& [thread, open] : mine.open) note(open);
+  for (auto& [number, request] : mine.requests) note(request);
 }
 
 void Judge::CompareWithFirst(int rank, const Event& event, Communicator& comm, Position& there) {
@@ -125,9 +164,8 @@ void Judge::CompareWithFirst(int rank, const Event& event, Communicator& comm, P
     if (event.call != there.first.call) there.different.push_back(me);
     return;
   }
-  Compare(rank, event, there);
+  Compare(rank, event, comm, there);
   comm.broken = there.mismatch;
-  comm.broken_at = there.place;
 }
 
 Position& Judge::PositionAt(int rank, const Event& event, Communicator& comm, std::uint64_t place) {
@@ -148,7 +186,7 @@ void Judge::BeginPosition(int rank, const Event& event, const Communicator& comm
   for (const int member : comm.ended) TellMissing(comm.world[Index(member)], there);
 }
 
-void Judge::Compare(int rank, const Event& event, Position& position) {
+void Judge::Compare(int rank, const Event& event, Communicator& comm, Position& position) {
   const Event& first = position.first;
   const int other = position.first_rank;
   const auto add = [&](Cause cause, const std::string& what) {
@@ -170,17 +208,20 @@ void Judge::Compare(int rank, const Event& event, Position& position) {
     return;
   }
   if (Rooted(event.call) && event.peer != first.peer) {
+    position.mismatch = !OfGroup(event.call);
     add(Cause::kRootMismatch,
         fmt::format("the root of {} is {} and {}", name, first.peer, event.peer));
   } else if (event.tag != first.tag && event.tag != events::kUserOp &&
              first.tag != events::kUserOp) {
     add(Cause::kOperatorMismatch, fmt::format("{} with different operators", name));
   } else if (!SameData(first.type, first.count, event.type, event.count)) {
+    comm.uneven = position.place + 1;
     add(Cause::kDatatypeMismatch,
         OfGroup(event.call) && Bytes(first) != Bytes(event)
             ? fmt::format("{} of {} and {} bytes", name, Bytes(first), Bytes(event))
             : fmt::format("{} with different datatypes or counts", name));
   } else if (!SameData(event.type, event.count, event.type2, event.count2)) {
+    comm.uneven = position.place + 1;
     Add(Cause::kDatatypeMismatch, {rank},
         fmt::format("rank {} sends other data than it receives in {} at {}", rank, name,
                     At(rank, event.site)),

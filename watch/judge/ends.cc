@@ -9,6 +9,14 @@
 
 namespace lockstep::watch::judge {
 
+namespace {
+
+std::string HowItEnded(End how, int code) {
+  return how == End::kDied ? "died" : fmt::format("exited with code {}", code);
+}
+
+}  // namespace
+
 void Judge::Ended(int rank, End how, int code, bool first) {
   Rank& mine = history_.ranks[Index(rank)];
   if (mine.lost) return;
@@ -18,10 +26,10 @@ void Judge::Ended(int rank, End how, int code, bool first) {
   if (TellUnfit(rank)) rank_lost_ = true;
   if (EndsAreConsequences()) return;
   rank_lost_ = true;
-  if (how == End::kDied && !first) return;
-  const char* const what =
-      how == End::kExited ? "exited without MPI_Finalize" : "died without MPI_Finalize";
-  Add(Cause::kLostRank, {rank}, fmt::format("rank {} {}; last seen {}", rank, what, Describe(rank)),
+  if (how != End::kExited && !first) return;
+  Add(Cause::kLostRank, {rank},
+      fmt::format("rank {} {} without MPI_Finalize; last seen {}", rank, HowItEnded(how, code),
+                  Describe(rank)),
       0);
   findings_.back().hangs = true;
 }
@@ -45,21 +53,20 @@ bool Judge::EndsAreConsequences() const {
 
 void Judge::EndedInGroup(int rank, End how, int code, bool first) {
   Rank& mine = history_.ranks[Index(rank)];
-  const bool died = how == End::kDied;
+  const bool died = how != End::kExited;
   const bool well = !died && code == 0;
-  mine.gone = died ? "died" : well ? "ended" : fmt::format("exited with code {}", code);
+  mine.gone = well ? "ended" : HowItEnded(how, code);
   if (Explained() || rank_lost_ || died_untold_ || (mine.failed && !well)) return;
-  if (first || !died) TellMissedBy(rank);
+  if (first || !died) TellMissedBy(rank, died);
   if (rank_lost_) return;
   if (!died && !well) TellGone(rank, nullptr);
   // It may have ended itself by _exit(). But if a launcher ends others now, that is its doing.
   died_untold_ = died;
 }
 
-void Judge::TellMissedBy(int rank) {
+void Judge::TellMissedBy(int rank, bool died) {
   NothingMoreFrom(rank, true);
-  const Rank& mine = history_.ranks[Index(rank)];
-  if (mine.gone == "died" && !mine.open.empty()) died_inside_ = rank;
+  if (died && !history_.ranks[Index(rank)].open.empty()) died_inside_ = rank;
 }
 
 // `missed`: what another rank is in without this one; null: nobody waits for it.

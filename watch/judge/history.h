@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -15,6 +16,7 @@
 
 #include "watch/events/event.h"
 #include "watch/judge/by_thread.h"
+#include "watch/judge/calls_apart.h"
 #include "watch/judge/finding.h"
 #include "watch/judge/positions.h"
 
@@ -34,7 +36,8 @@ struct Communicator {
   Positions positions;                // those that members miss
   std::vector<int> ended;             // members that call nothing any more
   bool broken = false;                // its order is lost: nothing more is compared
-  std::uint64_t broken_at = 0;        // the place from which it is
+  std::optional<CallsApart> apart;    // broken by calls of MPI that differ: those from there on
+  std::uint64_t uneven = 0;           // the newest position where MPI's data differed; 0: none
   std::vector<int> aborted;           // members that need nothing from it any more
   // NCCL's messages without their other half, by (from, to): sends only, or receives only.
   std::map<std::pair<int, int>, std::deque<Event>> halves;
@@ -90,24 +93,31 @@ struct Channel {
 };
 using ChannelKey = std::tuple<std::uint64_t, int, int>;
 
+// Of a collective in the order of its communicator.
+struct Place {
+  std::uint64_t position = 0;  // 0: not known
+  Turn turn = {};              // where calls differ
+};
+
 struct Request {
   Event event;
   bool persistent = false;
   bool active = false;
   bool started = false;
   bool waited = false;
-  bool cancelled = false;      // asked to be: who waits for it is told soon
-  std::uint64_t message = 0;   // of a send
-  std::uint64_t order = 0;     // of a receive, among those of its rank
-  std::uint64_t position = 0;  // of a collective
+  bool cancelled = false;     // asked to be: who waits for it is told soon
+  std::uint64_t message = 0;  // of a send
+  std::uint64_t order = 0;    // of a receive, among those of its rank
+  Place place = {};           // of a collective
 };
 
 struct OpenCall {
   Event event;
   std::vector<Event> parts;
   std::uint64_t message = 0;
-  std::uint64_t position = 0;
   std::uint64_t order = 0;
+  Place place;
+  Place leaders;      // of MPI_Intercomm_create, where this rank leads its side
   bool over = false;  // the library has returned, and the process goes on to say so
 };
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace lockstep::watch::judge {
@@ -78,6 +79,9 @@ void Judge::TakeOne(int rank, const Event& event) {
     case Phase::kMade:
       MadeObject(rank, event);
       break;
+    case Phase::kMembers:
+      NoteMembers(event);
+      break;
     case Phase::kFreed:
       mine.objects.erase(event.request);
       break;
@@ -122,7 +126,7 @@ void Judge::Enter(int rank, const Event& event) {
         fmt::format("rank {} called MPI_Abort({}) at {}", rank, event.peer, At(rank, event.site)),
         event.site);
   }
-  if (event.call == Call::kRequest_free || event.call == Call::kCancel) {
+  if (event.call == Call::kCancel) {
     for (const Event& part : open.parts) Release(rank, part.request, event.call);
   }
   mine.open[event.thread] = std::move(open);
@@ -183,10 +187,10 @@ void Judge::Follow(int rank, OpenCall& open) {
       for (const Event& part : open.parts) Start(rank, part.request);
       break;
     case Class::kCollective:
-      EnterCollective(rank, event, &open.position);
+      EnterBlocking(rank, open);
       break;
     case Class::kPostCollective:
-      EnterCollective(rank, event, &requested().position);
+      requested().place = EnterCollective(rank, event);
       break;
     case Class::kFinalize:
       mine.finalizing = true;
@@ -197,6 +201,12 @@ void Judge::Follow(int rank, OpenCall& open) {
     default:
       break;
   }
+}
+
+void Judge::EnterBlocking(int rank, OpenCall& open) {
+  open.place = EnterCollective(rank, open.event);
+  const bool leads = open.event.call == Call::kIntercomm_create && !open.parts.empty();
+  if (leads) open.leaders = EnterCollective(rank, open.parts.front());
 }
 
 // A request that the program gives up: what it was for goes on without it. Whether it could be
@@ -298,6 +308,12 @@ void Judge::Leave(int rank, const Event& event) {
   }
   const bool failed = event.phase == Phase::kLeave && event.peer > 0;
   if (failed && !events::OfGroup(event.call)) Failed(rank, event.thread);
+  const auto open = mine.open.find(event.thread);
+  if (!failed && open != mine.open.end() && open->second.event.call == Call::kRequest_free) {
+    for (const Event& part : open->second.parts) {
+      Release(rank, part.request, Call::kRequest_free);
+    }
+  }
   mine.open.erase(event.thread);
   if (event.call != Call::kFinalize) return;
   mine.finalized = true;
@@ -317,6 +333,8 @@ void Judge::MadeObject(int rank, const Event& event) {
     comm.size = static_cast<int>(event.count);
     comm.inter = (event.flags & events::kIntercomm) != 0;
     comm.world.assign(Index(comm.size), -1);
+    // Known before all its members were read.
+    if (event.comm == events::kWorldComm) std::iota(comm.world.begin(), comm.world.end(), 0);
     comm.called.assign(Index(comm.size), 0);
     comm.passed.assign(Index(comm.size), 0);
   }
@@ -331,7 +349,25 @@ void Judge::MadeObject(int rank, const Event& event) {
   mine.in[event.comm] = event.peer;
 }
 
+// Those who never say so themselves are members, too.
+void Judge::NoteMembers(const Event& event) {
+  Communicator& comm = history_.communicators[event.comm];
+  for (int each = 0; each < event.count; ++each) {
+    const int me = event.peer + each;
+    const int rank = static_cast<int>(event.request) + each;
+    if (me < 0 || me >= comm.size || rank < 0 || rank >= history_.size) continue;
+    Rank& member = history_.ranks[Index(rank)];
+    comm.world[Index(me)] = rank;
+    if (!member.in.try_emplace(event.comm, me).second) continue;
+    member.newest = {};
+    if (member.finalizing) EndMember(rank, comm, me);
+  }
+}
+
 std::vector<Finding> Judge::Tell() {
+  std::erase_if(unnamed_races_, [&](const auto& race) {
+    return TellSources(race.first.first, race.second.first, race.second.second);
+  });
   std::erase_if(open_races_, [&](const auto& race) { return DecideRace(race.first, race.second); });
   return std::exchange(findings_, {});
 }

@@ -28,7 +28,11 @@ struct Options {
   bool leaks = false;  // tell of objects that nobody freed, which harms nobody
 };
 
-enum class End { kExited, kDied };
+enum class End {
+  kExited,
+  kQuit,  // by _exit(): of itself, or in a handler of a signal that somebody sent
+  kDied,
+};
 
 class Judge {
  public:
@@ -36,7 +40,7 @@ class Judge {
 
   void Take(int rank, std::span<const Event> some);
   void Take(int rank, const Event& event) { Take(rank, {&event, 1}); }
-  // `code`: of a rank that exited. `first`: it was gone while no other rank had died. Else a
+  // `code`: of a rank that did not die. `first`: it was gone while no other rank had died. Else a
   // launcher may have ended it because of the other.
   void Ended(int rank, End how, int code = 0, bool first = true);
   // By a signal, and for so long that it is told. It may be continued.
@@ -69,6 +73,7 @@ class Judge {
   void Done(int rank, const Event& event);
   void Got(int rank, const Event& event);
   void MadeObject(int rank, const Event& event);
+  void NoteMembers(const Event& event);
   void Start(int rank, std::uint32_t request);
   void Release(int rank, std::uint32_t request, Call call);
   // One half of a message was given up, and may have met its other one: nothing is sure there.
@@ -80,11 +85,15 @@ class Judge {
   // comes next needs a closer look.
   std::size_t PassCollectives(int rank, std::span<const Event> some);
   bool PassCollective(int rank, const Event& event, Communicator& comm, std::uint64_t place);
-  void EnterCollective(int rank, const Event& event, std::uint64_t* position);
+  void EnterBlocking(int rank, OpenCall& open);
+  Place EnterCollective(int rank, const Event& event);
   Position& PositionAt(int rank, const Event& event, Communicator& comm, std::uint64_t place);
   void BeginPosition(int rank, const Event& event, const Communicator& comm, Position& there);
   void CompareWithFirst(int rank, const Event& event, Communicator& comm, Position& there);
-  void Compare(int rank, const Event& event, Position& position);
+  // Counts what members called from the first place on that not all of them came to.
+  void BeginApart(int rank, const Event& event, Communicator& comm);
+  void NoteTurn(int rank, std::uint64_t comm, const Place& place);
+  void Compare(int rank, const Event& event, Communicator& comm, Position& position);
   // Of MPI's communicators and groups; of NCCL's, where the process is over.
   void NothingMoreFrom(int rank, bool process_over);
   void EndMember(int rank, Communicator& comm, int me);
@@ -93,7 +102,7 @@ class Judge {
   void TellHalves(Communicator& comm, int ended);
   void TellNotIssued(int rank, const Position& position);
   void EndedInGroup(int rank, End how, int code, bool first);
-  void TellMissedBy(int rank);
+  void TellMissedBy(int rank, bool died);
   bool EndsAreConsequences() const;
   // A finding was told that explains why ranks wait.
   bool Explained() const { return explained_ || !stopped_.empty(); }
@@ -119,6 +128,7 @@ class Judge {
   void Pair(const Message& message, const Taken& taken);
   // Only where races are asked for:
   void CheckRace(int rank, const Event& receive, int source);
+  bool TellSources(int rank, const Event& receive, const std::pair<int, int>& sources);
   void TellRace(int rank, const Event& receive, int one, int other);
   void NoteMatched(const Message& message, const Taken& taken);
   bool DecideRace(const Matched& any, const Matched& other);
@@ -140,6 +150,8 @@ class Judge {
   std::string Named(int rank, const Event& call) const;
   // "recv from rank 1, tag 7, at train.py:31"; what is no message as Named() does.
   std::string NamedMessage(int rank, const Event& group_call) const;
+  // Where a message goes or comes from: "rank 1".
+  std::string NamedPeer(const Event& message) const;
   std::string WhereNow(int rank, const Event& group_call) const;  // " at train.py:31", or nothing
 
   History history_;
@@ -148,8 +160,9 @@ class Judge {
   std::vector<Finding> findings_;
   std::set<std::pair<Cause, std::string>> told_;               // by cause and place
   std::map<std::pair<int, std::uint64_t>, int> first_source_;  // of wildcards, by rank and site
-  std::map<int, std::deque<Matched>> matched_;                 // the newest of each rank
-  std::vector<std::pair<Matched, Matched>> open_races_;        // that are not decided
+  std::map<std::pair<int, std::uint64_t>, std::pair<Event, std::pair<int, int>>> unnamed_races_;
+  std::map<int, std::deque<Matched>> matched_;           // the newest of each rank
+  std::vector<std::pair<Matched, Matched>> open_races_;  // that are not decided
   bool unseen_ways_ = false;  // by which ranks may hear of others: windows, files, neighbours
   bool explained_ = false;  // a finding was told already: a standstill after it is its consequence
   bool rank_lost_ = false;

@@ -141,6 +141,27 @@ TEST(Messages, ARaceIsToldWhereItIsAskedFor) {
   }
 }
 
+// Of rank 0 alone was read so far.
+TEST(Messages, ARaceNamesRanksThatWereNotReadYet) {
+  Judge judge(3, [](int, std::uint64_t) { return "line 1"; }, {.races = true});
+  Event world = Literal::Asks(Call::kInit, 0);
+  world.phase = events::Phase::kMade;
+  world.peer = 0;
+  world.count = 3;
+  judge.Take(0, world);
+  for (const int source : {1, 2}) {
+    judge.Take(0, Literal::Receives(Call::kRecv, 5, events::kAnySource));
+    Event done = Literal::Asks(Call::kRecv, 0);
+    done.phase = events::Phase::kDone;
+    done.peer = source;
+    done.tag = 0;
+    judge.Take(0, done);
+  }
+  const std::vector<Finding> told = judge.Tell();
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].text.find("messages of ranks 1 and 2 race"), 0u) << told[0].text;
+}
+
 // Ranks 1 and 2 send to rank 0, which receives from any source before the collective and after it.
 LiteralHistory TwoPlaces(const Event& collective) {
   LiteralHistory history(3, Options{.races = true});

@@ -51,6 +51,18 @@ TEST(Requests, OneThatIsFreedIsNotMissed) {
   EXPECT_THAT(history.Causes(), IsEmpty());
 }
 
+TEST(Requests, OneThatTheLibraryDoesNotFreeStays) {
+  LiteralHistory history(2);
+  history.Posts(0, Literal::Receives(Call::kIrecv, 1, 1), 1);
+  history.OpenOn(0, Call::kRequest_free, 2, {1});
+  Event refused = Literal::Asks(Call::kRequest_free, 0);
+  refused.phase = events::Phase::kLeave;
+  refused.peer = 19;
+  history.judge().Take(0, refused);
+  history.Finalizes(0);
+  EXPECT_THAT(history.Causes(), ElementsAre("unfinished_request"));
+}
+
 class Persistent : public testing::Test {
  protected:
   Persistent() { history_.Posts(0, Literal::Sends(Call::kSend_init, 1, 1), 1); }

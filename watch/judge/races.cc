@@ -85,8 +85,18 @@ Knowledge Judge::KnownBy(int rank) const {
 void Judge::CheckRace(int rank, const Event& receive, int source) {
   const auto [first, fresh] = first_source_.insert({{rank, receive.site}, source});
   if (fresh || first->second == source) return;
-  TellRace(rank, receive, history_.WorldRank(receive.comm, first->second),
-           history_.WorldRank(receive.comm, source));
+  const std::pair<int, int> sources = {first->second, source};
+  if (!TellSources(rank, receive, sources))
+    unnamed_races_[{rank, receive.site}] = {receive, sources};
+}
+
+// False: one of them was not read as far as this communicator.
+bool Judge::TellSources(int rank, const Event& receive, const std::pair<int, int>& sources) {
+  const int one = history_.WorldRank(receive.comm, sources.first);
+  const int other = history_.WorldRank(receive.comm, sources.second);
+  if (one < 0 || other < 0) return false;
+  TellRace(rank, receive, one, other);
+  return true;
 }
 
 void Judge::TellRace(int rank, const Event& receive, int one, int other) {

@@ -28,6 +28,12 @@ const Event* Subject(const Rank& rank) {
   return &open.event;
 }
 
+// What members of no communicator call together.
+bool HasCallersOnly(Call call) {
+  return call == Call::kComm_create_group || call == Call::kIntercomm_create ||
+         call == Call::kIntercomm_merge;
+}
+
 bool Receives(const Event& event) {
   return (event.flags & events::kReceiving) != 0 || FactsOf(event.call).call_class == Class::kProbe;
 }
@@ -48,6 +54,13 @@ std::string Judge::Describe(int rank) const {
   return Describe(rank, Subject(history_.ranks[Index(rank)]));
 }
 
+std::string Judge::NamedPeer(const Event& message) const {
+  if (message.peer == events::kAnySource) return "any";
+  const int peer = history_.WorldRank(message.comm, message.peer);
+  return peer >= 0 ? fmt::format("rank {}", peer)
+                   : fmt::format("rank {} of its communicator", message.peer);
+}
+
 // `subject`: what the open call is about, if one is open.
 std::string Judge::Describe(int rank, const Event* subject) const {
   const Rank& mine = history_.ranks[Index(rank)];
@@ -65,9 +78,7 @@ std::string Judge::Describe(int rank, const Event* subject) const {
   const bool message = Receives(event) || kind == Class::kSend || kind == Class::kPostSend ||
                        kind == Class::kPrepare || kind == Class::kExchange;
   if (message) {
-    const int peer = history_.WorldRank(event.comm, event.peer);
-    text += Receives(event) ? " from " : " to ";
-    text += event.peer == events::kAnySource ? "any" : fmt::format("rank {}", peer);
+    text += (Receives(event) ? " from " : " to ") + NamedPeer(event);
     if (event.tag != events::kAnyTag) text += fmt::format(", tag {},", event.tag);
   }
   return text + " at " + At(rank, open.site);
@@ -79,7 +90,7 @@ std::string Judge::Describe(const Wait& wait) const {
 }
 
 void Judge::Hangs(const StuckRanks& stuck, bool proved) {
-  if (stuck.waits.empty() || Explained()) return;
+  if (stuck.waits.empty() || stuck.apart || Explained()) return;  // calls that differ were told
   const std::vector<const Wait*> heart = HeartOf(stuck);
   for (const Wait* const wait : heart) {
     if (TellNearMiss(*wait, proved) || TellNeverStarted(*wait, proved)) return;
@@ -140,7 +151,8 @@ void Judge::TellDeadlock(const StuckRanks& stuck, const std::vector<const Wait*>
   const int other = second ? second->rank : need.any_of.front();
   const Event* const theirs = second ? second->main().about : nullptr;
   const bool collectives = theirs && need.about->call == theirs->call &&
-                           FactsOf(theirs->call).sync != events::Sync::kNone;
+                           FactsOf(theirs->call).sync != events::Sync::kNone &&
+                           !HasCallersOnly(theirs->call);
   const Cause cause = collectives && need.about->comm != theirs->comm ? Cause::kCommunicatorMismatch
                                                                       : Cause::kDeadlock;
   std::vector<int> culprits = {first.rank, other};

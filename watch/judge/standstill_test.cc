@@ -334,6 +334,31 @@ TEST(Standstill, AnotherThreadMayFreeItsRank) {
   EXPECT_THAT(history.Stuck(), IsEmpty());
 }
 
+TEST(Standstill, WhoIsOnTheOtherSideOfAnIntercommunicatorHasNoNumberInTheWorld) {
+  LiteralHistory history(2);
+  Event receive = History_::Receives(Call::kRecv, 3, 0);
+  receive.comm = kOtherComm;
+  history.Open(0, receive);
+  EXPECT_EQ(history.judge().Describe(0),
+            "in MPI_Recv from rank 0 of its communicator, tag 0, at line 3");
+}
+
+TEST(LostRank, IsSaidToHaveDiedWhereASignalEndedIt) {
+  const auto told = [](End how, bool first) {
+    LiteralHistory history(2);
+    for (const int rank : {0, 1}) history.Call_(rank, History_::Asks(Call::kBarrier, 1));
+    history.judge().Ended(1, how, 3, first);
+    return history.Findings();
+  };
+  const std::string exited =
+      "lost_rank: rank 1 exited with code 3 without MPI_Finalize; last seen outside MPI";
+  EXPECT_THAT(told(End::kExited, false), ElementsAre(exited));
+  EXPECT_THAT(told(End::kQuit, true), ElementsAre(exited));
+  EXPECT_THAT(told(End::kQuit, false), IsEmpty());  // a launcher may have made it do so
+  EXPECT_THAT(told(End::kDied, true),
+              ElementsAre("lost_rank: rank 1 died without MPI_Finalize; last seen outside MPI"));
+}
+
 TEST(LostRank, IsToldOnceAndIsNoNewsAfterMisuse) {
   LiteralHistory history(3);
   history.Open(1, History_::Receives(Call::kRecv, 3, 0));

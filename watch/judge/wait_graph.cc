@@ -9,15 +9,13 @@
 #include <utility>
 
 #include "watch/judge/claims.h"
+#include "watch/judge/collective_needs.h"
 
 namespace lockstep::watch::judge {
 namespace {
 
 using events::Class;
 using events::FactsOf;
-using events::Sync;
-
-std::size_t Index(int rank) { return static_cast<std::size_t>(rank); }
 
 class Graph {
  public:
@@ -39,7 +37,6 @@ class Graph {
   const Message* Unreceived(const Event& sent, std::uint64_t message) const;
   std::optional<Need> NeedOfSend(const Event& sent, std::uint64_t message) const;
   bool IsUnderWay(int rank, std::uint32_t number) const;
-  std::vector<Need> NeedsOfCollective(int rank, const Event& event, std::uint64_t position) const;
   std::vector<Need> NeedsOfRequest(int rank, std::uint32_t number) const;
 
   const History& history_;
@@ -82,60 +79,15 @@ std::optional<Need> Graph::NeedOfSend(const Event& sent, std::uint64_t message) 
   return Need{{to}, (sent.flags & events::kSynchronous) == 0, &sent};
 }
 
-// The position that a rank is in; nullptr where it is over or not known.
-const Position* PositionOf(const Communicator& comm, std::uint64_t position) {
-  if (position == 0) return nullptr;
-  return comm.positions.Find(position - 1);
-}
-
-bool Differs(const Position& there, int member) {
-  return std::ranges::count(there.different, member) > 0;
-}
-
-// Whether `me` cannot leave the collective before `member` entered it, whatever is buffered.
-bool MustWaitFor(const Event& event, int me, int member) {
-  const Sync sync = FactsOf(event.call).sync;
-  return sync == Sync::kAll || (sync == Sync::kRoot && member == event.peer) ||
-         (sync == Sync::kAtRoot && me == event.peer) || (sync == Sync::kLower && member < me);
-}
-
-std::vector<Need> Graph::NeedsOfCollective(int rank, const Event& event,
-                                           std::uint64_t position) const {
-  const auto found = history_.communicators.find(event.comm);
-  if (found == history_.communicators.end()) return {};
-  const Communicator& comm = found->second;
-  if (comm.enqueued) return {};
-  // Behind calls that differ, nobody is counted any more.
-  const bool counted = events::OrderOf(event) != 0 || position <= comm.broken_at + 1;
-  if (comm.broken && !counted) return {};
-  const Position* const there = PositionOf(comm, position);
-  if (there == nullptr) return {};
-  const int me = history_.RankIn(rank, event.comm);
-  std::vector<Need> needs;
-  Need others{{}, true, &event};
-  for (int member = 0; member < comm.size; ++member) {
-    const bool entered =
-        comm.Came(*there, Index(member)) && Differs(*there, member) == Differs(*there, me);
-    if (member == me || entered) continue;
-    const int world = comm.world[Index(member)];
-    if (world < 0) return {};
-    if (MustWaitFor(event, me, member)) {
-      needs.push_back({{world}, false, &event});
-    } else {
-      others.any_of.push_back(world);
-    }
-  }
-  if (needs.empty() && !others.any_of.empty()) needs.push_back(others);
-  return needs;
-}
-
 std::vector<Need> Graph::NeedsOfRequest(int rank, std::uint32_t number) const {
   const Rank& mine = history_.ranks[Index(rank)];
   const auto found = mine.requests.find(number);
   if (found == mine.requests.end() || !found->second.active) return {};
   const Request& request = found->second;
   if (request.cancelled) return {};
-  if (request.position != 0) return NeedsOfCollective(rank, request.event, request.position);
+  if (request.place.position != 0) {
+    return NeedsOfCollective(history_, rank, request.event, request.place);
+  }
   std::optional<Need> need;
   if (request.order == 0) {
     need = NeedOfSend(request.event, request.message);
@@ -153,7 +105,7 @@ bool Graph::IsUnderWay(int rank, std::uint32_t number) const {
   if (found == mine.requests.end() || !found->second.active) return false;
   const Request& request = found->second;
   const bool local = FactsOf(request.event.call).call_class == Class::kPostLocal;
-  return local || request.cancelled || request.position != 0 || request.order != 0 ||
+  return local || request.cancelled || request.place.position != 0 || request.order != 0 ||
          Unreceived(request.event, request.message) != nullptr;
 }
 
@@ -203,7 +155,8 @@ std::optional<Wait> Graph::WaitOfThreads(int rank) const {
     if (open.over) return std::nullopt;
     const Class kind = FactsOf(open.event.call).call_class;
     std::vector<Need> needs;
-    if (kind == Class::kCollective) needs = NeedsOfCollective(rank, open.event, open.position);
+    if (kind == Class::kCollective)
+      needs = NeedsOfCollective(history_, rank, open.event, open.place);
     if (kind == Class::kWaitAll && !open.parts.empty()) {
       needs = NeedsOfRequest(rank, open.parts.front().request);
     }
@@ -223,7 +176,12 @@ std::optional<Wait> Graph::WaitOf(int rank) const {
   if (kind == Class::kWaitAll || kind == Class::kWaitAny) {
     wait = WaitForRequests(rank, *open);
   } else if (kind == Class::kCollective) {
-    wait->needs = NeedsOfCollective(rank, open->event, open->position);
+    wait->needs = NeedsOfCollective(history_, rank, open->event, open->place);
+    if (open->leaders.position != 0) {
+      const std::vector<Need> pair =
+          NeedsOfCollective(history_, rank, open->parts.front(), open->leaders);
+      wait->needs.insert(wait->needs.end(), pair.begin(), pair.end());
+    }
   } else {
     wait->needs = NeedsOfMessages(rank, *open);
     wait->pending = kind == Class::kExchange && claims_.Served(rank, open->order);
@@ -287,6 +245,7 @@ class Release {
       for (std::size_t need = 0; need < met_[rank].size(); ++need) {
         if (!met_[rank][need]) wait.needs.push_back(waits_[rank]->needs[need]);
       }
+      result.apart = result.apart || std::ranges::any_of(wait.needs, &Need::apart);
       const auto soft =
           std::ranges::count_if(wait.needs, [](const Need& need) { return need.soft; });
       if (wait.all ? soft == std::ssize(wait.needs) : soft > 0) result.soft = true;

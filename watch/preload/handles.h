@@ -83,6 +83,23 @@ class HandleTable {
     return RemoveAt(Place(key), known);
   }
 
+  // Of several of this key the very one, which is `code` from now on. False where it is gone, also
+  // where another one has its key.
+  bool Mark(const Known& known, std::uint32_t code) {
+    const SpinLock lock(flag_);
+    const std::size_t at = PlaceOfSame(known);
+    if (places_[at].key == 0) return false;
+    places_[at].code = code;
+    return true;
+  }
+
+  // … which is no more.
+  bool RemoveSame(const Known& known) {
+    const SpinLock lock(flag_);
+    Known removed;
+    return RemoveAt(PlaceOfSame(known), &removed);
+  }
+
   // The one of this number; another one of its key where that is gone.
   bool RemoveOne(std::uint64_t key, std::uint32_t number, Known* known) {
     const SpinLock lock(flag_);
@@ -116,6 +133,15 @@ class HandleTable {
   std::size_t Place(std::uint64_t key) const {
     std::size_t at = Home(key);
     while (places_[at].key != 0 && places_[at].key != key) at = Next(at);
+    return at;
+  }
+
+  std::size_t PlaceOfSame(const Known& known) const {
+    const auto same = [&](const Known& each) {
+      return each.key == known.key && each.value == known.value && each.number == known.number;
+    };
+    std::size_t at = Home(known.key);
+    while (places_[at].key != 0 && !same(places_[at])) at = Next(at);
     return at;
   }
 

@@ -76,5 +76,25 @@ TEST(HandleTable, AHandleThatComesAgainIsThatOfTheNewest) {
   EXPECT_FALSE(table.FindNewest(7, &known));
 }
 
+// It was freed, and its handle is another object's by now.
+TEST(HandleTable, TheVeryOneOrNone) {
+  static HandleTable<64> table;
+  table.Insert({7, 5, 1, 0});
+  Known held;
+  ASSERT_TRUE(table.Find(7, &held));
+  EXPECT_TRUE(table.Mark(held, 3));
+  Known known;
+  EXPECT_TRUE(table.Find(7, &known));
+  EXPECT_EQ(known.code, 3u);
+  table.Remove(7, &known);
+  table.Insert({7, 5, 2, 0});
+  EXPECT_FALSE(table.Mark(held, 3));
+  EXPECT_FALSE(table.RemoveSame(held));
+  EXPECT_TRUE(table.Find(7, &known));
+  EXPECT_EQ(known.number, 2u);
+  EXPECT_TRUE(table.RemoveSame(known));
+  EXPECT_FALSE(table.Find(7, &known));
+}
+
 }  // namespace
 }  // namespace lockstep::watch::preload

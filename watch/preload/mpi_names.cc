@@ -8,7 +8,6 @@
 #include <atomic>
 #include <climits>
 
-#include "watch/preload/handles.h"
 #include "watch/preload/members.h"
 #include "watch/preload/real.h"
 #include "watch/preload/recorder.h"
@@ -26,14 +25,12 @@ HandleTable<1024> files;
 HandleTable<8192> types;
 HandleTable<1024> operators;
 HandleTable<4096> mpi_groups;
-HandleTable<65536> requests;
 HandleTable<4096> ordinals;
 // A communicator was made by a call that is not followed: a handle that was freed may be its own.
 std::atomic<bool> unfollowed_made{false};
 constexpr std::uint64_t kWindowSalt = 77;
 constexpr std::uint64_t kFileSalt = 99;
 std::atomic<std::uint32_t> last_object{0};
-std::atomic<std::uint32_t> last_request{0};
 
 // `value` of a type: its elements; `number`: how many of them an item has.
 // `code`: what is known of its life.
@@ -164,10 +161,12 @@ std::uint64_t NumberOf(Table& table, std::uint64_t key) {
                                                          : events::kFreedComm;
 }
 
+// What had the handle before is gone: its thread is about to say so.
 template <typename Table>
-void Freed(Table& table, std::uint64_t key, Object object, std::uint64_t site) {
-  Known known;
-  if (table.Remove(key, &known)) NoteFreed(object, known.number, site);
+void Replace(Table& table, const Known& known) {
+  Known old;
+  table.Remove(known.key, &old);
+  Remember(table, known);
 }
 
 }  // namespace
@@ -264,7 +263,7 @@ void MadeWindow(Handle parent, Handle window, events::Call call, std::uint64_t s
   const std::uint64_t base = Mix(CommOf(parent), kWindowSalt);
   const std::uint64_t name = Mix(base, Ordinal(base));
   const std::uint32_t number = ++last_object;
-  Remember(windows, {window.Bits(), name, number, 0});
+  Replace(windows, {window.Bits(), name, number, 0});
   NoteMembers(name, RankIn(parent), SizeOf(parent), false, Object::kWindow, number, call, site);
 }
 
@@ -273,7 +272,7 @@ void MadeFile(Handle parent, FileHandle file, events::Call call, std::uint64_t s
   const std::uint64_t base = Mix(CommOf(parent), kFileSalt);
   const std::uint64_t name = Mix(base, Ordinal(base));
   const std::uint32_t number = ++last_object;
-  Remember(files, {file, name, number, 0});
+  Replace(files, {file, name, number, 0});
   NoteMembers(name, RankIn(parent), SizeOf(parent), false, Object::kFile, number, call, site);
 }
 
@@ -300,17 +299,9 @@ void CommittedType(Handle type) {
   types.Update(known);
 }
 
-void FreedType(Handle type, std::uint64_t site) {
-  Known known;
-  if (!types.Find(type.Bits(), &known) || known.code == kPredefined || known.code == kGone) return;
-  known.code = kGone;
-  types.Update(known);
-  NoteFreed(Object::kDatatype, static_cast<std::uint32_t>(known.value >> 32), site);
-}
-
 void MadeOp(Handle op, events::Call call, std::uint64_t site) {
   const std::uint32_t number = ++last_object;
-  Remember(operators, {op.Bits(), 0, number, 0});
+  Replace(operators, {op.Bits(), 0, number, 0});
   NoteMade(Object::kOperator, number, call, site);
 }
 
@@ -321,50 +312,74 @@ void MadeGroup(Handle group, events::Call call, std::uint64_t site) {
   NoteMade(Object::kGroup, number, call, site);
 }
 
-void FreedComm(Handle comm, std::uint64_t site) {
+Known Held(Object object, std::uint64_t handle) {
   Known known;
-  if (!communicators.Find(comm.Bits(), &known) || known.number == 0 || known.code == kGone) return;
-  known.code = kGone;
-  communicators.Update(known);
+  switch (object) {
+    case Object::kCommunicator:
+      communicators.Find(handle, &known);
+      break;
+    case Object::kDatatype:
+      types.Find(handle, &known);
+      break;
+    case Object::kOperator:
+      operators.Find(handle, &known);
+      break;
+    case Object::kGroup:
+      mpi_groups.Find(handle, &known);
+      break;
+    case Object::kWindow:
+      windows.Find(handle, &known);
+      break;
+    case Object::kFile:
+      files.Find(handle, &known);
+      break;
+  }
+  return known;
+}
+
+namespace {
+
+void FreedType(const Known& held, std::uint64_t site) {
+  if (held.code == kPredefined || held.code == kGone) return;
+  types.Mark(held, kGone);
+  NoteFreed(Object::kDatatype, static_cast<std::uint32_t>(held.value >> 32), site);
+}
+
+void FreedComm(const Known& held, std::uint64_t site) {
+  if (held.number == 0 || held.code == kGone) return;
+  communicators.Mark(held, kGone);
   Known unused;
   for (const std::uint64_t base :
-       {known.value, Mix(known.value, kWindowSalt), Mix(known.value, kFileSalt)}) {
+       {held.value, Mix(held.value, kWindowSalt), Mix(held.value, kFileSalt)}) {
     ordinals.Remove(base, &unused);
   }
-  NoteFreed(Object::kCommunicator, known.number, site);
-}
-void FreedWindow(Handle window, std::uint64_t site) {
-  Freed(windows, window.Bits(), Object::kWindow, site);
-}
-void FreedFile(FileHandle file, std::uint64_t site) { Freed(files, file, Object::kFile, site); }
-void FreedOp(Handle op, std::uint64_t site) {
-  Freed(operators, op.Bits(), Object::kOperator, site);
-}
-void FreedGroup(Handle group, std::uint64_t site) {
-  Freed(mpi_groups, group.Bits(), Object::kGroup, site);
+  NoteFreed(Object::kCommunicator, held.number, site);
 }
 
-std::uint32_t NewRequest() { return ++last_request; }
+}  // namespace
 
-void RememberRequest(Handle request, std::uint32_t number, std::uint8_t flags) {
-  if (request == abi.request_null) return;
-  Remember(requests, {request.Bits(), 0, number, flags});
-}
-
-// Another thread may not have forgotten yet what had this handle before.
-RequestFacts RequestOf(Handle request) {
-  Known known;
-  if (request == abi.request_null) return {};
-  const bool found = several_threads ? requests.FindNewest(request.Bits(), &known)
-                                     : requests.Find(request.Bits(), &known);
-  if (!found) return {};
-  return {known.number, static_cast<std::uint8_t>(known.code)};
-}
-
-std::uint32_t ForgetRequest(Handle request, std::uint32_t number) {
-  Known known;
-  requests.RemoveOne(request.Bits(), number, &known);
-  return known.number;
+void Freed(Object object, const Known& held, std::uint64_t site) {
+  if (held.key == 0) return;
+  Known removed = held;
+  switch (object) {
+    case Object::kCommunicator:
+      return FreedComm(held, site);
+    case Object::kDatatype:
+      return FreedType(held, site);
+    case Object::kOperator:
+      operators.RemoveSame(held);
+      break;
+    case Object::kGroup:  // Open MPI gives a group's handle several times: any of them goes
+      mpi_groups.RemoveOne(held.key, held.number, &removed);
+      break;
+    case Object::kWindow:
+      windows.RemoveSame(held);
+      break;
+    case Object::kFile:
+      files.RemoveSame(held);
+      break;
+  }
+  NoteFreed(object, removed.number, site);
 }
 
 }  // namespace lockstep::watch::preload

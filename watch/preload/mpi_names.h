@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "watch/events/event.h"
+#include "watch/preload/handles.h"
 #include "watch/preload/mpi_abi.h"
 
 namespace lockstep::watch::preload {
@@ -40,12 +41,10 @@ void MadeType(Handle type, std::uint32_t element, events::Call call, std::uint64
 void CommittedType(Handle type);
 void MadeOp(Handle op, events::Call call, std::uint64_t site);
 void MadeGroup(Handle group, events::Call call, std::uint64_t site);
-void FreedComm(Handle comm, std::uint64_t site);
-void FreedWindow(Handle window, std::uint64_t site);
-void FreedFile(FileHandle file, std::uint64_t site);
-void FreedType(Handle type, std::uint64_t site);
-void FreedOp(Handle op, std::uint64_t site);
-void FreedGroup(Handle group, std::uint64_t site);
+// What a handle stands for is asked before the library frees it, and noted as freed when it has: it
+// may refuse. By then another thread may have got the same handle for another object, which stays.
+Known Held(events::Object object, std::uint64_t handle);
+void Freed(events::Object object, const Known& held, std::uint64_t site);
 
 // Requests: a number that no other request of this process has.
 std::uint32_t NewRequest();

@@ -1,4 +1,5 @@
 // Communicators, groups, datatypes and operators: what makes them, and what frees them.
+#include "watch/preload/callers.h"
 #include "watch/preload/watched.h"
 
 namespace lockstep::watch::preload {
@@ -21,7 +22,8 @@ LOCKSTEP_MAKES_COMM(Comm_split_type, (Handle comm, int type, int key, Handle inf
 LOCKSTEP_MAKES_COMM(Comm_create, (Handle comm, Handle group, Handles made), (comm, group, made),
                     comm)
 LOCKSTEP_WATCHED(Comm_create_group, (Handle comm, Handle group, int tag, Handles made),
-                 (comm, group, tag, made), ,
+                 (comm, group, tag, made),
+                 call.OnComm(CallersOfGroup(comm, group, tag, events::Call::kComm_create_group)),
                  if (result == kMpiSuccess)
                      MadeComm(comm, *made, static_cast<std::uint64_t>(tag) + 1,
                               events::Call::kComm_create_group, call.site()))
@@ -51,19 +53,22 @@ LOCKSTEP_MAKES_COMM(
     (comm, in, sources, source_weights, out, targets, target_weights, info, reorder, made), comm)
 LOCKSTEP_WATCHED(Intercomm_create,
                  (Handle comm, int leader, Handle peer_comm, int peer, int tag, Handles made),
-                 (comm, leader, peer_comm, peer, tag, made), ,
+                 (comm, leader, peer_comm, peer, tag, made),
+                 call.Led(comm, leader, peer_comm, peer, tag),
                  if (result == kMpiSuccess)
                      MadeComm(comm, *made, static_cast<std::uint64_t>(tag) + 1,
                               events::Call::kIntercomm_create, call.site()))
-LOCKSTEP_WATCHED(Intercomm_merge, (Handle comm, int high, Handles made), (comm, high, made), ,
+LOCKSTEP_WATCHED(Intercomm_merge, (Handle comm, int high, Handles made), (comm, high, made),
+                 call.OnComm(CallersOfInter(comm, events::Call::kIntercomm_merge)),
                  if (result == kMpiSuccess) MadeComm(abi.comm_world, *made, 1,
                                                      events::Call::kIntercomm_merge, call.site()))
 
 // Made later, or with processes of other worlds: what is called on them is not followed.
 #define LOCKSTEP_MAKES_UNFOLLOWED(NAME, PARAMS, ARGUMENTS) \
   LOCKSTEP_WATCHED(NAME, PARAMS, ARGUMENTS, MadeUnfollowedComm(), )
-LOCKSTEP_MAKES_UNFOLLOWED(Comm_idup, (Handle comm, Handles made, Handles request),
-                          (comm, made, request))
+LOCKSTEP_WATCHED(Comm_idup, (Handle comm, Handles made, Handles request), (comm, made, request),
+                 call.Collective(comm);
+                 call.Post(); MadeUnfollowedComm(), call.Posted(*request, result))
 LOCKSTEP_MAKES_UNFOLLOWED(Comm_spawn,
                           (const char* command, char** words, int most, Handle info, int root,
                            Handle comm, Handles made, int* errors),
@@ -88,17 +93,16 @@ LOCKSTEP_WATCHED(
       Real<int(Handle, int*)>("PMPI_Topo_test")(comm, &topology);
     } if (topology != abi.cart) call.BadArgument(), )
 
-// Once the library has freed it, another thread may get its handle.
-#define LOCKSTEP_FREES(NAME, NULL_HANDLE, FREED)                                   \
-  LOCKSTEP_WATCHED(NAME, (Handle * handle), (handle), const Handle kept = *handle; \
-                   if (kept != (NULL_HANDLE)) FREED(kept, call.site()), )
-LOCKSTEP_WATCHED(Comm_free, (Handles handle), (handle), const Handle kept = *handle;
-                 call.Collective(kept); FreedComm(kept, call.site()), )
-LOCKSTEP_WATCHED(Comm_disconnect, (Handles handle), (handle), const Handle kept = *handle;
-                 call.Collective(kept); FreedComm(kept, call.site()), )
-LOCKSTEP_FREES(Group_free, abi.group_null, FreedGroup)
-LOCKSTEP_FREES(Type_free, abi.datatype_null, FreedType)
-LOCKSTEP_FREES(Op_free, abi.op_null, FreedOp)
+#define LOCKSTEP_FREES(NAME, OBJECT, BEFORE)                                          \
+  LOCKSTEP_WATCHED(NAME, (Handles handle), (handle),                                  \
+                   const Known held = Held(events::Object::OBJECT, (*handle).Bits()); \
+                   BEFORE,                                                            \
+                   if (result == kMpiSuccess) Freed(events::Object::OBJECT, held, call.site()))
+LOCKSTEP_FREES(Comm_free, kCommunicator, call.Collective(*handle))
+LOCKSTEP_FREES(Comm_disconnect, kCommunicator, call.Collective(*handle))
+LOCKSTEP_FREES(Group_free, kGroup, )
+LOCKSTEP_FREES(Type_free, kDatatype, )
+LOCKSTEP_FREES(Op_free, kOperator, )
 
 #define LOCKSTEP_MAKES_GROUP(NAME, PARAMS, ARGUMENTS) \
   LOCKSTEP_WATCHED(NAME, PARAMS, ARGUMENTS, ,         \

@@ -81,16 +81,11 @@ void NoteJob(Header& to) {
   }
 }
 
-// The exit code is known to handlers of exit() only.
-void NoteExitCode(int code, void*) {
-  if (internal::header) internal::header->exit_code.store(code);
-}
-
-__attribute__((destructor)) void NoteExit() {
-  if (internal::header) internal::header->exited.store(1, std::memory_order_release);
-}
-
 }  // namespace
+
+void NoteEnd(events::Exit how) {
+  internal::header->exited.store(static_cast<std::uint32_t>(how), std::memory_order_release);
+}
 
 void Say(const char* what) {
   char line[256];
@@ -145,7 +140,7 @@ bool OpenSegment() {
   NoteJob(*header);
   CopyMaps(*header);
   pthread_atfork(nullptr, nullptr, InChild);
-  on_exit(NoteExitCode, nullptr);
+  AwaitExit();
   header->magic.store(events::kMagic, std::memory_order_release);
   internal::header = header;
   return true;

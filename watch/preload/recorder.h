@@ -60,6 +60,8 @@ void Say(const char* what);
 void SetRank(int rank, int size, bool threads);
 void Stop(events::Stopped why);
 void CountPoll(std::uint64_t site);
+void NoteEnd(events::Exit how);
+void AwaitExit();
 
 // gloo's and NCCL's calls come from any thread, whatever MPI was told.
 inline constinit bool any_thread_calls = false;

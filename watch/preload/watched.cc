@@ -3,6 +3,8 @@
 // they are done, unless they are persistent.
 #include "watch/preload/watched.h"
 
+#include "watch/preload/callers.h"
+
 namespace lockstep::watch::preload {
 
 using events::Event;
@@ -21,6 +23,19 @@ void Watched::OnComm(std::uint64_t comm) {
   event_.comm = comm;
   event_.peer = events::kNoRoot;
   event_.tag = events::kNoOp;
+}
+
+void Watched::Led(Handle comm, int leader, Handle peer_comm, int peer, int tag) {
+  static const auto comm_rank = Real<int(Handle, int*)>("PMPI_Comm_rank");
+  OnComm(CommOf(comm));
+  event_.count2 = leader;
+  int rank = -1;
+  if (event_.comm > events::kFreedComm) comm_rank(comm, &rank);
+  if (rank != leader) return;
+  Event part = event_;
+  part.phase = Phase::kPart;
+  part.comm = CallersOfPair(peer_comm, peer, tag, event_.call);
+  if (part.comm > events::kFreedComm) Write(part);
 }
 
 void Watched::Data2(std::int64_t count, Handle type) {

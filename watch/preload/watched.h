@@ -50,7 +50,9 @@ class Watched {
     event_.peer = root;
     event_.tag = op;
   }
-  void OnComm(std::uint64_t comm);  // a window's or a file's
+  void OnComm(std::uint64_t comm);  // a window's or a file's, or callers'
+  // Of one side of an inter-communicator: its leader meets that of the other side.
+  void Led(Handle comm, int leader, Handle peer_comm, int peer, int tag);
   void Data(std::int64_t count, Handle type) {
     const Elements elements = ElementsOf(type, count);
     event_.type = elements.type;

@@ -20,8 +20,10 @@ LOCKSTEP_MAKES_WINDOW(Win_create_dynamic, (Handle info, Handle comm, Handles mad
                       (info, comm, made))
 LOCKSTEP_WATCHED(Win_fence, (int assert, Handle window), (assert, window),
                  call.OnComm(WindowOf(window)), )
-LOCKSTEP_WATCHED(Win_free, (Handle * window), (window), const Handle kept = *window;
-                 call.OnComm(WindowOf(kept)); FreedWindow(kept, call.site()), )
+LOCKSTEP_WATCHED(Win_free, (Handles window), (window),
+                 const Known held = Held(events::Object::kWindow, (*window).Bits());
+                 call.OnComm(WindowOf(*window)),
+                 if (result == kMpiSuccess) Freed(events::Object::kWindow, held, call.site()))
 
 #define LOCKSTEP_ONE_SIDED       \
   call.OnComm(WindowOf(window)); \
@@ -48,8 +50,10 @@ LOCKSTEP_WATCHED(File_open,
                  (comm, name, mode, info, made), call.Collective(comm),
                  if (result == kMpiSuccess)
                      MadeFile(comm, *made, events::Call::kFile_open, call.site()))
-LOCKSTEP_WATCHED(File_close, (FileHandle * file), (file), const FileHandle kept = *file;
-                 call.OnComm(FileOf(kept)); FreedFile(kept, call.site()), )
+LOCKSTEP_WATCHED(File_close, (FileHandle * file), (file),
+                 const Known held = Held(events::Object::kFile, *file);
+                 call.OnComm(FileOf(*file)),
+                 if (result == kMpiSuccess) Freed(events::Object::kFile, held, call.site()))
 LOCKSTEP_WATCHED(File_write_all,
                  (FileHandle file, const void* data, int count, Handle type, Statuses status),
                  (file, data, count, type, status), call.OnComm(FileOf(file)), )

@@ -80,6 +80,7 @@ Needed NeededBy(std::size_t me, std::size_t size, Sync sync, std::int32_t root) 
   const std::size_t at = known ? static_cast<std::size_t>(root) : 0;
   switch (sync) {
     case Sync::kNone:
+    case Sync::kLoose:
     case Sync::kAll:
       return {0, size};
     case Sync::kRoot:

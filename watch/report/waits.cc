@@ -53,6 +53,7 @@ void Waits::Take(int rank, const Event& event) {
       Freed(rank, event);
       break;
     case Phase::kNothing:
+    case Phase::kMembers:
     case Phase::kEnterLeft:
     case Phase::kDoneLeft:
       break;

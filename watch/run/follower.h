@@ -5,8 +5,8 @@
 #include "core/control/signals.h"
 #include "watch/run/command.h"
 #include "watch/run/flight.h"
+#include "watch/run/folder.h"
 #include "watch/run/launch.h"
-#include "watch/run/local_process.h"
 
 namespace lockstep::watch::run {
 

@@ -1,7 +1,7 @@
 // What is left when a watcher is killed: a process that takes its files away.
 #pragma once
 
-#include "watch/run/local_process.h"
+#include "watch/run/folder.h"
 
 namespace lockstep::watch::run {
 

@@ -11,6 +11,7 @@
 #include <cctype>
 #include <cmath>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "core/base/clock.h"
@@ -22,6 +23,9 @@ namespace {
 constexpr std::int64_t kQuietNs = 5'000'000;
 constexpr std::int64_t kApartNs = 10'000'000;
 constexpr std::int64_t kSoftApartNs = 300'000'000;
+// Where members of a communicator called different things, what the library made of them may still
+// come over a network that loses a packet or two.
+constexpr std::int64_t kDifferentApartNs = 2'000'000'000;
 // A stop is told after kStoppedNs: who stopped a rank for a moment means no harm. Where nobody
 // looked for longer than kUnseenNs, this process was stopped, too: such time does not count.
 constexpr std::int64_t kStoppedNs = 10'000'000'000;
@@ -140,7 +144,7 @@ void Job::LookAgain() {
 void Job::LookAtProcesses(bool over) {
   const std::int64_t since_ns = now_ns_() - std::exchange(looked_ns_, now_ns_());
   std::vector<std::pair<int, int>> exited;
-  std::vector<std::pair<int, int>> died;
+  std::vector<std::tuple<int, judge::End, int>> died;
   bool leaves = false;  // one has said that it exits, and is not gone yet
   for (const auto& [rank, process] : processes_) {
     if (!complete_) return;
@@ -148,17 +152,23 @@ void Job::LookAtProcesses(bool over) {
     const bool gone = IsGone(rank, facts, since_ns);
     leaves = leaves || (facts.exited && !gone);
     if (!gone && !(over && complete_)) continue;
-    (facts.exited ? exited : died).emplace_back(rank, facts.exit_code);
+    if (facts.exited) {
+      exited.emplace_back(rank, facts.exit_code);
+    } else {
+      const judge::End how = facts.quit ? judge::End::kQuit : judge::End::kDied;
+      died.emplace_back(rank, how, facts.exit_code);
+    }
   }
   LookAgain();
   // A launcher ends others because of one that exits, and may be quicker than its exit.
   if (leaves && !over) {
-    std::erase_if(died, [&](const auto& each) { return gone_.at(each.first) < kLeavingLooks; });
+    std::erase_if(died,
+                  [&](const auto& each) { return gone_.at(std::get<0>(each)) < kLeavingLooks; });
   }
   // Who ended itself was not ended because of one that died in the same look.
   for (const auto& [rank, code] : exited) judge_.Ended(rank, judge::End::kExited, code);
-  for (const auto& [rank, code] : died) {
-    judge_.Ended(rank, judge::End::kDied, code, DiedFirst(rank));
+  for (const auto& [rank, how, code] : died) {
+    judge_.Ended(rank, how, code, DiedFirst(rank));
   }
 }
 
@@ -175,6 +185,7 @@ Job::Look Job::LookNow(const judge::StuckRanks& stuck) {
   Look look;
   look.at_ns = now_ns_();
   look.soft = stuck.soft;
+  look.apart = stuck.apart;
   for (const judge::Wait& wait : stuck.waits) {
     const ProcessFacts facts = processes_.at(wait.rank)->Look(false);
     look.ranks[wait.rank] = {facts.begun, facts.ran_ns, facts.state};
@@ -190,13 +201,15 @@ bool Job::Look::SameEvents(const Look& other) const {
 }
 
 bool Job::Confirms(const Look& second) const {
-  if (second.at_ns - first_.at_ns < (second.soft ? kSoftApartNs : kApartNs)) return false;
+  const bool lasts = second.soft || second.apart;  // by that it is proved
+  const std::int64_t soft_ns = second.apart ? kDifferentApartNs : kSoftApartNs;
+  if (second.at_ns - first_.at_ns < (lasts ? soft_ns : kApartNs)) return false;
   return std::all_of(second.ranks.begin(), second.ranks.end(), [&](const auto& each) {
     const auto& [rank, seen] = each;
     const bool there = seen.state == ProcessState::kRuns || seen.state == ProcessState::kSleeps;
     const bool worked = seen.ran_ns - first_.ranks.at(rank).ran_ns >= kWorkedNs;
     return there && processes_.at(rank)->read() == seen.begun &&
-           (!second.soft || worked || seen.state == ProcessState::kSleeps);
+           (!lasts || worked || seen.state == ProcessState::kSleeps);
   });
 }
 

@@ -86,6 +86,7 @@ class Job {
     std::int64_t at_ns = 0;
     std::map<int, Seen> ranks;  // that are stuck
     bool soft = false;
+    bool apart = false;
     bool SameEvents(const Look& other) const;
   };
   // `stopped`: now. `since_ns`: since the last look.

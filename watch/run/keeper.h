@@ -9,7 +9,7 @@
 
 #include "core/base/status.h"
 #include "core/control/signals.h"
-#include "watch/run/local_process.h"
+#include "watch/run/folder.h"
 
 namespace lockstep::watch::run {
 

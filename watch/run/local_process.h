@@ -2,12 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
-#include <map>
 #include <memory>
-#include <set>
 #include <string>
-#include <vector>
 
 #include "core/base/fd.h"
 #include "watch/run/process.h"
@@ -34,31 +30,6 @@ class LocalProcess : public Process {
   std::unique_ptr<SegmentReader> reader_;
   stacks::SourceLines& lines_;
   Fd end_;
-};
-
-// A new folder for segments; removed with its contents.
-class Folder {
- public:
-  static Result<std::unique_ptr<Folder>> Make();
-  ~Folder();
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-  // Removes it while its processes go on: SIGKILL may follow.
-  void Remove() const;
-  // … and tells them that nobody reads any more.
-  void Abandon() const;
-  // Processes whose rank has become known.
-  std::vector<std::unique_ptr<LocalProcess>> TakeNew();
-
- private:
-  explicit Folder(std::filesystem::path path) : path_(std::move(path)) {}
-
-  std::filesystem::path path_;
-  stacks::SourceLines lines_;
-  std::set<std::string> known_;
-  std::map<std::string, std::unique_ptr<SegmentReader>> waiting_;  // until MPI_Init is over
 };
 
 }  // namespace lockstep::watch::run

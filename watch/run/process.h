@@ -39,11 +39,12 @@ struct ProcessFacts {
   ProcessState state = ProcessState::kRuns;
   bool cut_off = false;      // it stopped to write events
   bool exited = false;       // by exit() or return
+  bool quit = false;         // by _exit()
   bool told_to_end = false;  // its watcher was, by a signal
   std::int32_t exit_code = 0;
   static void Describe(auto& fields, auto& facts) {
-    fields(facts.begun, facts.ran_ns, facts.cut_off, facts.exited, facts.told_to_end,
-           facts.exit_code);
+    fields(facts.begun, facts.ran_ns, facts.cut_off, facts.exited, facts.quit,
+           facts.told_to_end, facts.exit_code);
     fields.UpTo(facts.state, ProcessState::kUnknown);
   }
 };

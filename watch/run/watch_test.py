@@ -84,10 +84,12 @@ class RightPrograms(unittest.TestCase):
 
     def test_communicators_that_only_some_ranks_get(self):
         self.right("regroups")
+        self.right("unites")
 
     def test_handles_that_come_again(self):
         self.right("new_types")
         self.right("new_communicators")
+        self.right("refused")
 
     def test_who_gives_nothing_may_name_any_type(self):
         self.right("nothing")
@@ -164,6 +166,18 @@ class WrongPrograms(unittest.TestCase):
         self.wrong("mismatch", "call_mismatch", "(?=.*rank 1 calls MPI_Allreduce at " + at +
                    ")(?=.*rank [02] calls MPI_Barrier at " + at + ")")
 
+    def test_ranks_that_hang_because_their_calls_differ_are_ended(self):
+        self.assertEqual(self.wrong("outrun", "call_mismatch", "MPI_Bcast").returncode, 1)
+        self.assertEqual(self.wrong("roots", "root_mismatch", "MPI_Bcast").returncode, 1)
+        self.assertEqual(self.wrong("swapped", "call_mismatch", "MPI_Bcast").returncode, 0)
+
+    def test_calls_that_make_a_communicator_of_some_ranks(self):
+        at = r"cases\.c:\d+"
+        ends = "rank 2 ends without %s, which rank [01] called at wrong_" + at
+        self.wrong("ungrouped", "missing_call", ends % "MPI_Comm_create_group")
+        self.wrong("unmerged", "missing_call", ends % "MPI_Intercomm_merge")
+        self.wrong("unbridged", "deadlock", "rank 0 waits in MPI_Intercomm_create at wrong_" + at)
+
     def test_a_message_that_ends_the_launch(self):
         self.wrong("truncated", "truncation", r"rank 0 sends 3 elements at cases\.c:\d+; "
                                               r"rank 1 has room for 2 at cases\.c:\d+")
@@ -228,7 +242,8 @@ class WrongPrograms(unittest.TestCase):
                    r"rank 0 never waits for its MPI_Imrecv at cases\.c:")
 
     def test_ranks_that_end(self):
-        self.wrong("leaves", "lost_rank", "rank 1 exited without MPI_Finalize")
+        self.wrong("leaves", "lost_rank", "rank 1 exited with code 0 without MPI_Finalize")
+        self.wrong("exits", "lost_rank", "rank 1 exited with code 3 without MPI_Finalize")
         if LAUNCHER == "mpirun":
             self.wrong("killed", "lost_rank", "rank 1 died without MPI_Finalize")
             return

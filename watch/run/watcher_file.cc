@@ -20,7 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kName = "watcher";
-constexpr const char* kFolderPrefix = "lockstep-watch-";
 
 // A folder of another user could say anything.
 bool IsOurs(const fs::path& folder) {
@@ -65,8 +64,8 @@ void Publish(const fs::path& folder, const std::vector<std::string>& command) {
   fs::rename(early, folder / kName, error);
 }
 
-std::vector<WatcherFile> LiveWatchers() {
-  std::vector<WatcherFile> found;
+std::vector<fs::path> FoldersOfWatchers() {
+  std::vector<fs::path> found;
   std::vector<fs::path> parents = FolderParents();
   std::ranges::sort(parents);
   parents.erase(std::unique(parents.begin(), parents.end()), parents.end());
@@ -75,9 +74,18 @@ std::vector<WatcherFile> LiveWatchers() {
     fs::directory_iterator entries(parent, error);
     for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
       const fs::path& path = entries->path();
-      if (!path.filename().string().starts_with(kFolderPrefix) || !IsOurs(path)) continue;
-      if (std::optional<WatcherFile> watcher = Read(path)) found.push_back(std::move(*watcher));
+      if (path.filename().string().starts_with(kFolderPrefix) && IsOurs(path)) {
+        found.push_back(path);
+      }
     }
+  }
+  return found;
+}
+
+std::vector<WatcherFile> LiveWatchers() {
+  std::vector<WatcherFile> found;
+  for (const fs::path& folder : FoldersOfWatchers()) {
+    if (std::optional<WatcherFile> watcher = Read(folder)) found.push_back(std::move(*watcher));
   }
   std::ranges::sort(found, {}, &WatcherFile::pid);
   return found;

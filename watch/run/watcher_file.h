@@ -1,5 +1,5 @@
 // How `lockstep status` finds a watcher: a file in the watcher's folder says which process it is
-// and what it runs. A watcher that was killed leaves its folder; pid and start time tell.
+// and what it runs. A watcher that was killed may leave its folder; pid and start time tell.
 #pragma once
 
 #include <sys/types.h>
@@ -16,8 +16,12 @@ struct WatcherFile {
   std::vector<std::string> command;
 };
 
-// The folders of watchers lie in these, first come first.
+// The folders of watchers lie in these, first come first. Their names begin with kFolderPrefix.
+inline constexpr const char* kFolderPrefix = "lockstep-watch-";
 std::vector<std::filesystem::path> FolderParents();
+
+// Those of this user.
+std::vector<std::filesystem::path> FoldersOfWatchers();
 
 // Says that this process watches `command`, in its folder. Where that fails, nobody finds it.
 void Publish(const std::filesystem::path& folder, const std::vector<std::string>& command);

@@ -117,6 +117,16 @@ class LiteralHistory {
     event.count = size;
     judge_.Take(rank, event);
   }
+  // Of a communicator that only callers know of: all of the world is in it.
+  void Gathers(int rank, std::uint64_t comm, int size) {
+    Communicator(rank, comm, rank, size);
+    Event event = Asks(Call::kComm_create_group, 0);
+    event.phase = events::Phase::kMembers;
+    event.comm = comm;
+    event.peer = 0;
+    event.count = size;
+    judge_.Take(rank, event);
+  }
   void Frees(int rank, std::uint32_t number) {
     Event event = Asks(Call::kNone, 0);
     event.phase = events::Phase::kFreed;

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "watch/preload/testing/right_cases.h"
+#include "watch/preload/testing/more_cases.h"
 
 static int rank, size, value;
 static MPI_Status status;
@@ -381,8 +381,10 @@ int main(int count, char** words) {
   for (size_t each = 0; each < sizeof kCases / sizeof *kCases; ++each) {
     if (count > 1 && strcmp(words[1], kCases[each].name) == 0) kCases[each].run();
   }
-  RightCase* const right = count > 1 ? right_case(words[1]) : NULL;
+  Case* const right = count > 1 ? right_case(words[1]) : NULL;
+  Case* const wrong = count > 1 ? wrong_case(words[1]) : NULL;
   if (right) right(rank, size, words[0]);
+  if (wrong) wrong(rank, size, words[0]);
   MPI_Finalize();
   if (count > 1 && strcmp(words[1], "again") == 0) {
     execl(words[0], words[0], "ring", (char*)NULL);

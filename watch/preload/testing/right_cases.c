@@ -1,6 +1,6 @@
 // Right programs that use what few do: handles of what was freed come again, halves of messages are
 // given up, processes are spawned, callbacks run in MPI_Finalize, threads call at a time.
-#include "watch/preload/testing/right_cases.h"
+#include "watch/preload/testing/more_cases.h"
 
 #include <mpi.h>
 #include <pthread.h>
@@ -233,14 +233,64 @@ static void thread_orders(int rank, int size, char* program) {
   run_threads(rank, size, meet_or_pass);
 }
 
-RightCase* right_case(const char* name) {
+// A library frees nothing where a callback of the program refuses, and nothing of its own.
+static int refuses(MPI_Comm comm, int key, void* value, void* extra) {
+  int* const times = value;
+  (void)comm, (void)key, (void)extra;
+  return (*times)-- > 0 ? MPI_ERR_OTHER : MPI_SUCCESS;
+}
+static void refused(int rank, int size, char* program) {
+  (void)size, (void)program;
+  int key = 0, times = 1, sum = 0;
+  MPI_Comm copy;
+  MPI_Op op = MPI_SUM;
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, refuses, &key, NULL);
+  MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+  MPI_Comm_set_errhandler(copy, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_set_attr(copy, key, &times);
+  MPI_Comm kept = copy;
+  if (MPI_Comm_free(&copy) != MPI_SUCCESS) {
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, kept);
+    MPI_Comm_free(&kept);
+  }
+  MPI_Comm_free_keyval(&key);
+  MPI_Op_free(&op);
+  MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+}
+
+// Two sides become one, again and again.
+static void unites(int rank, int size, char* program) {
+  (void)program;
+  for (int round = 0; round < kRounds; ++round) {
+    const int border = 1 + round % (size - 1);
+    MPI_Comm side, both, one, copy;
+    MPI_Request request;
+    MPI_Comm_split(MPI_COMM_WORLD, rank < border, rank, &side);
+    MPI_Intercomm_create(side, 0, MPI_COMM_WORLD, rank < border ? border : 0, round, &both);
+    MPI_Barrier(both);
+    MPI_Intercomm_merge(both, rank < border, &one);
+    MPI_Comm_idup(one, &copy, &request);
+    MPI_Barrier(one);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    pass(rank, size, round, 1, MPI_INT, MPI_INT);
+    MPI_Comm_disconnect(&copy);
+    MPI_Comm_disconnect(&one);
+    MPI_Comm_free(&both);
+    MPI_Comm_free(&side);
+  }
+}
+
+Case* right_case(const char* name) {
   static const struct {
     const char* name;
-    RightCase* run;
+    Case* run;
   } kCases[] = {
       {"new_types", new_types},
       {"new_communicators", new_communicators},
       {"nothing", nothing},
+      {"unites", unites},
+      {"refused", refused},
       {"given_up", given_up},
       {"callbacks", callbacks},
       {"spawned", spawned},

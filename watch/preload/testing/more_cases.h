@@ -1,0 +1,8 @@
+// More cases of cases.c: those of right_cases.c and of wrong_cases.c.
+#pragma once
+
+typedef void Case(int rank, int size, char* program);
+
+// NULL: none of this name.
+Case* right_case(const char* name);
+Case* wrong_case(const char* name);

@@ -1,0 +1,45 @@
+// The folder of a watcher, in which the processes of this host write segments.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/fd.h"
+#include "core/base/status.h"
+#include "watch/run/local_process.h"
+
+namespace lockstep::watch::run {
+
+// A new folder for segments; removed with its contents. So are those of watchers that were killed
+// together with whoever would have done that.
+class Folder {
+ public:
+  static Result<std::unique_ptr<Folder>> Make();
+  ~Folder();
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  // Removes it while its processes go on: SIGKILL may follow.
+  void Remove() const;
+  // … and tells them that nobody reads any more.
+  void Abandon() const;
+  // Processes whose rank has become known.
+  std::vector<std::unique_ptr<LocalProcess>> TakeNew();
+
+ private:
+  Folder(std::filesystem::path path, Fd held) : path_(std::move(path)), held_(std::move(held)) {}
+
+  std::filesystem::path path_;
+  Fd held_;
+  stacks::SourceLines lines_;
+  std::set<std::string> known_;
+  std::map<std::string, std::unique_ptr<SegmentReader>> waiting_;  // until MPI_Init is over
+};
+
+}  // namespace lockstep::watch::run
