@@ -13,7 +13,7 @@ import unittest
 import h5py
 
 sys.path.insert(0, os.getcwd())
-from bench.testing.launch import Launch
+from bench.testing.launch import Launch, lockstep
 
 BENCH = os.path.abspath("bench/bench_allreduce")
 # A precision that is never reached: the run lasts as long as its budget.
@@ -21,11 +21,15 @@ LONG = ["-b", "8", "-e", "64K", "--precision=0.0001"]
 HANG_SECONDS = 100
 
 
+def name_of(pid):
+    with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
+        return file.read().strip()
+
+
 def launcher_of(launch):
     for pid in launch.processes(worker=False):
-        with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
-            if file.read().strip() in ("mpirun", "orterun", "mpiexec"):
-                return pid
+        if name_of(pid) in ("mpirun", "orterun", "mpiexec"):
+            return pid
     raise AssertionError("no launcher")
 
 
@@ -37,8 +41,11 @@ def iterations_in(path):
         return int(run["summary"]["iterations"].sum())
 
 
-def agent_of(launch, rank):
+def agent_of(launch, rank, name="bench_allreduce"):
+    """… or what stands around it under that name."""
     for pid in launch.processes(worker=False):
+        if name_of(pid) != name:
+            continue
         with open(f"/proc/{pid}/environ", "rb") as file:
             if b"OMPI_COMM_WORLD_RANK=%d" % rank in file.read().split(b"\0"):
                 return pid
@@ -88,10 +95,13 @@ class KeptTest(unittest.TestCase):
         await_measuring(launch)
         self.kill_when_samples_are_kept(launch)
 
-    def kill_when_samples_are_kept(self, launch):
+    def await_samples(self, path):
         deadline = time.monotonic() + HANG_SECONDS
-        while iterations_in(self.path) == 0 and time.monotonic() < deadline:
+        while iterations_in(path) == 0 and time.monotonic() < deadline:
             time.sleep(0.01)
+
+    def kill_when_samples_are_kept(self, launch):
+        self.await_samples(self.path)
         for pid in launch.processes():
             with contextlib.suppress(ProcessLookupError):  # it may have ended with its launcher
                 os.kill(pid, signal.SIGKILL)
@@ -101,6 +111,20 @@ class KeptTest(unittest.TestCase):
             self.assertFalse(run.attrs["complete"])
             self.assertGreater(run.attrs["duration_seconds"], 0)
             self.assertEqual(run.attrs["exit_code"], 3)
+        self.assertEqual(launch.leftovers(), [])
+
+    def test_the_end_of_a_wrapper_is_not_that_of_the_launcher(self):
+        launch = Launch("timeout", ["1000", BENCH, *LONG, "--time-budget=60"])
+        await_measuring(launch)
+        wrappers = {rank: agent_of(launch, rank, "timeout") for rank in (0, 1)}
+        self.await_samples(launch.path)
+        os.kill(wrappers[1], signal.SIGKILL)
+        launch.finish()
+        self.assertEqual(launch.attribute("exit_code"), 3, launch.out + launch.err)
+        with lockstep.open(launch.path) as run:
+            causes = [row["cause"] for row in run.rows("verdicts/findings")]
+        self.assertNotIn("launcher_lost", causes, launch.out + launch.err)
+        self.assertGreater(iterations_in(launch.path), 0)
         self.assertEqual(launch.leftovers(), [])
 
     def test_of_the_shortest_cases_every_iteration_is_kept(self):

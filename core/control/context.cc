@@ -13,8 +13,8 @@
 #include <string_view>
 #include <utility>
 
-#include "core/base/file_text.h"
 #include "core/base/process_stat.h"
+#include "core/control/ancestors.h"
 #include "core/control/pytorch.h"
 
 namespace lockstep::control {
@@ -126,6 +126,8 @@ Result<LaunchContext> FromSlurm() {
   }
   context.local_size = *tasks;
   context.job = VariableText("SLURM_JOB_ID") + "." + VariableText("SLURM_STEP_ID");
+  context.settings =
+      SettingsOf({"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_JOB_ID", "SLURM_STEP_ID"});
   return context;
 }
 
@@ -136,6 +138,8 @@ Result<LaunchContext> FromVariables(const Variables& names) {
   LOCKSTEP_ASSIGN_OR_RETURN(context.size, Number(names.size, 1));
   LOCKSTEP_ASSIGN_OR_RETURN(context.local_rank, Number(names.local_rank, 0));
   LOCKSTEP_ASSIGN_OR_RETURN(context.local_size, Number(names.local_size, 1));
+  context.settings = SettingsOf({names.rank, names.size, names.local_rank, names.local_size,
+                                 "PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"});
   // PMIx names the job; mpirun gives its ranks the number as well.
   context.job = VariableText("PMIX_NAMESPACE");
   if (context.job.empty()) context.job = VariableText("OMPI_MCA_ess_base_jobid");
@@ -180,17 +184,6 @@ Result<LaunchContext> DetectLaunch() {
   return context;
 }
 
-namespace {
-
-// `environment`: "NAME=value", each with a NUL behind it.
-bool Holds(const std::string& environment, const char* name) {
-  const std::string start = std::string(name) + "=";
-  if (environment.starts_with(start)) return true;
-  return environment.find(std::string(1, '\0') + start) != std::string::npos;
-}
-
-}  // namespace
-
 Result<int> VariableNumber(const char* name, int least, int most, const char* remedy) {
   const std::string text = VariableText(name);
   int value = 0;
@@ -201,23 +194,6 @@ Result<int> VariableNumber(const char* name, int least, int most, const char* re
                         least, most, remedy);
   }
   return value;
-}
-
-// A launcher does not have what it sets for its ranks. What stands between it and this process (a
-// shell, a debugger) has both.
-bool IsInner(const char* one, const char* other) {
-  constexpr int kMostAncestors = 64;
-  pid_t ancestor = getppid();
-  for (int up = 0; up < kMostAncestors && ancestor > 1; ++up) {
-    const std::string environment = TextOf(fmt::format("/proc/{}/environ", ancestor));
-    const bool has_one = Holds(environment, one);
-    const bool has_other = Holds(environment, other);
-    if (!has_one || !has_other) return has_other;
-    const std::optional<ProcessStat> stat = StatOf(ancestor);
-    if (!stat) return false;
-    ancestor = stat->parent;
-  }
-  return false;
 }
 
 }  // namespace lockstep::control

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/base/process_stat.h"
 #include "core/base/status.h"
@@ -19,6 +20,8 @@ struct LaunchContext {
   // started without a launcher.
   std::string launcher;
   std::string job;  // the same on all ranks of this launch on this host, unique here; may be empty
+  // What tells this launch's rank from all others: "NAME=value" as the launcher set it.
+  std::vector<std::string> settings = {};
 
   bool single_host() const { return local_size == size; }
 };
@@ -33,9 +36,5 @@ using lockstep::VariableText;
 
 // kInvalidInput names the variable; `remedy` ends the message.
 Result<int> VariableNumber(const char* name, int least, int most, const char* remedy);
-
-// Of two variables that this process has: `one` was set by the nearer ancestor, so it is of the
-// launcher inside the other's. False where that cannot be seen.
-bool IsInner(const char* one, const char* other);
 
 }  // namespace lockstep::control

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "core/control/pytorch.h"
 
@@ -76,6 +77,19 @@ TEST(Context, OpenMpi) {
                         {"SLURM_PROCID", "0"},
                         {"SLURM_STEP_NUM_TASKS", "2"}}),
                 {5, 8, 1, 4, "openmpi", "1590165505"});
+}
+
+TEST(Context, WhatTheLauncherSetIsKnown) {
+  EXPECT_EQ(Detect({{"OMPI_COMM_WORLD_RANK", "1"},
+                    {"OMPI_COMM_WORLD_SIZE", "2"},
+                    {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                    {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+                    {"PMIX_NAMESPACE", "7"},
+                    {"SLURM_PROCID", "0"}})
+                ->settings,
+            (std::vector<std::string>{"OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=2",
+                                      "OMPI_COMM_WORLD_LOCAL_RANK=1",
+                                      "OMPI_COMM_WORLD_LOCAL_SIZE=2", "PMIX_NAMESPACE=7"}));
 }
 
 TEST(Context, JobsOfOneNumberAreTwoWhereTheirServersAre) {

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <string>
 
+#include "core/control/ancestors.h"
+
 namespace lockstep::control {
 namespace {
 
@@ -59,6 +61,8 @@ Result<LaunchContext> FromPyTorch() {
       context.local_rank,
       NumberOr("LOCAL_RANK", 0, (counted ? context.local_size : context.size) - 1,
                context.single_host() ? context.rank : 0));
+  context.settings = SettingsOf({"RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT",
+                                 "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"});
   // Ranks that torchrun starts again must not meet those of the time before.
   context.job = fmt::format("{}:{}.{}", master, VariableText("MASTER_PORT"),
                             VariableText("TORCHELASTIC_RESTART_COUNT"));

@@ -1,5 +1,5 @@
-// The launcher's daemon of this host, our parent: whoever loses it is an orphan on its host, whom
-// nobody will end any more, and ends itself.
+// The launcher's daemon of this host: whoever loses it is an orphan on its host, whom nobody will end
+// any more, and ends itself. The end of a wrapper between it and us (a shell, timeout) is none.
 #pragma once
 
 #include <fcntl.h>
@@ -8,7 +8,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <optional>
+#include <vector>
+
 #include "core/base/fd.h"
+#include "core/control/ancestors.h"
 #include "core/control/context.h"
 #include "core/control/pytorch.h"
 
@@ -16,15 +21,23 @@ namespace lockstep::coordinator {
 
 class LauncherWatch {
  public:
-  // Watches nothing where no launcher started us, or nobody knows whether our parent is one. Not
-  // the signal of prctl(2): that comes when the thread ends which started us, and launchers start
-  // ranks in threads of short life.
+  // Watches nothing where no launcher started us, or nobody knows which process that is. Not the
+  // signal of prctl(2): that comes when the thread ends which started us, and launchers start ranks
+  // in threads of short life.
   explicit LauncherWatch(const control::LaunchContext& context) {
     if (context.launcher == "none" || context.launcher == control::kByHand) return;
-    const pid_t parent = getppid();
-    fd_.Reset(static_cast<int>(syscall(SYS_pidfd_open, parent, 0)));
-    // A launcher that ended before this moment left us another parent.
-    if (getppid() != parent || OutputsAreUnread()) fd_.Reset(eventfd(1, EFD_CLOEXEC));
+    const std::vector<control::Ancestor> ancestors = control::Ancestors();
+    const std::optional<pid_t> launcher = control::LauncherAmong(ancestors, context.settings);
+    bool ended = false;
+    if (launcher) {
+      fd_.Reset(static_cast<int>(syscall(SYS_pidfd_open, *launcher, 0)));
+      ended = !fd_.valid() && errno == ESRCH;
+    }
+    // A launcher that ended before all this left us another parent.
+    const bool wrapped =
+        !ancestors.empty() && control::Inherited(ancestors.front(), context.settings);
+    ended = ended || (!wrapped && OutputsAreUnread());
+    if (ended) fd_.Reset(eventfd(1, EFD_CLOEXEC));
   }
   int fd() const { return fd_.get(); }  // readable when it is gone; -1: not watched
   // It is gone, and with it who read our output: printing must not end us in turn.
@@ -36,7 +49,7 @@ class LauncherWatch {
   }
 
  private:
-  // A launcher reads what its ranks print, and does so to its end.
+  // A launcher reads what its ranks print, and does so to its end. A wrapper may pipe it elsewhere.
   static bool OutputsAreUnread() {
     pollfd outputs[] = {{STDOUT_FILENO, 0, 0}, {STDERR_FILENO, 0, 0}};
     poll(outputs, 2, 0);
