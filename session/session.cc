@@ -113,10 +113,13 @@ void Output::MoveIfCutOff(const coordinator::Coordinator& coordinator) {
 
 void Output::MoveAside(int rank) { file_.MoveTo(results::store::PartialPath(path_, rank)); }
 
-void Output::Save(const coordinator::Coordinator& coordinator, results::store::Run so_far) {
+void Output::Save(coordinator::Coordinator& coordinator,
+                  const std::function<results::store::Run()>& so_far) {
   MoveIfCutOff(coordinator);
-  so_far.exit_code = static_cast<int>(verdict::ExitCodeOf(so_far.verdict));
-  file_.Save(so_far);
+  coordinator.Rest();
+  results::store::Run run = so_far();
+  run.exit_code = static_cast<int>(verdict::ExitCodeOf(run.verdict));
+  file_.Save(run);
   Announce();
 }
 

@@ -32,8 +32,10 @@ class Output {
   // beside the run's name.
   void MoveIfCutOff(const coordinator::Coordinator& coordinator);
   void MoveAside(int rank);
-  // What is known so far: there may be a second until all of us are killed. Said when it is there.
-  void Save(const coordinator::Coordinator& coordinator, results::store::Run so_far);
+  // What is known so far, as the function puts it together: there may be a second until all of us
+  // are killed. Said when it is there. On a busy disk that takes as long as it takes.
+  void Save(coordinator::Coordinator& coordinator,
+            const std::function<results::store::Run()>& so_far);
   // The file, then the screen: a run that is not where it should be is an error after both.
   Result<ExitCode> Store(results::store::Run& run, const Report& report);
 

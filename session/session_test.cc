@@ -35,7 +35,7 @@ class WritingSuite final : public Suite {
   Status Conduct(coordinator::Coordinator& coordinator, results::store::Run& run,
                  Output& output) override {
     while (coordinator.Next(Deadline::AfterSeconds(1)).kind != coordinator::EventKind::kTimeout) {
-      output.Save(coordinator, run);
+      output.Save(coordinator, [&run] { return run; });
       coordinator_.Note("saved " + fs::path(output.file().path()).filename().string());
     }
     return conducted;
@@ -108,6 +108,7 @@ using coordinator::EventKind;
 TEST_F(SessionTest, FromTheCasesToTheExitCode) {
   EXPECT_EQ(Run(coordinator::Steps(coordinator::Of(EventKind::kQuiet, 0))),
             "replicate 1a2b3c4d 2026-11-21T10:44:25Z\n"
+            "rest\n"
             "saved run.h5\n"
             "all clocks\n"
             "rest\n"
@@ -122,6 +123,7 @@ TEST_F(SessionTest, AnErrorLeavesWhatWasSaved) {
   EXPECT_EQ(
       Run(coordinator::Steps(coordinator::Of(EventKind::kQuiet, 0)), EnvironmentError("no memory")),
       "replicate 1a2b3c4d 2026-11-21T10:44:25Z\n"
+      "rest\n"
       "saved run.h5\n"
       "suite: note: results go to run.h5\n"
       "files: run.h5\n"
@@ -135,8 +137,11 @@ TEST_F(SessionTest, ThePartThatIsCutOffWritesBesideTheRun) {
                                    coordinator::Lost(1, Loss::kCutOff), After(0.1),
                                    coordinator::Lost(2, Loss::kCutOff))),
             "replicate 1a2b3c4d 2026-11-21T10:44:25Z\n"
+            "rest\n"
             "saved run.h5\n"
+            "rest\n"
             "saved run.h5\n"
+            "rest\n"
             "saved run-rank0-partial.h5\n"
             "all clocks\n"
             "rest\n"

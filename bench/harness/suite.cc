@@ -211,6 +211,7 @@ class BenchSuite final : public session::Suite {
     const bool crosses = backend_->capabilities().moves_data;
     floors_.emplace(LocalCpus(coordinator),
                     crosses ? std::optional(LargestMessage(plan_)) : std::nullopt);
+    coordinator.Rest();
     before_ = floors_->Measure();
     book_.emplace(plan_.world_size, plan_.cases.size(), CalibrateTicks());
     run.origin_ticks = book_->scale().origin_ticks;
@@ -225,7 +226,7 @@ class BenchSuite final : public session::Suite {
     });
     scheduler.SetReference([this] { return floors_->Look(); });
     scheduler.SetSave([&](const measure::Measurement& so_far) {
-      output.Save(coordinator, SoFar(coordinator, run, so_far));
+      output.Save(coordinator, [&] { return SoFar(coordinator, run, so_far); });
     });
     scheduler.SetSecondPass([&](int repetition) {
       return kind_.Retests({plan_, hosts_, *book_, repetition});

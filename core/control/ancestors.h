@@ -29,9 +29,9 @@ std::vector<std::string> SettingsOf(std::initializer_list<const char*> names);
 // Whether it has all of them, as who inherited them has.
 bool Inherited(const Ancestor& ancestor, const std::vector<std::string>& settings);
 
-// Who set `settings` for us: the first ancestor that has not all of them itself. What stands between
-// (a shell, timeout, a debugger) has them. None: nobody knows who, because a process on the way is
-// not for us to look into, or because all have them.
+// Who set `settings` for us: the first ancestor that has not all of them itself. What stands
+// between (a shell, timeout, a debugger) has them. None: nobody knows who, because a process on the
+// way is not for us to look into, or because all have them.
 std::optional<pid_t> LauncherAmong(const std::vector<Ancestor>& ancestors,
                                    const std::vector<std::string>& settings);
 

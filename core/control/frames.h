@@ -20,7 +20,7 @@
 
 namespace lockstep::control {
 
-inline constexpr std::uint32_t kProtocolVersion = 8;
+inline constexpr std::uint32_t kProtocolVersion = 9;
 
 enum class FrameType : std::uint32_t {
   kNone = 0,
@@ -71,7 +71,7 @@ enum class FrameType : std::uint32_t {
   kRoster,        // to an agent, first of all
   kHeartbeat,     // to an agent, and its answer
   kReplicated,    // to an agent: raw bytes, to keep for FailoverReport::replicated
-  kRest,          // to an agent: no more heartbeats will come, nor any order but kDismiss
+  kRest,          // to an agent: nothing comes for a while, not even heartbeats
   kLauncherGone,  // from an agent: the launcher's daemon on its host ended
   kToldToEnd,     // from an agent: a signal told it to end, which it will do in a moment
   kTakenForLost,  // from an agent to a coordinator that it leaves

@@ -22,6 +22,8 @@ class HeartbeatMonitor {
   double lost_seconds() const { return static_cast<double>(lost_ns_) * 1e-9; }
   // To be asked at every turn of the loop: awake time.
   std::int64_t Turn(std::int64_t now_ns);
+  // What passed since the last turn was no stop of this process, and the others know that.
+  void PassOver(std::int64_t now_ns) { last_turn_ns_ = now_ns; }
   // This process was stopped for so long that the others must have taken it for lost: known by now,
   // unless it went on for as long as they wait.
   bool overslept() const { return woke_ns_ >= 0 && awake_ns_ - woke_ns_ <= lost_ns_; }

@@ -3,10 +3,13 @@
 // bounded, and shorter once a signal to end has come.
 #include "core/coordinator/failover.h"
 
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <set>
 #include <utility>
 
+#include "core/base/process_stat.h"
 #include "core/control/frames.h"
 #include "core/control/machine.h"
 #include "core/control/rendezvous/endpoint.h"
@@ -37,6 +40,15 @@ RankEvidence Unheard(int rank) {
 
 Loss SilenceOf(const Channel& channel) {
   return channel.open() && control::AllAcknowledged(channel.fd()) ? Loss::kDeaf : Loss::kCutOff;
+}
+
+bool PeerRuns(const Channel& channel) {
+  // Of a unix socket: who listened where we connected.
+  ucred peer{};
+  socklen_t length = sizeof peer;
+  if (getsockopt(channel.fd(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return false;
+  const std::optional<ProcessStat> stat = peer.pid > 0 ? StatOf(peer.pid) : std::nullopt;
+  return stat && (stat->state == 'R' || stat->state == 'S' || stat->state == 'D');
 }
 
 Failover::Failover(const LaunchContext& context, const control::Roster& roster, std::string secret,

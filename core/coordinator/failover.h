@@ -24,6 +24,10 @@ using control::FrameType;
 // what was sent, or does not.
 Loss SilenceOf(const Channel& channel);
 
+// Its process is on this host, and neither stopped nor gone: it waits for a processor, a disk or
+// for others. False where that is not seen.
+bool PeerRuns(const Channel& channel);
+
 // What an agent leaves to the successor.
 struct FailoverPart {
   int lifetime = -1;

@@ -16,10 +16,10 @@
 #include "core/base/clock.h"
 #include "core/base/now.h"
 #include "core/control/frames.h"
-#include "core/control/heartbeat_monitor.h"
 #include "core/control/signals.h"
 #include "core/control/tcp.h"
 #include "core/coordinator/coordinator.h"
+#include "core/coordinator/coordinator_watch.h"
 #include "core/coordinator/failover.h"
 #include "core/coordinator/launcher_watch.h"
 #include "core/coordinator/meet.h"
@@ -32,7 +32,6 @@ namespace {
 constexpr double kGraceShare = 0.75, kHurryShare = 0.6;
 // Nobody ends an agent that has lost its launcher: the coordinator takes what it needs until then.
 constexpr double kWithoutLauncherSeconds = 5;
-constexpr double kRestSeconds = 600;
 constexpr std::size_t kMostKeptBytes = std::size_t{1} << 30;
 constexpr std::size_t kHistoryEvents = 4096;
 
@@ -68,9 +67,9 @@ class Follower {
     Obey();
     while (!dismissed_) {
       PollOnce();
+      const bool silent = !dismissed_ && IsSilent();
       if (dismissed_) break;  // the coordinator may have ended since
-      const bool silent = IsSilent();
-      if (!control_->open() && heartbeats_ && heartbeats_->overslept()) return LeaveAlone();
+      if (!control_->open() && watch_.overslept()) return LeaveAlone();
       if (!control_->open()) return Orphaned(control::LossOf(*control_));
       if (leave_at_ && leave_at_->Passed()) return Leave();
       if (silent) return Orphaned(SilenceOf(*control_));
@@ -125,8 +124,8 @@ class Follower {
   int WakeMs() const {
     int wake_ms = agent_.wake_ms();
     if (leave_at_) wake_ms = leave_at_->RemainingMs();
-    if (!heartbeats_) return wake_ms;
-    return wake_ms < 0 ? heartbeats_->wake_ms() : std::min(wake_ms, heartbeats_->wake_ms());
+    if (!watch_.begun()) return wake_ms;
+    return wake_ms < 0 ? watch_.wake_ms() : std::min(wake_ms, watch_.wake_ms());
   }
 
   void OnLauncherGone() {
@@ -139,18 +138,19 @@ class Follower {
   // kernel's acknowledgement, or the lack of it, tells a stopped process from a host that is cut
   // off.
   bool IsSilent() {
-    if (!heartbeats_) return false;
-    const std::int64_t awake_ns = heartbeats_->Turn(MonotonicNs());
-    const bool doubtful =
-        static_cast<double>(awake_ns - heard_ns_) > 0.5e9 * heartbeats_->lost_seconds();
+    // What came since poll(2) returned: this process may have waited for a processor meanwhile.
+    control_->Fill();
+    Obey();
+    const Silence silence = watch_.Look(MonotonicNs(), [this] { return PeerRuns(*control_); });
+    const bool doubtful = silence != Silence::kNone;
     if (doubtful && !asked_) control_->Send(FrameType::kHeartbeat);
     asked_ = doubtful;
-    return heartbeats_->IsLost(heard_ns_, awake_ns);
+    return silence == Silence::kLost;
   }
 
   void Obey() {
     while (std::optional<control::Frame> order = control_->Take()) {
-      if (heartbeats_) heard_ns_ = heartbeats_->Turn(MonotonicNs());
+      watch_.Hear(MonotonicNs());
       switch (static_cast<FrameType>(order->type)) {
         case FrameType::kDismiss:
           dismissed_ = true;
@@ -165,8 +165,7 @@ class Follower {
           replicated_.push_back(order->payload);
           break;
         case FrameType::kRest:
-          heartbeats_.emplace(kRestSeconds, MonotonicNs());
-          heard_ns_ = 0;
+          watch_.Rest();
           break;
         default:
           agent_.Obey(*order);
@@ -181,7 +180,7 @@ class Follower {
     const bool candidate = std::ranges::any_of(
         roster_.candidates, [&](const Contact& contact) { return contact.rank == context_.rank; });
     if (!candidate) join_server_.reset();
-    heartbeats_.emplace(roster_.lost_seconds, MonotonicNs());
+    watch_.Begin(roster_.lost_seconds, MonotonicNs());
     control::SetTcpOptions(control_->fd(), roster_.lost_seconds);
   }
 
@@ -192,7 +191,7 @@ class Follower {
     // Whoever ends the launch may have ended the coordinator first.
     if ((loss == Loss::kClosed || loss == Loss::kReset) && (told_ || leave_at_)) loss = Loss::kGone;
     // Before all have met nothing has begun, and nothing is known of the others.
-    if (!heartbeats_) {
+    if (!watch_.begun()) {
       agent_.End();
       if (!told_) {
         fmt::print(stderr,
@@ -259,10 +258,9 @@ class Follower {
   std::unique_ptr<control::rendezvous::JoinServer> join_server_;  // where orphans join
   std::string secret_;
   control::Roster roster_;
-  std::optional<control::HeartbeatMonitor> heartbeats_;
-  std::int64_t heard_ns_ = 0;  // awake time
-  bool asked_ = false;         // since it was heard of last
-  bool told_ = false;          // to end, by a signal
+  CoordinatorWatch watch_;
+  bool asked_ = false;  // since it was heard of last
+  bool told_ = false;   // to end, by a signal
   std::optional<Deadline> leave_at_;
   bool dismissed_ = false;
   std::vector<std::string> replicated_;

@@ -1,5 +1,5 @@
-// The launcher's daemon of this host: whoever loses it is an orphan on its host, whom nobody will end
-// any more, and ends itself. The end of a wrapper between it and us (a shell, timeout) is none.
+// The launcher's daemon of this host: whoever loses it is an orphan on its host, whom nobody will
+// end any more, and ends itself. The end of a wrapper between it and us (a shell, timeout) is none.
 #pragma once
 
 #include <fcntl.h>

@@ -156,6 +156,7 @@ void Membership::PollOnce(Deadline deadline) {
   const int wake_ms = agent_.wake_ms();
   const int longest_ms = wake_ms < 0 ? most_ms : std::min(wake_ms, most_ms);
   const std::int64_t began_ns = MonotonicNs();
+  if (std::exchange(resting_, false)) heartbeats_->PassOver(began_ns);
   if (polled_ns_ != 0) NoteWait(began_ns - polled_ns_);
   poll(items.data(), items.size(), longest_ms);
   polled_ns_ = MonotonicNs();
@@ -273,6 +274,7 @@ void Membership::Replicate(const std::string& record) {
 }
 
 void Membership::Rest() {
+  resting_ = true;
   for (int rank = 1; rank < size(); ++rank) Order(rank, FrameType::kRest);
 }
 

@@ -139,6 +139,7 @@ class Membership {
   std::vector<int> candidates_;  // for our place, ascending
   std::uint64_t request_ = 0;
   bool terminating_ = false;
+  bool resting_ = false;                      // until the next poll
   std::int64_t polled_ns_ = 0;                // when the newest poll was over; 0: none was
   std::optional<std::int64_t> late_ns_ = {};  // when somebody was late
 };

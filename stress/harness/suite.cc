@@ -194,11 +194,13 @@ class StressSuite final : public session::Suite {
         coordinator, options_,
         [&] {
           if (outcome_.results.empty()) return;
-          StressOutcome so_far = outcome_;
-          so_far.terminated = true;
-          results::store::Run kept = run;
-          harness::Conclude(coordinator.agents(), launch_.context, so_far, kept);
-          output.Save(coordinator, std::move(kept));
+          output.Save(coordinator, [&] {
+            StressOutcome so_far = outcome_;
+            so_far.terminated = true;
+            results::store::Run kept = run;
+            harness::Conclude(coordinator.agents(), launch_.context, so_far, kept);
+            return kept;
+          });
         },
         outcome_);
   }
