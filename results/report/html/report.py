@@ -1,22 +1,38 @@
 #!/usr/bin/python3
 """Writes runs as one HTML page that needs nothing else: `lockstep report` checks them and calls it.
 
-Exit codes: 0 written, 2 a file that is not understood, 4 the machine lacks something, 10 a defect.
+Exit codes: 0 written, 2 a file that is not understood, 3 interrupted, 4 the machine lacks something,
+10 a defect.
 """
 
 import argparse
 import os
+import signal
 import sys
 import tempfile
 import traceback
+
+
+def fail(message, code):
+    sys.stderr.write("lockstep: report: %s\n" % message)
+    return code
+
+
+def interrupted(*_):
+    """Ctrl-C, also while modules are loaded: one line. A second one does not disturb the first."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.exit(fail("interrupted", 3))
+
+
+# Of a command behind & a shell ignores it.
+if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, interrupted)
 
 try:
     import h5py  # pylint: disable=unused-import
     import jinja2
 except ImportError as missing:
-    sys.stderr.write("lockstep: report: %s; apt-get install python3-h5py python3-jinja2\n" %
-                     missing)
-    sys.exit(4)
+    sys.exit(fail("%s; apt-get install python3-h5py python3-jinja2" % missing, 4))
 
 # The reader of run files: of an installed copy, and of the source tree.
 _HERE = os.path.dirname(os.path.abspath(__file__))
@@ -91,11 +107,6 @@ def main(arguments):
     except (WriteFailed, static_figures.NotDrawn) as error:
         return fail(error, 4)
     return 0
-
-
-def fail(message, code):
-    sys.stderr.write("lockstep: report: %s\n" % message)
-    return code
 
 
 if __name__ == "__main__":

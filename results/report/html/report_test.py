@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -227,6 +228,36 @@ class ComparisonTest(unittest.TestCase):
                                *[path_of(name + ".h5") for name in names]],
                               stderr=subprocess.PIPE, check=False)
         return done.returncode, done.stderr.decode("utf-8")
+
+    def interrupt(self, environment, tool):
+        """Ctrl-C when the program has said "begun" on its standard output."""
+        command = [os.path.join(HERE, "report.py"), "--lockstep=" + tool,
+                   "--output=" + path_of("cut.html"), path_of("passing.h5"), path_of("other.h5")]
+        # Of a test that runs behind & Python would ignore it.
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              env=dict(os.environ, **environment),
+                              preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
+                              ) as running:
+            self.assertEqual(running.stdout.readline(), b"begun\n")
+            running.send_signal(signal.SIGINT)
+            error = running.communicate()[1]
+        self.assertEqual((running.returncode, error),
+                         (3, b"lockstep: report: interrupted\n"))
+        self.assertFalse(os.path.exists(path_of("cut.html")))
+
+    def test_ctrl_c_is_one_line(self):
+        tool = path_of("waiting")
+        with open(tool, "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\necho begun > /proc/$PPID/fd/1; exec sleep 1000\n")
+        os.chmod(tool, stat.S_IRWXU)
+        self.interrupt({}, tool)
+
+    def test_ctrl_c_while_modules_are_loaded_is_one_line(self):
+        folder = path_of("slow_modules")
+        os.mkdir(folder)
+        with open(os.path.join(folder, "jinja2.py"), "w", encoding="utf-8") as file:
+            file.write("import time\nprint('begun', flush=True)\ntime.sleep(1000)\n")
+        self.interrupt({"PYTHONPATH": folder}, "/bin/false")
 
     def test_it_is_shown(self):
         effect = {"estimate": 0.08, "low": 0.05, "high": 0.11}
