@@ -78,7 +78,7 @@ RankOutcome DescribeOutcome(const Situation& situation, const Conclusion& conclu
   }
   outcome.where = WhereOf(view);
   outcome.seconds_silent = evidence.seconds_silent;
-  if (!evidence.error.empty()) outcome.evidence = OneLine(evidence.error);
+  if (!evidence.error.empty()) outcome.evidence = ShortLine(evidence.error);
   if (outcome.outcome == Outcome::kHung) {
     const std::string waits = WaitsFor(situation, conclusion.stuck, index);
     if (!waits.empty()) outcome.evidence = waits;

@@ -49,7 +49,7 @@ std::string SignalName(int signal) {
   return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
 }
 
-std::string OneLine(std::string_view text) {
+std::string ShortLine(std::string_view text) {
   constexpr std::size_t kBytes = 400;
   std::string line;
   for (const char c : text.substr(0, kBytes)) {

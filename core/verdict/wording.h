@@ -25,7 +25,7 @@ std::string SignalName(int signal);
 
 // Text from outside (a library's error, a stack) as part of one line: runs of blanks and control
 // characters become one space, and what exceeds a bound is cut.
-std::string OneLine(std::string_view text);
+std::string ShortLine(std::string_view text);
 
 // "all_reduce 50 (sequence 101 of communicator 0) f32 x 256 sum": for messages and tables.
 std::string DescribeInvocation(const JournalEvent& event);

@@ -29,6 +29,7 @@
 #include "session/session.h"
 #include "stress/cases/plan_faults.h"
 #include "stress/faults/fault_gate.h"
+#include "stress/faults/fault_journal.h"
 #include "stress/faults/fault_plan.h"
 #include "stress/faults/faulty_communicator.h"
 #include "stress/run/aborted_generations.h"
@@ -44,21 +45,14 @@ namespace {
 // end.
 class ProcessBody final : public faults::RankBody {
  public:
-  explicit ProcessBody(worker::WorkerLink& link) : link_(link), began_ns_(MonotonicNs()) {}
-  // From now on the journal is written through it; nullptr: directly again.
-  void set_recorded(comm::RecordedCommunicator* recorded) { recorded_ = recorded; }
+  explicit ProcessBody(worker::WorkerLink& link)
+      : link_(link), journal_(link.journal()), began_ns_(MonotonicNs()) {}
 
   // Whose memory faults may take; outlives this.
   void set_device(device::Device* device) { device_ = device; }
 
   void Journal(std::size_t fault_index) override {
-    journal::JournalEvent event{.value = static_cast<std::int64_t>(fault_index),
-                                .kind = journal::EventKind::kFault};
-    if (recorded_ != nullptr) {
-      recorded_->Note(event);
-    } else {
-      link_.journal().Append(event);
-    }
+    journal_.Note(fault_index);
     std::lock_guard lock(mutex_);
     const Status told = link_.Send({kFiredMessage, fmt::format("{}", fault_index)});
     if (!told.ok()) fmt::print(stderr, "lockstep worker: {}\n", told.message());
@@ -82,10 +76,11 @@ class ProcessBody final : public faults::RankBody {
   }
   device::Device* device() override { return device_; }
   faults::RankMarks& marks() override { return marks_; }
+  faults::FaultJournal& journal() { return journal_; }
 
  private:
   worker::WorkerLink& link_;
-  comm::RecordedCommunicator* recorded_ = nullptr;
+  faults::FaultJournal journal_;
   device::Device* device_ = nullptr;
   std::mutex mutex_;  // of the link: faults of the library fire on the streams' threads
   std::int64_t began_ns_;
@@ -238,7 +233,7 @@ Status Connect(worker::WorkerLink& link, WorkerContext& self) {
   if (!self.aborted.Begin(place.generation, self.recorded)) {
     return SystemFailed("the communicator was aborted while it was made");
   }
-  self.body->set_recorded(self.recorded.get());
+  self.body->journal().set_recorded(self.recorded.get());
   self.world.emplace(*self.recorded, *self.gate, *self.platform.device);
   self.compute = self.platform.device->NewInlineStream();
   if (threaded) self.communication = self.platform.device->NewStream();
@@ -273,7 +268,7 @@ void GiveUp(WorkerContext& self) {
   self.compute.reset();
   self.communication.reset();
   self.world.reset();
-  if (self.body != nullptr) self.body->set_recorded(nullptr);
+  if (self.body != nullptr) self.body->journal().set_recorded(nullptr);
   self.aborted.End();
   self.recorded.reset();
 }

@@ -16,6 +16,7 @@
 #include "core/comm/sim/sim_world.h"
 #include "core/journal/journal.h"
 #include "stress/faults/fault_gate.h"
+#include "stress/faults/fault_journal.h"
 #include "stress/faults/faulty_communicator.h"
 #include "stress/simulate/sim_memory.h"
 #include "stress/workloads/rank_program.h"
@@ -48,17 +49,10 @@ class SimBody final : public faults::RankBody, public faults::SimulatedRank {
  public:
   SimBody(comm::sim::RankContext& context, KeptRank& rank,
           const std::vector<faults::PlannedFault>& faults, std::vector<bool>& fired)
-      : context_(context), rank_(rank), faults_(faults), fired_(fired) {}
-  void set_recorded(comm::RecordedCommunicator* recorded) { recorded_ = recorded; }
+      : context_(context), rank_(rank), faults_(faults), fired_(fired), journal_(rank.journal) {}
 
   void Journal(std::size_t fault_index) override {
-    journal::JournalEvent event{.value = static_cast<std::int64_t>(fault_index),
-                                .kind = journal::EventKind::kFault};
-    if (recorded_ != nullptr) {
-      recorded_->Note(event);
-    } else {
-      rank_.journal.Append(event);
-    }
+    journal_.Note(fault_index);
     fired_[fault_index] = true;
   }
 
@@ -90,13 +84,14 @@ class SimBody final : public faults::RankBody, public faults::SimulatedRank {
     context_.Exit(128 + signal);
   }
   void Hang() override { context_.Hang(); }
+  faults::FaultJournal& journal() { return journal_; }
 
  private:
   comm::sim::RankContext& context_;
   KeptRank& rank_;
   const std::vector<faults::PlannedFault>& faults_;
   std::vector<bool>& fired_;
-  comm::RecordedCommunicator* recorded_ = nullptr;
+  faults::FaultJournal journal_;
 };
 
 // With NCCL training computes and communicates on a GPU, and its program goes on meanwhile.
@@ -115,7 +110,7 @@ Status RunConnected(const SimStage& stage, comm::sim::SimRules rules,
   comm::RecordedCommunicator recorded(
       std::make_unique<faults::FaultyLibrary>(context.Connect(), gate), rank.journal,
       static_cast<std::uint16_t>(stage.generation));
-  body.set_recorded(&recorded);
+  body.journal().set_recorded(&recorded);
   faults::FaultyCalls world(recorded, gate, context.device());
   const std::unique_ptr<device::Stream> compute = ComputesOnGpu(stress_case.scenario, rules)
                                                       ? context.device().NewStream()
@@ -137,7 +132,7 @@ Status RunConnected(const SimStage& stage, comm::sim::SimRules rules,
   }
   if (report.status.ok()) gate.NeverFinalize();
   rank.journal.Exit(report.status.ok() ? 0 : 1);
-  body.set_recorded(nullptr);
+  body.journal().set_recorded(nullptr);
   // As a process that raised: it leaves, and waits for none of its streams.
   if (!report.status.ok()) context.Fail(report.status.message());
   if (scenario::Lingers(stress_case.scenario)) context.Linger();

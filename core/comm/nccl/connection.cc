@@ -26,7 +26,7 @@ bool WentWell(Code code) { return code == kSuccess || code == kInProgress; }
 Status Explain(const Library& library, std::string_view call, Code code, Comm comm) {
   std::string text = fmt::format("nccl: {}", library.Describe(call, code));
   const char* last = library.api().GetLastError(comm);
-  if (last != nullptr && *last != '\0') text += fmt::format("; {}", OneLine(last));
+  if (last != nullptr && *last != '\0') text += fmt::format("; {}", WithoutControls(last));
   const std::string log = DebugLogEnd();
   if (!log.empty()) text += fmt::format("; {}", log);
   return SystemFailed(text);

@@ -96,10 +96,10 @@ std::string DebugLogEnd() {
   if (text.empty()) return "";
   if (text.size() > kMostBytes) text = "…" + text.substr(text.size() - kMostBytes);
   return fmt::format("NCCL's log {}ends: {}", capture.ours ? "" : capture.path + " ",
-                     OneLine(std::move(text)));
+                     WithoutControls(std::move(text)));
 }
 
-std::string OneLine(std::string text) {
+std::string WithoutControls(std::string text) {
   for (char& letter : text) {
     if (static_cast<unsigned char>(letter) < ' ') letter = ' ';
   }

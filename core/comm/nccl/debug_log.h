@@ -16,6 +16,6 @@ const std::string& CaptureDebugLog();
 std::string DebugLogEnd();
 
 // With a blank for each control character, and none at the end.
-std::string OneLine(std::string text);
+std::string WithoutControls(std::string text);
 
 }  // namespace lockstep::comm::nccl

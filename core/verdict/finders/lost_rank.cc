@@ -128,7 +128,7 @@ Finding DepartureOf(Cause cause, const Views& gone, const Views& waiting) {
   finding.headline = HeadlineOf(cause, gone, first);
   finding.message = fmt::format("rank {} {} {}", first.rank(), FateOf(first), InOrWhile(first));
   if (!first.evidence->error.empty()) {
-    finding.message += fmt::format(", after it had reported: {}", OneLine(first.evidence->error));
+    finding.message += fmt::format(", after it had reported: {}", ShortLine(first.evidence->error));
   }
   finding.message += AlsoClause(finding.culprits, first.rank(), cause);
   NameWaiters(waiting, finding);
@@ -276,7 +276,7 @@ std::vector<Finding> FindErrors(const Situation& situation, const Stuck& stuck) 
   finding.headline.Add(ErrorClauseBriefly(*first));
   finding.proved = IsOfItself(first->evidence->error);
   if (first->newest_collective_failed()) finding.operation = *first->last_collective;
-  const std::string text = OneLine(first->evidence->error);
+  const std::string text = ShortLine(first->evidence->error);
   finding.message = fmt::format("rank {} reported an error {}: {}", first->rank(),
                                 InOrWhile(*first), text.empty() ? "no text came with it" : text);
   finding.remedy = fmt::format(

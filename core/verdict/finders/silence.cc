@@ -25,7 +25,7 @@ std::string SystemClause(const RankView& view) {
   const std::string& system = view.evidence->system;
   if (system.empty()) return view.evidence->asleep ? " (asleep)" : "";
   const bool say = view.evidence->asleep && !system.starts_with("asleep");
-  return fmt::format(" ({}{})", say ? "asleep: " : "", OneLine(WithoutStack(system)));
+  return fmt::format(" ({}{})", say ? "asleep: " : "", ShortLine(WithoutStack(system)));
 }
 
 // The earliest operation of a group that ranks wait in, and how every member stands to it.

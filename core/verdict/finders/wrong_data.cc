@@ -13,7 +13,7 @@ std::vector<Finding> FindWrongData(const Situation& situation) {
   Finding finding{.cause = Cause::kDataCorruption, .culprits = RanksOf(wrong), .proved = true};
   finding.message =
       fmt::format("{} received wrong data; rank {}: {}", FormatRanks(finding.culprits),
-                  first.rank(), OneLine(first.evidence->wrong_data));
+                  first.rank(), ShortLine(first.evidence->wrong_data));
   finding.headline = Headline(Who(wrong) + " received wrong data");
   finding.headline.Add("{}: {}", wrong.size() > 1 ? fmt::format("; rank {}", first.rank()) : "",
                        FirstWords(first.evidence->wrong_data, 12));
