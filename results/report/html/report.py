@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Writes runs as one HTML page that needs nothing else: `lockstep report` checks them and calls it.
 
-Exit codes: 0 written, 2 a file that is not understood, 3 interrupted, 4 the machine lacks something,
-10 a defect.
+Exit codes: 0 written, 2 a file that is not understood, 3 interrupted, 4 the machine lacks
+something, 10 a defect.
 """
 
 import argparse
