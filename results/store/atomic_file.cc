@@ -131,17 +131,24 @@ Status CheckIsFileName(const std::string& path) {
   return OkStatus();
 }
 
-// What a link leads to is written, and the link stays: /dev/stdout is one.
+// What a link leads to is written, there already or not, and the link stays: /dev/stdout is one.
 std::string BehindLinks(const std::string& path) {
   std::error_code error;
-  const fs::path behind = fs::canonical(path, error);
-  return error ? path : behind.string();
+  const fs::path there = fs::canonical(path, error);
+  if (!error) return there.string();
+  constexpr int kMostLinks = 40;  // the kernel's bound
+  fs::path behind = path;
+  for (int links = 0; links < kMostLinks && fs::is_symlink(behind, error); ++links) {
+    behind = DirectoryOf(behind) / fs::read_symlink(behind, error);
+  }
+  return behind.string();
 }
 
 }  // namespace
 
-Status CheckWritable(const std::string& path) {
-  LOCKSTEP_RETURN_IF_ERROR(CheckIsFileName(path));
+Status CheckWritable(const std::string& name) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckIsFileName(name));
+  const std::string path = BehindLinks(name);
   fs::path directory = DirectoryOf(path);
   std::error_code error;
   while (!fs::exists(directory, error)) {

@@ -66,6 +66,18 @@ TEST_F(RunFileTest, AFileThatIsThereIsRefusedBeforeAnythingIsMeasured) {
   EXPECT_THAT(refused.message(), HasSubstr("run.h5 exists"));
 }
 
+TEST_F(RunFileTest, WhatALinkWillLeadToIsWrittenAndTheLinkStays) {
+  fs::create_symlink("later/run.h5", Path("place/link.h5"));
+  RunFile file(Path("place/link.h5"));
+  EXPECT_TRUE(file.Check().ok());
+  file.Save(run_);
+  EXPECT_TRUE(file.Store(run_).ok());
+  EXPECT_EQ(run_.exit_code, 0);
+  EXPECT_TRUE(fs::is_symlink(Path("place/link.h5")));
+  EXPECT_EQ(ReadRun(Path("place/later/run.h5"))->id, run_.id);
+  EXPECT_FALSE(RunFile(Path("place/link.h5")).Check().ok()) << "it is there now";
+}
+
 TEST_F(RunFileTest, OfTwoThatStartTogetherTheSecondIsNamedApart) {
   RunFile one(Path("place/run.h5")), other(Path("place/run.h5"));
   EXPECT_TRUE(one.Check().ok());
