@@ -116,7 +116,7 @@ void Output::MoveAside(int rank) { file_.MoveTo(results::store::PartialPath(path
 void Output::Save(coordinator::Coordinator& coordinator,
                   const std::function<results::store::Run()>& so_far) {
   MoveIfCutOff(coordinator);
-  coordinator.Rest();
+  coordinator.TellBusy();
   results::store::Run run = so_far();
   run.exit_code = static_cast<int>(verdict::ExitCodeOf(run.verdict));
   file_.Save(run);

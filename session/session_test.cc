@@ -108,7 +108,7 @@ using coordinator::EventKind;
 TEST_F(SessionTest, FromTheCasesToTheExitCode) {
   EXPECT_EQ(Run(coordinator::Steps(coordinator::Of(EventKind::kQuiet, 0))),
             "replicate 1a2b3c4d 2026-11-21T10:44:25Z\n"
-            "rest\n"
+            "busy\n"
             "saved run.h5\n"
             "all clocks\n"
             "rest\n"
@@ -123,7 +123,7 @@ TEST_F(SessionTest, AnErrorLeavesWhatWasSaved) {
   EXPECT_EQ(
       Run(coordinator::Steps(coordinator::Of(EventKind::kQuiet, 0)), EnvironmentError("no memory")),
       "replicate 1a2b3c4d 2026-11-21T10:44:25Z\n"
-      "rest\n"
+      "busy\n"
       "saved run.h5\n"
       "suite: note: results go to run.h5\n"
       "files: run.h5\n"
@@ -137,11 +137,11 @@ TEST_F(SessionTest, ThePartThatIsCutOffWritesBesideTheRun) {
                                    coordinator::Lost(1, Loss::kCutOff), After(0.1),
                                    coordinator::Lost(2, Loss::kCutOff))),
             "replicate 1a2b3c4d 2026-11-21T10:44:25Z\n"
-            "rest\n"
+            "busy\n"
             "saved run.h5\n"
-            "rest\n"
+            "busy\n"
             "saved run.h5\n"
-            "rest\n"
+            "busy\n"
             "saved run-rank0-partial.h5\n"
             "all clocks\n"
             "rest\n"

@@ -211,7 +211,7 @@ class BenchSuite final : public session::Suite {
     const bool crosses = backend_->capabilities().moves_data;
     floors_.emplace(LocalCpus(coordinator),
                     crosses ? std::optional(LargestMessage(plan_)) : std::nullopt);
-    coordinator.Rest();
+    coordinator.TellBusy();
     before_ = floors_->Measure();
     book_.emplace(plan_.world_size, plan_.cases.size(), CalibrateTicks());
     run.origin_ticks = book_->scale().origin_ticks;

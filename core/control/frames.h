@@ -71,7 +71,7 @@ enum class FrameType : std::uint32_t {
   kRoster,        // to an agent, first of all
   kHeartbeat,     // to an agent, and its answer
   kReplicated,    // to an agent: raw bytes, to keep for FailoverReport::replicated
-  kRest,          // to an agent: nothing comes for a while, not even heartbeats
+  kRest,          // to an agent: nothing comes for a while, not even heartbeats (RestOrder)
   kLauncherGone,  // from an agent: the launcher's daemon on its host ended
   kToldToEnd,     // from an agent: a signal told it to end, which it will do in a moment
   kTakenForLost,  // from an agent to a coordinator that it leaves
@@ -172,6 +172,11 @@ struct StartedReport {
   static constexpr FrameType kType = FrameType::kStarted;
   Status status;
   static void Describe(auto& fields, auto& frame) { fields(frame.status); }
+};
+struct RestOrder {
+  static constexpr FrameType kType = FrameType::kRest;
+  double seconds = 0;  // that it lasts at most
+  static void Describe(auto& fields, auto& frame) { fields(frame.seconds); }
 };
 struct CollectOrder {
   static constexpr FrameType kType = FrameType::kCollect;

@@ -3,6 +3,7 @@
 // That is a suspicion, unlike a closed connection, which proves that a process is gone.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "core/base/status.h"
@@ -22,8 +23,11 @@ class HeartbeatMonitor {
   double lost_seconds() const { return static_cast<double>(lost_ns_) * 1e-9; }
   // To be asked at every turn of the loop: awake time.
   std::int64_t Turn(std::int64_t now_ns);
-  // What passed since the last turn was no stop of this process, and the others know that.
-  void PassOver(std::int64_t now_ns) { last_turn_ns_ = now_ns; }
+  // The others were told that this process says nothing now: up to so long after the last turn that
+  // is no stop.
+  void PassOver(std::int64_t now_ns, double most_seconds) {
+    last_turn_ns_ = std::min(now_ns, last_turn_ns_ + static_cast<std::int64_t>(most_seconds * 1e9));
+  }
   // This process was stopped for so long that the others must have taken it for lost: known by now,
   // unless it went on for as long as they wait.
   bool overslept() const { return woke_ns_ >= 0 && awake_ns_ - woke_ns_ <= lost_ns_; }

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/control/roster.h"
@@ -37,6 +38,17 @@ TEST(HeartbeatMonitor, WhoWasStoppedItselfTakesNobodyForLost) {
   EXPECT_TRUE(monitor.IsLost(heard, awake));
   for (int second = 21; second <= 60; ++second) monitor.Turn((3600 + second) * kSecond);
   EXPECT_FALSE(monitor.overslept()) << "they did not";
+}
+
+// As long as the others wait for one that told them: 20 s after twice as long.
+TEST(HeartbeatMonitor, WhoToldThatItIsBusyDidNotOversleep) {
+  for (const auto& [seconds, overslept] : {std::pair(54, false), {61, true}, {3600, true}}) {
+    HeartbeatMonitor monitor(20, 0);
+    monitor.PassOver(seconds * kSecond, 40);
+    const std::int64_t awake = monitor.Turn(seconds * kSecond);
+    EXPECT_EQ(monitor.overslept(), overslept) << seconds;
+    EXPECT_FALSE(monitor.IsLost(0, awake)) << "nobody else is lost by that";
+  }
 }
 
 TEST(HeartbeatMonitor, TwoBeatsWithoutAnAnswerAreOverdue) {

@@ -236,6 +236,7 @@ class AgentsCoordinator final : public Coordinator {
   Status StartWorker(int rank) override { return workers_.Start(rank); }
   bool AwaitExits(Deadline deadline) override { return workers_.AwaitExits(deadline); }
   void Replicate(const std::string& record) override { members_.Replicate(record); }
+  void TellBusy() override { members_.TellBusy(); }
   void Rest() override { members_.Rest(); }
   void Dismiss() override { members_.Dismiss(); }
 

@@ -157,9 +157,11 @@ class Coordinator {
   virtual bool AwaitExits(Deadline deadline) = 0;
   // Has those who may succeed the coordinator keep a record of at most kMaxPayloadBytes.
   virtual void Replicate(const std::string& record) = 0;
-  // For what takes a while on a busy host, such as writing a file. Until something is sent to the
-  // others they wait 10 minutes, where they would otherwise take a coordinator that says nothing
-  // for lost.
+  // Before what takes a while on a busy host, such as writing a file: until something is sent to
+  // the others, they wait three times as long before they take a coordinator that says nothing for
+  // lost.
+  virtual void TellBusy() = 0;
+  // From now on nothing is asked of the others until Dismiss: they wait 10 minutes for that.
   virtual void Rest() = 0;
   // Tells the followers to go and waits at most 2 s for their answers. They wait for the end of the
   // coordinator (at most 3 s), so that the launcher sees its exit code, which is that of the

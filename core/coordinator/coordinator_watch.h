@@ -12,9 +12,9 @@ namespace lockstep::coordinator {
 
 enum class Silence : std::uint8_t { kNone, kDoubtful, kLost };
 
-// Silence of a coordinator that rests, or is seen to run, is a loss only after so long. Its end
+// Silence of a coordinator that is seen to run is a loss only after so long: then it hangs. Its end
 // closes its connection, however long it was silent.
-inline constexpr double kRestSeconds = 600;
+inline constexpr double kRunningSeconds = 600;
 
 // `now_ns`: monotonic time.
 class CoordinatorWatch {
@@ -23,21 +23,21 @@ class CoordinatorWatch {
   void Begin(double lost_seconds, std::int64_t now_ns) {
     monitor_.emplace(lost_seconds, now_ns);
     heard_ns_ = 0;
-    resting_ = false;
+    rest_seconds_ = 0;
   }
   bool begun() const { return monitor_.has_value(); }
   int wake_ms() const { return monitor_->wake_ms(); }  // how long a loop may sleep at most
   // This process was stopped for so long that the coordinator must have taken it for lost.
-  bool overslept() const { return monitor_ && !resting_ && monitor_->overslept(); }
+  bool overslept() const { return monitor_ && rest_seconds_ == 0 && monitor_->overslept(); }
 
   // Something came of it, which also ends its rest.
   void Hear(std::int64_t now_ns) {
     if (!monitor_) return;
     heard_ns_ = monitor_->Turn(now_ns);
-    resting_ = false;
+    rest_seconds_ = 0;
   }
-  // It said that it does something now in which it says nothing.
-  void Rest() { resting_ = true; }
+  // It said that it does something now in which it says nothing, for so long at most.
+  void Rest(double seconds) { rest_seconds_ = seconds; }
 
   // To be asked at every turn of the loop, after all that has come was heard: a listener that gets
   // no processor hears late. `runs`: whether its process is seen to run, asked only in doubt.
@@ -48,15 +48,15 @@ class CoordinatorWatch {
       return static_cast<double>(awake_ns - heard_ns_) > seconds * 1e9;
     };
     if (!silent_for(0.5 * monitor_->lost_seconds())) return Silence::kNone;
-    const bool late = monitor_->IsLost(heard_ns_, awake_ns);
-    const bool lost = late && (silent_for(kRestSeconds) || (!resting_ && !runs()));
+    const bool late = monitor_->IsLost(heard_ns_, awake_ns) && silent_for(rest_seconds_);
+    const bool lost = late && (silent_for(kRunningSeconds) || !runs());
     return lost ? Silence::kLost : Silence::kDoubtful;
   }
 
  private:
   std::optional<control::HeartbeatMonitor> monitor_;
   std::int64_t heard_ns_ = 0;  // awake time (HeartbeatMonitor) of its newest frame
-  bool resting_ = false;
+  double rest_seconds_ = 0;    // 0: it does not rest
 };
 
 }  // namespace lockstep::coordinator

@@ -21,7 +21,7 @@ int LostAt(const std::set<int>& looks, const std::set<int>& heard, bool runs = f
   for (const int second : looks) {
     for (; read < second; ++read) {
       if (heard.contains(read + 1)) watch.Hear(second * kSecond);
-      if (rests.contains(read + 1)) watch.Rest();
+      if (rests.contains(read + 1)) watch.Rest(60);
     }
     if (watch.Look(second * kSecond, [&] { return runs; }) == Silence::kLost) return second;
   }
@@ -49,7 +49,8 @@ TEST(CoordinatorWatch, ARestIsOverWhenItIsHeardOf) {
 }
 
 TEST(CoordinatorWatch, ARestHasAnEnd) {
-  EXPECT_EQ(LostAt(EverySecondUntil(1000), {5, 10}, false, {11}), 611);
+  EXPECT_EQ(LostAt(EverySecondUntil(1000), {5, 10}, false, {11}), 71);
+  EXPECT_EQ(LostAt(EverySecondUntil(1000), {5, 10}, true, {11}), 611);
 }
 
 // On this host its process is seen: neither stopped nor gone, it waits for a processor or a disk.

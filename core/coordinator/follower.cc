@@ -165,12 +165,18 @@ class Follower {
           replicated_.push_back(order->payload);
           break;
         case FrameType::kRest:
-          watch_.Rest();
+          TakeRest(order->payload);
           break;
         default:
           agent_.Obey(*order);
       }
     }
+  }
+
+  void TakeRest(const std::string& payload) {
+    const auto rest = control::Decode<control::RestOrder>(payload);
+    LOCKSTEP_CHECK(rest.has_value(), "the coordinator's rest");
+    watch_.Rest(rest->seconds);
   }
 
   void TakeRoster(const std::string& payload) {

@@ -19,6 +19,10 @@ namespace {
 
 constexpr double kHurrySeconds = 0.3;
 constexpr double kDismissSeconds = 2;
+constexpr double kRestSeconds = 600;
+// For a file on a busy disk; not longer, because a coordinator that is stopped then is noticed
+// late.
+constexpr double kBusyBounds = 3;
 constexpr std::int64_t kLateNs = 500'000'000;
 
 }  // namespace
@@ -156,7 +160,9 @@ void Membership::PollOnce(Deadline deadline) {
   const int wake_ms = agent_.wake_ms();
   const int longest_ms = wake_ms < 0 ? most_ms : std::min(wake_ms, most_ms);
   const std::int64_t began_ns = MonotonicNs();
-  if (std::exchange(resting_, false)) heartbeats_->PassOver(began_ns);
+  if (std::exchange(busy_, false)) {
+    heartbeats_->PassOver(began_ns, (kBusyBounds - 1) * heartbeats_->lost_seconds());
+  }
   if (polled_ns_ != 0) NoteWait(began_ns - polled_ns_);
   poll(items.data(), items.size(), longest_ms);
   polled_ns_ = MonotonicNs();
@@ -273,9 +279,15 @@ void Membership::Replicate(const std::string& record) {
   for (const int rank : candidates_) Order(rank, FrameType::kReplicated, record);
 }
 
-void Membership::Rest() {
-  resting_ = true;
-  for (int rank = 1; rank < size(); ++rank) Order(rank, FrameType::kRest);
+void Membership::TellBusy() {
+  busy_ = true;
+  OrderRest(kBusyBounds * heartbeats_->lost_seconds());
+}
+
+void Membership::Rest() { OrderRest(kRestSeconds); }
+
+void Membership::OrderRest(double seconds) {
+  for (int rank = 1; rank < size(); ++rank) Order(rank, control::RestOrder{seconds});
 }
 
 void Membership::Dismiss() {

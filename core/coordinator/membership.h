@@ -101,7 +101,8 @@ class Membership {
   void NoteToldAlone(int rank) { At(rank).told_alone = true; }
 
   void Replicate(const std::string& record);
-  void Rest();
+  void TellBusy();  // Coordinator's
+  void Rest();      // likewise
   void Dismiss();
 
  private:
@@ -125,6 +126,7 @@ class Membership {
   void OnLauncherGone(int rank);
   void OnToldToEnd(int rank);
   void KeepHeartbeats();
+  void OrderRest(double seconds);
 
   const LaunchContext context_;
   const CoordinatorOptions options_;
@@ -139,7 +141,7 @@ class Membership {
   std::vector<int> candidates_;  // for our place, ascending
   std::uint64_t request_ = 0;
   bool terminating_ = false;
-  bool resting_ = false;                      // until the next poll
+  bool busy_ = false;                         // until the next poll
   std::int64_t polled_ns_ = 0;                // when the newest poll was over; 0: none was
   std::optional<std::int64_t> late_ns_ = {};  // when somebody was late
 };

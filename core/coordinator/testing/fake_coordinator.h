@@ -105,6 +105,7 @@ class FakeCoordinator final : public Coordinator {
   Status StartWorker(int rank) override;
   bool AwaitExits(Deadline deadline) override;
   void Replicate(const std::string& record) override { Note("replicate " + record); }
+  void TellBusy() override { Note("busy"); }
   void Rest() override { Note("rest"); }
   void Dismiss() override { Note("dismiss"); }
 
