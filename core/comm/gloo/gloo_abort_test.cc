@@ -1,4 +1,6 @@
 // Abort frees ranks that wait, from a thread beside the one that waits.
+#include <signal.h>
+
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -76,6 +78,15 @@ TEST(GlooAbort, EveryWaitingRankIsFreedWhenAllOfThemAbort) {
     ExpectFreed(collective::Collective::kBarrier, 0, {0, 1});
     ExpectFreed(collective::Collective::kAllReduce, 2, {1, 0});
   }
+}
+
+// A rank that writes to a peer which has just aborted would die of it.
+TEST(GlooAbort, AClosedConnectionRaisesNoSignal) {
+  signal(SIGPIPE, SIG_DFL);
+  Connect();
+  struct sigaction now = {};
+  sigaction(SIGPIPE, nullptr, &now);
+  EXPECT_EQ(now.sa_handler, SIG_IGN);
 }
 
 // They hear of it because the connection closes.

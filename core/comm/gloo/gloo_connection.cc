@@ -9,6 +9,7 @@
 #include <gloo/transport/context.h>
 #include <gloo/transport/tcp/device.h>
 #include <netdb.h>
+#include <signal.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -193,7 +194,20 @@ Status CheckHost(const std::string& host) {
 
 }  // namespace
 
+namespace {
+
+// gloo's writes raise it where a peer has closed its connection. That is to be an error, as under
+// Python, which ignores the signal. Who handles it keeps that.
+void IgnoreClosedPipes() {
+  struct sigaction now = {};
+  sigaction(SIGPIPE, nullptr, &now);
+  if (now.sa_handler == SIG_DFL) signal(SIGPIPE, SIG_IGN);
+}
+
+}  // namespace
+
 Result<std::shared_ptr<::gloo::transport::Device>> OpenGlooDevice(const GlooOptions& options) {
+  IgnoreClosedPipes();
   ::gloo::transport::tcp::attr attributes;
   // As in PyTorch the interface, and else the host, can be chosen from outside; what was chosen
   // goes before what the launch found out.
