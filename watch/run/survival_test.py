@@ -160,8 +160,14 @@ class Watchers(unittest.TestCase):
             output, said = watcher.communicate(timeout=250)
         self.assertEqual(sorted(output.splitlines()), ["rank 0 is through", "rank 1 is through"],
                          said)
-        self.assertEqual(said, "lockstep watch: nothing is watched any more: the watcher was "
-                               "ended; the program goes on\n")
+        # A rank may fill its segment before the janitor gets a processor, and says so once.
+        full = {f"lockstep watch: process {rank} is not watched: the watcher is too far behind, or "
+                "gone" for rank in ranks}
+        lines = said.splitlines()
+        self.assertEqual([line for line in lines if line not in full],
+                         ["lockstep watch: nothing is watched any more: the watcher was ended; the "
+                          "program goes on"])
+        self.assertEqual(len(lines), len(set(lines)))
         await_that(lambda: all(map(gone, ranks)))
         self.assertEqual(glob.glob(mine), [])
 
