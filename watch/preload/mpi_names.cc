@@ -312,32 +312,26 @@ void MadeGroup(Handle group, events::Call call, std::uint64_t site) {
   NoteMade(Object::kGroup, number, call, site);
 }
 
-Known Held(Object object, std::uint64_t handle) {
-  Known known;
+namespace {
+
+// Calls `use` with the table in which such objects are.
+template <typename Use>
+void WithTable(Object object, Use use) {
   switch (object) {
     case Object::kCommunicator:
-      communicators.Find(handle, &known);
-      break;
+      return use(communicators);
     case Object::kDatatype:
-      types.Find(handle, &known);
-      break;
+      return use(types);
     case Object::kOperator:
-      operators.Find(handle, &known);
-      break;
+      return use(operators);
     case Object::kGroup:
-      mpi_groups.Find(handle, &known);
-      break;
+      return use(mpi_groups);
     case Object::kWindow:
-      windows.Find(handle, &known);
-      break;
+      return use(windows);
     case Object::kFile:
-      files.Find(handle, &known);
-      break;
+      return use(files);
   }
-  return known;
 }
-
-namespace {
 
 void FreedType(const Known& held, std::uint64_t site) {
   if (held.code == kPredefined || held.code == kGone) return;
@@ -358,26 +352,21 @@ void FreedComm(const Known& held, std::uint64_t site) {
 
 }  // namespace
 
+Known Held(Object object, std::uint64_t handle) {
+  Known known;
+  WithTable(object, [&](auto& table) { table.Find(handle, &known); });
+  return known;
+}
+
 void Freed(Object object, const Known& held, std::uint64_t site) {
   if (held.key == 0) return;
+  if (object == Object::kCommunicator) return FreedComm(held, site);
+  if (object == Object::kDatatype) return FreedType(held, site);
   Known removed = held;
-  switch (object) {
-    case Object::kCommunicator:
-      return FreedComm(held, site);
-    case Object::kDatatype:
-      return FreedType(held, site);
-    case Object::kOperator:
-      operators.RemoveSame(held);
-      break;
-    case Object::kGroup:  // Open MPI gives a group's handle several times: any of them goes
-      mpi_groups.RemoveOne(held.key, held.number, &removed);
-      break;
-    case Object::kWindow:
-      windows.RemoveSame(held);
-      break;
-    case Object::kFile:
-      files.RemoveSame(held);
-      break;
+  if (object == Object::kGroup) {  // Open MPI gives its handle several times: any of them goes
+    mpi_groups.RemoveOne(held.key, held.number, &removed);
+  } else {
+    WithTable(object, [&](auto& table) { table.RemoveSame(held); });
   }
   NoteFreed(object, removed.number, site);
 }
