@@ -49,7 +49,7 @@ class GraphEvent final : public device::Event {
     return OkStatus();
   }
   void Reset() override {
-    captured = false;
+    captured = failed = false;
     point.reset();
     if (real != nullptr) real->Reset();
   }
@@ -58,6 +58,7 @@ class GraphEvent final : public device::Event {
   std::unique_ptr<device::StreamPoint> point;
   WorkGraph::Point nodes;
   bool captured = false;
+  bool failed = false;  // to be recorded
 };
 
 GraphEvent& AsGraphEvent(device::Event& event) {
@@ -114,12 +115,14 @@ class NativeLane final : public device::Stream, public device::NativeStream {
   void Record(device::Event& event) override {
     GraphEvent& graph_event = AsGraphEvent(event);
     auto point = native_.Mark();
-    if (!point.ok()) return Fail(point.status());
+    graph_event.failed = !point.ok();
+    if (graph_event.failed) return Fail(point.status());
     graph_event.captured = keeping_.on;
     graph_event.point = std::move(point).value();
   }
   void WaitFor(device::Event& event) override {
     const GraphEvent& graph_event = AsGraphEvent(event);
+    if (graph_event.failed) return;  // its stream says why
     LOCKSTEP_CHECK(graph_event.point != nullptr, "an event is recorded before it is waited for");
     if (keeping_.on && !graph_event.captured) {
       return keeping_.Refuse("a wait for what it does not hold");

@@ -1,6 +1,6 @@
 // Puts a collective behind what the compute stream did so far, and its result before what follows.
-// Events are reused only when no stream can still look at them. Times are kept on request, because
-// each collective then needs three events.
+// Events are reused when they are reached and nobody else has them. Times are kept on request,
+// because each collective then needs three events.
 #include "core/ddp/launcher.h"
 
 #include <utility>
@@ -18,10 +18,8 @@ Result<void*> BucketMemory::Reserve(device::Device& device, Area area, std::int6
   return buffer->data();
 }
 
-// An event may be reset when nobody will look at it any more. Where the compute stream is inline, a
-// stream never waits for one that is not reached yet, so that holds as soon as nobody has it.
-// Otherwise a stream may still have to look at it: then events are left to themselves, the newest
-// kept because a stream's queue refers to them.
+// An event of a capture must not be asked whether it is reached. A stream that is inline captures
+// nothing. Otherwise events are left to themselves, the newest kept.
 std::shared_ptr<device::Event> Launcher::NewEvent() {
   constexpr std::size_t kMostKept = 8192;
   constexpr int kMostTried = 4;

@@ -29,7 +29,9 @@ class Event {
   virtual bool Reached() const = 0;
   virtual Ticks ReachedAt() const = 0;          // only after Reached()
   virtual Status Await(Deadline deadline) = 0;  // kDeadlineExceeded, or the stream's error
-  virtual void Reset() = 0;                     // only when reached or never recorded
+  // Only when reached or never recorded. A stream that was told to wait for it passes, or fails, as
+  // if it had not been reset.
+  virtual void Reset() = 0;
 };
 
 // Work in order. Work that returns an error fails the stream: later work is not run, and

@@ -67,7 +67,7 @@ class SimEvent final : public device::Event {
   void Reset() override {
     LOCKSTEP_CHECK(latch_->state != Latch::State::kPromised,
                    "an event may not be reset while a stream is going to set it");
-    latch_->state = Latch::State::kUnrecorded;
+    latch_ = std::make_shared<Latch>();
   }
 
   static std::shared_ptr<Latch> LatchOf(device::Event& event) {

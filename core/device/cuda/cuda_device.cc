@@ -39,6 +39,7 @@ class CudaDevice final : public Device, public NativeDevice {
  public:
   CudaDevice(int index, CudaMemory memory) : index_(index), memory_(memory) {}
   ~CudaDevice() override {
+    signals_->Clear();
     for (void* const memory : shared_) cudaHostUnregister(memory);
   }
   CudaDevice(const CudaDevice&) = delete;
@@ -48,7 +49,7 @@ class CudaDevice final : public Device, public NativeDevice {
   Result<std::unique_ptr<Buffer>> Allocate(std::int64_t bytes) override;
   std::unique_ptr<Event> NewEvent() override {
     static_cast<void>(EnterThread());
-    return std::make_unique<CudaEvent>();
+    return std::make_unique<CudaEvent>(signals_);
   }
   std::unique_ptr<Stream> NewStream() override {
     return std::make_unique<CudaStream>(index_, /*inline_execution=*/false);
@@ -64,6 +65,7 @@ class CudaDevice final : public Device, public NativeDevice {
   int index_;
   CudaMemory memory_;
   std::vector<void*> shared_;
+  std::shared_ptr<Signals> signals_ = std::make_shared<Signals>();
 };
 
 Result<WordWriter> CudaDevice::ShareMemory(std::span<std::byte> memory) {

@@ -56,29 +56,64 @@ class CudaPoint final : public StreamPoint {
   cudaEvent_t event_ = nullptr;
 };
 
+bool Written(const Signal& signal) {
+  return std::atomic_ref<std::uint32_t>(*signal.word).load(std::memory_order_acquire) ==
+         signal.turn;
+}
+
 }  // namespace
 
-CudaEvent::CudaEvent() {
-  Parts& parts = *parts_;
-  parts.made =
-      CudaStatus("cudaEventCreate", cudaEventCreateWithFlags(&parts.event, cudaEventDisableTiming));
-  if (!parts.made.ok()) return;
-  parts.made = CudaStatus("cudaHostAlloc",
-                          cudaHostAlloc(&parts.word, sizeof(*parts.word), cudaHostAllocMapped));
-  if (parts.made.ok()) *parts.word = 0;
+Signal Signals::Take() {
+  {
+    std::lock_guard lock(mutex_);
+    if (!free_.empty() && Written(free_.front())) {
+      Signal signal = free_.front();
+      free_.pop_front();
+      ++signal.turn;
+      return signal;
+    }
+  }
+  Signal signal;
+  signal.turn = 1;
+  signal.made = CudaStatus("cudaEventCreate",
+                           cudaEventCreateWithFlags(&signal.event, cudaEventDisableTiming));
+  if (!signal.made.ok()) return signal;
+  signal.made = CudaStatus("cudaHostAlloc",
+                           cudaHostAlloc(&signal.word, sizeof(*signal.word), cudaHostAllocMapped));
+  if (signal.made.ok()) *signal.word = 0;
+  return signal;
 }
 
-CudaEvent::Parts::~Parts() {
-  if (event != nullptr) cudaEventDestroy(event);
-  if (word != nullptr) cudaFreeHost(word);
+void Signals::Give(const Signal& signal, bool recorded) {
+  if (!signal.made.ok()) return;
+  std::lock_guard lock(mutex_);
+  free_.push_back(signal);
+  if (!recorded) --free_.back().turn;  // nobody writes it
 }
+
+void Signals::Clear() {
+  std::lock_guard lock(mutex_);
+  for (const Signal& signal : free_) {
+    if (!Written(signal)) continue;
+    cudaEventDestroy(signal.event);
+    cudaFreeHost(signal.word);
+  }
+  free_.clear();
+}
+
+CudaEvent::Turn::Turn(std::shared_ptr<Signals> its_signals)
+    : signals(std::move(its_signals)), signal(signals->Take()) {}
+
+CudaEvent::Turn::~Turn() { signals->Give(signal, recorded.load()); }
+
+CudaEvent::CudaEvent(std::shared_ptr<Signals> signals)
+    : signals_(std::move(signals)), turn_(std::make_shared<Turn>(signals_)) {}
 
 CudaEvent::~CudaEvent() = default;
 
 void CudaEvent::Reset() {
-  parts_->latch.Reset();
-  parts_->recorded.store(false);
-  if (parts_->word != nullptr) std::atomic_ref<std::uint32_t>(*parts_->word).store(0);
+  turn_->latch.CheckMayReset();
+  turn_ = std::make_shared<Turn>(signals_);
 }
 
 struct CudaStream::State {
@@ -147,32 +182,33 @@ void CudaStream::Enqueue(Work work) {
 
 void CudaStream::Record(Event& event) {
   LOCKSTEP_CHECK(typeid(event) == typeid(CudaEvent), "an event of another device");
-  const std::shared_ptr<CudaEvent::Parts> parts = static_cast<CudaEvent&>(event).parts_;
-  Fail(parts->made);
-  parts->latch.Promise();
+  const std::shared_ptr<CudaEvent::Turn> turn = static_cast<CudaEvent&>(event).turn_;
+  Fail(turn->signal.made);
+  turn->latch.Promise();
   // The latch first, so that whoever passes the event finds it settled.
   EnqueueHost(
-      [parts, state = state_] {
-        parts->latch.Settle(state->Get());
+      [turn, state = state_] {
+        turn->latch.Settle(state->Get());
         return OkStatus();
       },
       /*always=*/true);
-  Fail(CudaStatus("cudaEventRecord", cudaEventRecord(parts->event, stream_)));
-  Fail(StreamWrite32(stream_, parts->word, 1));
-  parts->recorded.store(true);
+  Fail(CudaStatus("cudaEventRecord", cudaEventRecord(turn->signal.event, stream_)));
+  Fail(StreamWrite32(stream_, turn->signal.word, turn->signal.turn));
+  turn->recorded.store(true);
 }
 
 void CudaStream::WaitFor(Event& event) {
   LOCKSTEP_CHECK(typeid(event) == typeid(CudaEvent), "an event of another device");
-  const std::shared_ptr<CudaEvent::Parts> parts = static_cast<CudaEvent&>(event).parts_;
-  Fail(parts->made);
-  if (parts->recorded.load()) {
-    Fail(CudaStatus("cudaStreamWaitEvent", cudaStreamWaitEvent(stream_, parts->event, 0)));
+  const std::shared_ptr<CudaEvent::Turn> turn = static_cast<CudaEvent&>(event).turn_;
+  const Signal& signal = turn->signal;
+  Fail(signal.made);
+  if (turn->recorded.load()) {
+    Fail(CudaStatus("cudaStreamWaitEvent", cudaStreamWaitEvent(stream_, signal.event, 0)));
   } else {
-    Fail(StreamWaitAtLeast32(stream_, parts->word, 1));
+    Fail(StreamWaitAtLeast32(stream_, signal.word, signal.turn));
   }
   // The error of the stream that was waited for becomes this one's.
-  EnqueueHost([parts] { return parts->latch.Await(Deadline::AfterSeconds(0)); }, /*always=*/false);
+  EnqueueHost([turn] { return turn->latch.Await(Deadline::AfterSeconds(0)); }, /*always=*/false);
 }
 
 Status CudaStream::Synchronize(Deadline deadline) {

@@ -5,7 +5,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
+#include <mutex>
 
 #include "core/device/device.h"
 #include "core/device/host/host_event.h"
@@ -13,32 +15,59 @@
 
 namespace lockstep::device::cuda {
 
-// Set by the stream: a latch of the host for those who ask and for the stamp, CUDA's event for
-// streams that wait once it is recorded, and a word of memory for streams that wait before.
+// What a stream waits for: CUDA's event once it is recorded, and before that a word of mapped
+// memory, which each recording sets to the number of its turn.
+struct Signal {
+  cudaEvent_t event = nullptr;
+  std::uint32_t* word = nullptr;
+  std::uint32_t turn = 0;
+  Status made;  // not OK: CUDA could not make it
+};
+
+// Keeps signals, because it takes long to make them. Thread-safe.
+class Signals {
+ public:
+  // One at its next turn, which the device is done with: it wrote the word of the last turn.
+  Signal Take();
+  void Give(const Signal& signal, bool recorded);
+  // Destroys those that the device is done with. The others stay until the process ends, as do
+  // those that come later: a host function may give them, which may not call CUDA.
+  void Clear();
+
+ private:
+  std::mutex mutex_;
+  std::deque<Signal> free_;
+};
+
+// Set by the stream: a latch of the host for those who ask and for the stamp, and a signal for
+// streams. A device is late: it may still look at what the host has reset or destroyed.
 class CudaEvent final : public Event {
  public:
-  CudaEvent();
+  explicit CudaEvent(std::shared_ptr<Signals> signals);
   ~CudaEvent() override;
   CudaEvent(const CudaEvent&) = delete;
   CudaEvent& operator=(const CudaEvent&) = delete;
 
-  bool Reached() const override { return parts_->latch.Reached(); }
-  Ticks ReachedAt() const override { return parts_->latch.ReachedAt(); }
-  Status Await(Deadline deadline) override { return parts_->latch.Await(deadline); }
+  bool Reached() const override { return turn_->latch.Reached(); }
+  Ticks ReachedAt() const override { return turn_->latch.ReachedAt(); }
+  Status Await(Deadline deadline) override { return turn_->latch.Await(deadline); }
   void Reset() override;
 
  private:
   friend class CudaStream;
-  // Shared with the streams: a waiter may destroy the event while a stream is still at it.
-  struct Parts {
-    ~Parts();
+  // From one reset to the next, shared with the streams that record it or wait for it.
+  struct Turn {
+    explicit Turn(std::shared_ptr<Signals> its_signals);
+    ~Turn();
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    std::shared_ptr<Signals> signals;
+    Signal signal;
     host::HostLatch latch;
-    cudaEvent_t event = nullptr;
-    std::uint32_t* word = nullptr;  // of the host, mapped: 0, then 1
     std::atomic<bool> recorded{false};
-    Status made;  // not OK: CUDA could not make it
   };
-  std::shared_ptr<Parts> parts_ = std::make_shared<Parts>();
+  std::shared_ptr<Signals> signals_;
+  std::shared_ptr<Turn> turn_;
 };
 
 class CudaStream final : public Stream, public NativeStream {

@@ -35,10 +35,14 @@ Status HostLatch::Await(Deadline deadline) {
   return of_stream_;
 }
 
-void HostLatch::Reset() {
+void HostLatch::CheckMayReset() const {
   LOCKSTEP_CHECK(state_.load(std::memory_order_acquire) != kPromised,
                  "an event may not be reset while a stream is going to set it");
-  state_.store(kUnrecorded, std::memory_order_release);
+}
+
+void HostEvent::Reset() {
+  latch_->CheckMayReset();
+  latch_ = std::make_shared<HostLatch>();
 }
 
 void HostLatch::Promise() {

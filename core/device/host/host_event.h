@@ -16,7 +16,9 @@ class HostLatch {
   bool Reached() const { return state_.load(std::memory_order_acquire) == kReached; }
   Ticks ReachedAt() const;
   Status Await(Deadline deadline);
-  void Reset();
+  // CHECKs that no stream is going to set it. An event gets a new latch then: a stream may still
+  // have to look at the old one.
+  void CheckMayReset() const;
 
   // For streams: promised when recorded, then settled as the stream is when it gets there.
   void Promise();
@@ -39,7 +41,7 @@ class HostEvent final : public Event {
   bool Reached() const override { return latch_->Reached(); }
   Ticks ReachedAt() const override { return latch_->ReachedAt(); }
   Status Await(Deadline deadline) override { return latch_->Await(deadline); }
-  void Reset() override { latch_->Reset(); }
+  void Reset() override;
 
   // The latch behind the port, shared: a waiter may destroy the event as soon as it is reached,
   // while the stream that sets it is still at it. CHECKs that it is an event of the host.

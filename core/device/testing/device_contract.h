@@ -173,6 +173,29 @@ TEST_P(DeviceContract, AStreamWaitsForAnEventOfAnother) {
   }
 }
 
+TEST_P(DeviceContract, AStreamMayBeLateToLookAtAnEventThatIsReset) {
+  const auto compute = device_->NewStream();
+  const auto communication = device_->NewStream();
+  for (int round = 0; round < 50; ++round) {
+    const auto event = device_->NewEvent();
+    compute->Record(*event);
+    ASSERT_TRUE(event->Await(Soon()).ok());
+    std::atomic<bool> let_go{false};
+    communication->Enqueue([&let_go] {
+      const Deadline limit = Soon();
+      while (!let_go && !limit.Passed()) std::this_thread::yield();
+      return OkStatus();
+    });
+    communication->WaitFor(*event);
+    event->Reset();
+    let_go = true;
+    const Status status = communication->Synchronize(Soon());
+    ASSERT_TRUE(status.ok()) << status.message();
+    compute->Record(*event);
+    ASSERT_TRUE(event->Await(Soon()).ok());
+  }
+}
+
 TEST_P(DeviceContract, ASickStreamMakesItsWaitersSick) {
   const auto compute = device_->NewStream();
   const auto communication = device_->NewStream();
