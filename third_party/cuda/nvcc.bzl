@@ -7,6 +7,8 @@ _FLAGS = [
     "-std=c++20",
     "-O2",
     "--expt-relaxed-constexpr",
+    # Their names are made of the process's number, which is the same in every sandbox.
+    "--objdir-as-tempdir",
     "-Xcompiler=-fPIC,-Wall,-Wextra",
     "-Werror=all-warnings",
 ]
