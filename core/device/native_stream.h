@@ -8,6 +8,7 @@
 #include <span>
 
 #include "core/base/status.h"
+#include "core/device/device.h"
 
 namespace lockstep::device {
 
@@ -69,6 +70,10 @@ class NativeDevice {
  public:
   virtual ~NativeDevice() = default;
   virtual Status EnterThread() = 0;
+  // Memory that stays on the device: Device::Allocate's may be such that others displace it.
+  virtual Result<std::unique_ptr<Buffer>> AllocateOnDevice(std::int64_t bytes) {
+    return Unsupported("this device has no memory of its own: {} bytes", bytes);
+  }
   virtual int ComputeCapability() const { return 0; }  // 90: of 9.0; 0: unknown
   // From now on streams may write words of `memory`: whole pages, which outlive the device.
   // kUnsupported where the device reaches the host's memory by other addresses only.

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "core/device/native_stream.h"
+
 namespace lockstep::stress::faults {
 namespace {
 
@@ -14,13 +16,14 @@ constexpr int kMostOfASize = 128;
 }  // namespace
 
 Result<std::vector<std::unique_ptr<device::Buffer>>> FillDevice(device::Device& device) {
-  if (device.name() == "host") {
+  auto* const native = dynamic_cast<device::NativeDevice*>(&device);
+  if (native == nullptr) {
     return Unsupported("the fault 'device_memory_full' needs a GPU; choose --backend=nccl on one");
   }
   std::vector<std::unique_ptr<device::Buffer>> taken;
   for (std::int64_t bytes = kLargest; bytes >= kSmallest; bytes /= 2) {
     for (int i = 0; i < kMostOfASize; ++i) {
-      Result<std::unique_ptr<device::Buffer>> buffer = device.Allocate(bytes);
+      Result<std::unique_ptr<device::Buffer>> buffer = native->AllocateOnDevice(bytes);
       if (!buffer.ok()) break;
       taken.push_back(std::move(buffer).value());
     }

@@ -2,19 +2,30 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 
 #include "core/device/host/host_device.h"
+#include "core/device/native_stream.h"
 
 namespace lockstep::stress::faults {
 namespace {
 
-// So many bytes, and no more.
-class SmallDevice final : public device::Device {
+// So many bytes, and no more. What it allocates otherwise is displaced when they are needed.
+class SmallDevice final : public device::Device, public device::NativeDevice {
  public:
   explicit SmallDevice(std::int64_t bytes) : free(bytes) {}
   std::string_view name() const override { return "small"; }
-  Result<std::unique_ptr<device::Buffer>> Allocate(std::int64_t bytes) override {
+  Result<std::unique_ptr<device::Buffer>> Allocate(std::int64_t) override {
+    return EnvironmentError("takes nothing for good");
+  }
+  Status EnterThread() override { return OkStatus(); }
+  Result<device::WordWriter> ShareMemory(std::span<std::byte>) override {
+    return Unsupported("not shared");
+  }
+  Result<std::unique_ptr<device::Buffer>> AllocateOnDevice(std::int64_t bytes) override {
     if (bytes > free) return EnvironmentError("not there");
     free -= bytes;
     return std::unique_ptr<device::Buffer>(std::make_unique<Piece>(bytes, *this));

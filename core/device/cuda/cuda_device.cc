@@ -46,7 +46,12 @@ class CudaDevice final : public Device, public NativeDevice {
   CudaDevice& operator=(const CudaDevice&) = delete;
 
   std::string_view name() const override { return "cuda"; }
-  Result<std::unique_ptr<Buffer>> Allocate(std::int64_t bytes) override;
+  Result<std::unique_ptr<Buffer>> Allocate(std::int64_t bytes) override {
+    return Allocate(bytes, memory_);
+  }
+  Result<std::unique_ptr<Buffer>> AllocateOnDevice(std::int64_t bytes) override {
+    return Allocate(bytes, CudaMemory::kDevice);
+  }
   std::unique_ptr<Event> NewEvent() override {
     static_cast<void>(EnterThread());
     return std::make_unique<CudaEvent>(signals_);
@@ -62,6 +67,8 @@ class CudaDevice final : public Device, public NativeDevice {
   Result<WordWriter> ShareMemory(std::span<std::byte> memory) override;
 
  private:
+  Result<std::unique_ptr<Buffer>> Allocate(std::int64_t bytes, CudaMemory memory);
+
   int index_;
   CudaMemory memory_;
   std::vector<void*> shared_;
@@ -98,7 +105,7 @@ int CudaDevice::ComputeCapability() const {
   return told ? major * 10 + minor : 0;
 }
 
-Result<std::unique_ptr<Buffer>> CudaDevice::Allocate(std::int64_t bytes) {
+Result<std::unique_ptr<Buffer>> CudaDevice::Allocate(std::int64_t bytes, CudaMemory memory) {
   if (bytes < 0) return InvalidInput("a buffer of {} bytes", bytes);
   LOCKSTEP_RETURN_IF_ERROR(EnterThread());
   std::size_t free_bytes = 0;
@@ -109,7 +116,7 @@ Result<std::unique_ptr<Buffer>> CudaDevice::Allocate(std::int64_t bytes) {
   if (wanted > free_bytes) return NotThere(bytes, free_bytes);
   void* data = nullptr;
   if (bytes > 0) {
-    const cudaError_t error = memory_ == CudaMemory::kManaged
+    const cudaError_t error = memory == CudaMemory::kManaged
                                   ? cudaMallocManaged(&data, wanted, cudaMemAttachGlobal)
                                   : cudaMalloc(&data, wanted);
     if (error == cudaErrorMemoryAllocation) {

@@ -1,6 +1,6 @@
 // Writes and compares known data with this room's kernels, on a stream of its own. Every call waits
-// for its end: callers are not in a timed interval. The tally lies in memory of the host that is
-// mapped for the device.
+// for its end: callers are not in a timed interval. The tally lies on the device and is copied:
+// many devices have no atomic operations on the host's memory.
 #include "core/device/cuda/cuda_pattern.h"
 
 #include <limits>
@@ -16,7 +16,7 @@ class CudaPatternMemory final : public collective::PatternMemory {
  public:
   CudaPatternMemory() = default;
   ~CudaPatternMemory() override {
-    if (tally_ != nullptr) cudaFreeHost(tally_);
+    if (tally_ != nullptr) cudaFree(tally_);
     if (tile_ != nullptr) cudaFree(tile_);
     if (stream_ != nullptr) cudaStreamDestroy(stream_);
   }
@@ -25,7 +25,7 @@ class CudaPatternMemory final : public collective::PatternMemory {
 
   Status Open() {
     LOCKSTEP_RETURN_IF_CUDA_ERROR(cudaStreamCreateWithFlags, &stream_, cudaStreamNonBlocking);
-    LOCKSTEP_RETURN_IF_CUDA_ERROR(cudaHostAlloc, &tally_, sizeof(*tally_), cudaHostAllocMapped);
+    LOCKSTEP_RETURN_IF_CUDA_ERROR(cudaMalloc, &tally_, sizeof(*tally_));
     LOCKSTEP_RETURN_IF_CUDA_ERROR(cudaMalloc, &tile_, kMostTile * sizeof(*tile_));
     return OkStatus();
   }
@@ -43,7 +43,7 @@ class CudaPatternMemory final : public collective::PatternMemory {
   collective::PatternDifference Compare(const collective::PatternPiece& piece,
                                         const void* data) override {
     if (piece.count == 0) return {};
-    *tally_ = {0, std::numeric_limits<long long>::max()};
+    ClearTally();
     Finish(LaunchCompare(stream_, piece, data, tally_));
     return Difference(piece.type, data, piece.count);
   }
@@ -53,7 +53,7 @@ class CudaPatternMemory final : public collective::PatternMemory {
                                             std::int64_t first, double tolerance) override {
     LOCKSTEP_CHECK(!tile.empty() && tile.size() <= kMostTile, "a tile of 1 to 1024 elements");
     if (count == 0) return {};
-    *tally_ = {0, std::numeric_limits<long long>::max()};
+    ClearTally();
     Finish(cudaMemcpyAsync(tile_, tile.data(), tile.size_bytes(), cudaMemcpyDefault, stream_));
     Finish(LaunchCompareTile(stream_, type, data, count, tile_,
                              static_cast<std::int64_t>(tile.size()), first, tolerance, tally_));
@@ -61,14 +61,20 @@ class CudaPatternMemory final : public collective::PatternMemory {
   }
 
  private:
+  void ClearTally() {
+    const PatternTally none = {0, std::numeric_limits<long long>::max()};
+    Finish(cudaMemcpyAsync(tally_, &none, sizeof(none), cudaMemcpyDefault, stream_));
+  }
   // What the last comparison found.
   collective::PatternDifference Difference(collective::DataType type, const void* data,
                                            std::int64_t count) {
+    PatternTally tally = {};
+    Finish(cudaMemcpyAsync(&tally, tally_, sizeof(tally), cudaMemcpyDefault, stream_));
     if (failed_) return {count, 0, 0};
     collective::PatternDifference difference;
-    difference.wrong = static_cast<std::int64_t>(tally_->wrong);
+    difference.wrong = static_cast<std::int64_t>(tally.wrong);
     if (difference.wrong == 0) return difference;
-    difference.first = tally_->first;
+    difference.first = tally.first;
     const std::int64_t size = collective::SizeOf(type);
     const void* got = static_cast<const char*>(data) + difference.first * size;
     static_cast<void>(
@@ -81,7 +87,7 @@ class CudaPatternMemory final : public collective::PatternMemory {
   }
 
   cudaStream_t stream_ = nullptr;
-  PatternTally* tally_ = nullptr;
+  PatternTally* tally_ = nullptr;  // of the device
   double* tile_ = nullptr;  // of the device
   bool failed_ = false;
 };

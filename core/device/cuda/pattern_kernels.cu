@@ -40,8 +40,8 @@ __global__ void Compare(collective::PatternPiece piece,
                         PatternTally* tally) {
   for (std::int64_t i = FirstItem(); i < piece.count; i += ItemStep()) {
     if (SameBits(data[i], collective::PatternElement<kType>(piece, piece.begin + i))) continue;
-    atomicAdd_system(&tally->wrong, 1ull);
-    atomicMin_system(&tally->first, static_cast<long long>(i));
+    atomicAdd(&tally->wrong, 1ull);
+    atomicMin(&tally->first, static_cast<long long>(i));
   }
 }
 
@@ -54,8 +54,8 @@ __global__ void CompareTile(const Word* data, std::int64_t count, const double* 
     const double value = Widen(data[i]);
     // Not so of a NaN.
     if (fabs(value - expected) <= tolerance * fabs(expected)) continue;
-    atomicAdd_system(&tally->wrong, 1ull);
-    atomicMin_system(&tally->first, static_cast<long long>(i));
+    atomicAdd(&tally->wrong, 1ull);
+    atomicMin(&tally->first, static_cast<long long>(i));
   }
 }
 

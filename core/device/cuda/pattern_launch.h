@@ -9,7 +9,7 @@
 
 namespace lockstep::device::cuda {
 
-// Of mapped memory of the host; zeroed, with `first` at INT64_MAX, before a comparison.
+// Of the device; zeroed, with `first` at INT64_MAX, before a comparison.
 struct PatternTally {
   unsigned long long wrong;
   long long first;
