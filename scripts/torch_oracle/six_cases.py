@@ -7,8 +7,8 @@ Rank r has 5 + r inputs of Linear(1, 1). Cases 1, 4 and 6 are under join(), 3 an
 in the loop, 5 and 6 one behind it. A case is over when both ranks are, or when neither got any
 further for so many seconds of silence. What a rank did is compared with what is predicted of the
 backend: of gloo from runs of PyTorch 1.13 and 2.6, of nccl from an emulation whose barrier is an
-all-reduce of one float, as NCCL's is, and from runs of 2.11 over sockets. With nccl, ranks share GPU 0 where there is only one. Needs
-no other file.
+all-reduce of one float, as NCCL's is, and from runs of 2.11 over sockets. With nccl,
+ranks share GPU 0 where there is only one. Needs no other file.
 Exit codes: 0 all as predicted, 1 something differs (for nccl that is news), 4 no such PyTorch.
 """
 

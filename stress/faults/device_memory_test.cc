@@ -1,3 +1,4 @@
+// The fault against a device that counts what it gives.
 #include "stress/faults/device_memory.h"
 
 #include <gtest/gtest.h>

@@ -140,12 +140,14 @@ std::string Judge::Named(int rank, const Event& call) const {
   return fmt::format("{} {}{}", name, call.count2, where);
 }
 
-// Where the program is now is where it called this, while it is in the call.
+// Where the program is now is where it called this, while it is in the call. NCCL's return before
+// anybody can look.
 std::string Judge::WhereNow(int rank, const Event& group_call) const {
   for (const auto& [thread, open] : history_.ranks[Index(rank)].open) {
     if (open.event.call != group_call.call || open.event.count2 != group_call.count2) continue;
     const std::string where = At(rank, group_call.site);
-    return where.empty() ? where : " at " + where;
+    if (where.empty()) return where;
+    return events::OfNccl(group_call.call) ? fmt::format(" (now at {})", where) : " at " + where;
   }
   return {};
 }

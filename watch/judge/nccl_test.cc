@@ -76,6 +76,19 @@ TEST(Nccl, WhoReturnsWaitedForNobody) {
   EXPECT_TRUE(nccl.judge().history().communicators.at(kComm).positions.empty());
 }
 
+// Python's line is looked for later than the call was made.
+TEST(Nccl, APythonProgramHasGoneOnFromItsCall) {
+  Nccl nccl(2);
+  Event reduces = Nccl::Reduces(1);
+  Event broadcasts = Nccl::Asks(Call::kNcclBroadcast, 1, 0);
+  reduces.site = broadcasts.site = 0;
+  nccl.Calls(0, reduces);
+  nccl.Calls(1, broadcasts);
+  EXPECT_THAT(nccl.Findings(),
+              ElementsAre("call_mismatch: rank 1 calls ncclBroadcast 1 (now at line 0) where rank "
+                          "0 calls ncclAllReduce 1"));
+}
+
 // A call that connects first may wait in it; that is no proof, because it may return.
 TEST(Nccl, AnOpenCallIsNoWait) {
   Nccl nccl(2);
