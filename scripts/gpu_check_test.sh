@@ -20,9 +20,9 @@ expect 2 "scripts/gpu_check --pack=DIR" scripts/gpu_check --ranks=2
 copy="$TEST_TMPDIR/copy"
 mkdir -p "$copy/bin" "$copy/tests"
 cp scripts/gpu_check "$copy/"
-printf '#!/bin/sh\nexit 0\n' >"$copy/bin/stress"
+printf '#!/bin/sh\nexit 0\n' >"$copy/bin/lockstep-stress"
 printf '#!/bin/sh\necho "nothing PASSED here is none"; exit 0\n' >"$copy/tests/device_count_test"
-chmod +x "$copy/bin/stress" "$copy/tests/device_count_test"
+chmod +x "$copy/bin/lockstep-stress" "$copy/tests/device_count_test"
 if [[ ! -e /dev/nvidiactl ]]; then
   expect 4 "no CUDA device" "$copy/gpu_check" --out="$TEST_TMPDIR/out"
 fi
@@ -32,7 +32,7 @@ mkdir -p "$copy/share/lockstep" && cp -RL stress/scenarios "$copy/share/lockstep
 stub() { printf '#!/bin/bash\n%s\n' "$2" >"$copy/$1"; chmod +x "$copy/$1"; }
 : >"$copy/tests/six_cases.py"
 # shellcheck disable=SC2016
-for name in bin/lockstep bin/bench_broadcast tests/cuda_contract_test \
+for name in bin/bench_broadcast tests/cuda_contract_test \
   tests/cuda_kernels_test tests/tests tests/net_plugin_test tests/nccl_process_contract; do
   stub "$name" 'echo "${0##*/} $*"'
 done
@@ -47,12 +47,15 @@ stub tests/marks_cost '[[ -d $LOCKSTEP_TEST_MEETING ]] &&
 echo "rank $OMPI_COMM_WORLD_RANK of $OMPI_COMM_WORLD_SIZE, $LOCKSTEP_RANKS_PER_GPU share a GPU"'
 # The orders are not as expected, and the variable makes a difference.
 # shellcheck disable=SC2016
-stub bin/stress 'echo "stress $*"
+stub bin/lockstep-stress 'echo "lockstep-stress $*"
 [[ -n ${LOCKSTEP_SCENARIOS:-} ]] && grep -h "rounds = " "$LOCKSTEP_SCENARIOS"/custom_kernel/*
-[[ "$*" != *nccl/\**order* ]] && exit
-echo "nccl/order_inversion  nccl  2  1  hung hung  transport_stall  -  3 s  pass"
-echo "nccl/order_inversion_implicit  nccl  2  1  finished hung  -  -  -  fail"
-exit 1'
+[[ "$*" != *nccl/\**order* ]]'
+# shellcheck disable=SC2016
+stub bin/lockstep 'echo "lockstep $*"
+case_of() { printf "{\"name\":\"$1\",\"judgement\":{\"verdict\":\"$2\",\"outcomes\":["
+printf "{\"rank\":0,\"outcome\":\"$3\"},{\"rank\":1,\"outcome\":\"$4\"}]}}\n"; }
+case_of nccl/order_inversion pass hung hung
+case_of nccl/order_inversion_implicit fail finished hung'
 # shellcheck disable=SC2016
 runs='while [[ "$1" == --* ]]; do shift; done; exec "$@"'
 stub bin/compute-sanitizer "$runs"
@@ -79,10 +82,10 @@ grep -q -- "--cuda-graph=0,1" "$out/ddp_step_graph_2.txt" || { echo "no graph of
 grep -q -- "--cuda-graph --model=" "$out/buckets_graph_2.txt" || { echo "no graph"; exit 1; }
 grep -q -- "--compute=matmul" "$out/ddp_step_matmul_2.txt" || { echo "no products"; exit 1; }
 # NVIDIA's checker finds something in what is healthy: two steps fail, and the races do not count.
-grep -q "stress .*models/two_branch_unused" "$out/sanitizer_scenarios.txt" ||
+grep -q "lockstep-stress .*models/two_branch_unused" "$out/sanitizer_scenarios.txt" ||
   { echo "no healthy scenarios"; cat "$out/sanitizer_scenarios.txt"; exit 1; }
 grep -q "finds in races: exit code" "$out/sanitizer_races.txt" || { echo "no races"; exit 1; }
-stub bin/compute-sanitizer '[[ "$*" != *stress* ]] || exit 9'
+stub bin/compute-sanitizer '[[ "$*" != *lockstep-stress* ]] || exit 9'
 said="$(run)" && { echo "what the checker finds passed"; exit 1; }
 grep -q "^1 steps failed" <<<"$said" || { echo "what the checker finds: $said"; exit 1; }
 stub bin/compute-sanitizer "$runs"
