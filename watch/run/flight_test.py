@@ -8,8 +8,10 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
+
+sys.path.insert(0, os.path.abspath("watch/run/testing"))
+import started  # pylint: disable=wrong-import-position
 
 LOCKSTEP = os.path.abspath("cli/lockstep")
 TESTING = os.path.abspath("watch/run/testing")
@@ -34,8 +36,8 @@ def is_read(pipe):
 class FlightTest(unittest.TestCase):
 
     def until_named(self, **variables):
-        with subprocess.Popen(watched(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                              text=True, cwd=FOLDER, env=dict(os.environ, **variables)) as watcher:
+        with started.Started(watched(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                             text=True, cwd=FOLDER, env=dict(os.environ, **variables)) as watcher:
             said = ""
             for line in watcher.stderr:
                 said += line
@@ -67,8 +69,7 @@ class FlightTest(unittest.TestCase):
                                                       "theirs_1", "theirs_1.pipe"])
 
     def test_of_ranks_that_did_all_nothing_is_said(self):
-        done = subprocess.run(watched("healthy"), capture_output=True, text=True, timeout=250,
-                              cwd=FOLDER, check=False)
+        done = started.run(watched("healthy"), cwd=FOLDER)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stdout.count("asked"), 2)
         self.assertEqual(VERDICT.findall(done.stderr), [])
@@ -79,8 +80,8 @@ class FlightTest(unittest.TestCase):
                        stderr=subprocess.DEVNULL)
 
     def test_the_next_watcher_sweeps_what_a_killed_one_left(self):
-        with subprocess.Popen(watched(options=()), stdout=subprocess.PIPE, text=True, cwd=FOLDER,
-                              start_new_session=True, stderr=subprocess.DEVNULL) as watcher:
+        with started.Started(watched(options=()), stdout=subprocess.PIPE, text=True, cwd=FOLDER,
+                             start_new_session=True, stderr=subprocess.DEVNULL) as watcher:
             self.assertEqual([watcher.stdout.readline() for _ in range(2)], ["ready\n"] * 2)
             watcher.kill()
             watcher.wait(60)
@@ -89,8 +90,7 @@ class FlightTest(unittest.TestCase):
             self.sweep()  # but its ranks live
             self.assertTrue(all(map(os.path.exists, left)))
             os.killpg(watcher.pid, signal.SIGKILL)
-            while any(map(is_read, left)):
-                time.sleep(0.01)
+            watcher.until(lambda: not any(map(is_read, left)))
         self.sweep()
         self.assertEqual([path for path in left if os.path.exists(path)], [])
 

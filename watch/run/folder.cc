@@ -1,18 +1,18 @@
 // A segment is found when its file appears, and becomes a process when its writer knows its rank.
 //
-// A folder is held by a lock, which ends with the last process that has it: the watcher, or its
-// keeper. Pids would not do: another process may have one by now, and those of a container say
-// nothing outside of it. A folder without a lock is new, or of an older version, and is left alone.
+// A folder is held by a lock, which ends with the last process that has it: the watcher, its
+// keeper or its janitor. Pids would not do: another process may have one by now, and those of a
+// container say nothing outside of it. A folder without a lock is new, or of an older version, and
+// is left alone.
 #include "watch/run/folder.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <optional>
 #include <system_error>
 
 #include "watch/run/watcher_file.h"
@@ -32,15 +32,15 @@ void AbandonAll(const fs::path& folder) {
   fs::remove_all(folder, error);
 }
 
-// Not valid where the file system knows no locks: then nobody sweeps the folder. Nothing where
-// somebody has begun to, before it was locked.
-std::optional<Fd> Hold(const fs::path& folder) {
-  const fs::path path = folder / kLock;
-  Fd file(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-  const bool held = file.valid() && flock(file.get(), LOCK_EX | LOCK_NB) == 0;
-  if ((!held && errno == EWOULDBLOCK) || !fs::exists(folder)) return std::nullopt;
-  if (held) return file;
-  unlink(path.c_str());
+// The lock gets its name when it is held: whoever opens it before would sweep a folder that begins.
+// Not valid where the file system knows no locks: then nobody sweeps the folder.
+Fd Hold(const fs::path& folder) {
+  const fs::path early = folder / "lock.new";
+  Fd file(open(early.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file.valid()) return file;
+  const bool held = flock(file.get(), LOCK_EX | LOCK_NB) == 0;
+  if (held && rename(early.c_str(), (folder / kLock).c_str()) == 0) return file;
+  unlink(early.c_str());
   return Fd();
 }
 
@@ -57,9 +57,7 @@ Result<std::unique_ptr<Folder>> Folder::Make() {
   SweepFolders();
   for (const fs::path& parent : FolderParents()) {
     std::string path = fmt::format("{}/{}{}-XXXXXX", parent.string(), kFolderPrefix, getpid());
-    if (!mkdtemp(path.data())) continue;
-    std::optional<Fd> held = Hold(path);
-    if (held) return std::unique_ptr<Folder>(new Folder(path, *std::move(held)));
+    if (mkdtemp(path.data())) return std::unique_ptr<Folder>(new Folder(path, Hold(path)));
   }
   return EnvironmentError("no folder for events: make /dev/shm or /tmp writable");
 }

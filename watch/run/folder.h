@@ -25,6 +25,9 @@ class Folder {
   Folder& operator=(const Folder&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
+  // A descriptor: as long as a process has it, no other watcher sweeps this folder. -1: there is
+  // none, since the file system knows no locks.
+  int lock() const { return held_.get(); }
   // Removes it while its processes go on: SIGKILL may follow.
   void Remove() const;
   // … and tells them that nobody reads any more.

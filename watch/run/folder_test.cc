@@ -10,6 +10,9 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
+
+#include "watch/run/watcher_file.h"
 
 namespace lockstep::watch::run {
 namespace {
@@ -58,6 +61,27 @@ TEST(Folders, TheNextWatcherSweepsWhatNobodyHolds) {
   EXPECT_TRUE(fs::exists(other.path()));
   ASSERT_TRUE(Folder::Make().ok());
   EXPECT_FALSE(fs::exists(other.path()));
+}
+
+// A process that makes folders, one after the other. Its exit code: all were where they belong.
+pid_t MakeMany() {
+  const pid_t child = fork();
+  if (child != 0) return child;
+  for (int each = 0; each < 300; ++each) {
+    const Result<std::unique_ptr<Folder>> made = Folder::Make();
+    if (!made.ok() || (*made)->path().parent_path() != FolderParents().front()) _exit(1);
+  }
+  _exit(0);
+}
+
+TEST(Folders, OneThatBeginsIsNotSwept) {
+  std::vector<pid_t> children;
+  for (int each = 0; each < 4; ++each) children.push_back(MakeMany());
+  for (const pid_t child : children) {
+    int status = -1;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
 }
 
 TEST(Folders, OneWithoutALockIsNewOrOfAnOlderVersion) {

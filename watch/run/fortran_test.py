@@ -5,8 +5,12 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
+
+sys.path.insert(0, os.path.abspath("watch/run/testing"))
+import started  # pylint: disable=wrong-import-position
 
 LOCKSTEP = os.path.abspath("cli/lockstep")
 SOURCE = os.path.abspath("watch/run/testing/hangs.f90")
@@ -33,8 +37,7 @@ class FortranTest(unittest.TestCase):
         self.assertIn("rank 0 waits in MPI_Recv from rank 1, tag 7", told[0][2])
 
     def run_it(self, words):
-        return subprocess.run(words, check=False, capture_output=True, text=True, timeout=250,
-                              cwd=FOLDER)
+        return started.run(words, cwd=FOLDER)
 
     def test_of_open_mpi(self):
         self.both("mpif90.openmpi", ["mpirun", *SHARING])

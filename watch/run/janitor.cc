@@ -12,12 +12,15 @@
 namespace lockstep::watch::run {
 namespace {
 
-// Nothing of the watcher's stays open here but standard error, which the watcher has as long.
-void KeepOnly(int end) {
+// Nothing of the watcher's stays open here but standard error, which the watcher has as long, and
+// the folder's lock: another watcher would sweep the folder, but say nothing to this one's user.
+void KeepOnly(int end, int lock) {
+  constexpr int kLockHere = STDERR_FILENO + 1;
   dup2(end, STDIN_FILENO);
   const int nothing = open("/dev/null", O_RDWR);
   if (nothing >= 0) dup2(nothing, STDOUT_FILENO);
-  close_range(STDERR_FILENO + 1, ~0U, 0);
+  dup2(lock, kLockHere);
+  close_range(lock >= 0 ? kLockHere + 1 : kLockHere, ~0U, 0);
 }
 
 }  // namespace
@@ -33,7 +36,7 @@ void LeaveJanitor(const Folder& folder) {
   }
   setsid();  // what a terminal sends to the watcher is not for this one
   prctl(PR_SET_NAME, "lockstep-janitor");
-  KeepOnly(ends[0]);
+  KeepOnly(ends[0], folder.lock());
   char byte = 0;
   while (read(STDIN_FILENO, &byte, 1) < 0 && errno == EINTR) {
   }

@@ -6,8 +6,12 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import tempfile
 import unittest
+
+sys.path.insert(0, os.path.abspath("watch/run/testing"))
+import started  # pylint: disable=wrong-import-position
 
 LOCKSTEP = os.path.abspath("cli/lockstep")
 CASES = os.path.abspath("watch/preload/nccl_cases")
@@ -25,8 +29,7 @@ def watched(case, *options):
 
 
 def finish(command):
-    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=250,
-                          cwd=FOLDER)
+    return started.run(command, cwd=FOLDER)
 
 
 class RightPrograms(unittest.TestCase):
@@ -60,8 +63,8 @@ class WrongPrograms(unittest.TestCase):
 
     def hangs(self, case, *options):
         """The verdict on ranks that would wait for ever; then the launch is ended."""
-        with subprocess.Popen(watched(case, *options), stdout=subprocess.DEVNULL,
-                              stderr=subprocess.PIPE, text=True, cwd=FOLDER) as watcher:
+        with started.Started(watched(case, *options), stdout=subprocess.DEVNULL,
+                             stderr=subprocess.PIPE, text=True, cwd=FOLDER) as watcher:
             said = ""
             for line in watcher.stderr:
                 said += line

@@ -8,9 +8,12 @@ import shutil
 import signal
 import struct
 import subprocess
+import sys
 import tempfile
-import time
 import unittest
+
+sys.path.insert(0, os.path.abspath("watch/run/testing"))
+import started  # pylint: disable=wrong-import-position
 
 LOCKSTEP = os.path.abspath("cli/lockstep")
 CASES = os.path.abspath("watch/preload/cases")
@@ -19,16 +22,20 @@ STATIC = os.path.abspath("watch/preload/static_program")
 # Messages need no room in /dev/shm.
 MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1",
           "--mca", "btl", "self,tcp"]
+# A rank without a launcher, and without the one that Open MPI would start behind it. All such ranks
+# would have one folder.
+ALONE = dict(os.environ, OMPI_MCA_ess_singleton_isolated="1", OMPI_MCA_btl="self",
+             OMPI_MCA_orte_tmpdir_base=tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")))
 IN_NAMESPACE = ["unshare", *([] if os.geteuid() == 0 else ["--map-root-user"]), "--mount", "sh",
                 "-ec"]
 MOUNTS = subprocess.run([*IN_NAMESPACE, "mount -t tmpfs tmpfs /dev/shm"], check=False,
                         capture_output=True).returncode == 0
+GONE = "lockstep watch: nothing is watched any more: the watcher was ended; the program goes on"
 MIB = 1 << 20
 
 
 def watch(*command, **how):
-    return subprocess.run([LOCKSTEP, "watch", "--", *command], check=False, capture_output=True,
-                          text=True, timeout=250, **how)
+    return started.run([LOCKSTEP, "watch", "--", *command], **how)
 
 
 def new_folder():
@@ -40,17 +47,16 @@ def touch(path):
         pass
 
 
-def await_that(condition):
-    """Only bounds a hang."""
-    deadline = time.monotonic() + 250
-    while not condition():
-        if time.monotonic() > deadline:
-            raise TimeoutError
-        time.sleep(0.01)
+def is_ready(segment):
+    """A file appears before it has a length, and the first word of its header is written last."""
+    with open(segment, "rb") as file:
+        return any(file.read(8))
 
 
-def segments(watcher):
-    return glob.glob(f"/dev/shm/lockstep-watch-{watcher.pid}-*/*.watch")
+def segments(watcher, below=""):
+    """Those of a watcher whose /dev/shm is in that folder."""
+    return list(filter(is_ready, glob.glob(
+        f"{below}/dev/shm/lockstep-watch-{watcher.pid}-*/*.watch")))
 
 
 def counts_of(segment):
@@ -62,6 +68,14 @@ def counts_of(segment):
 def anonymous_kib(pid):
     with open(f"/proc/{pid}/status", encoding="utf-8") as file:
         return int(re.search(r"^RssAnon:\s+(\d+) kB", file.read(), re.M)[1])
+
+
+def name_of(pid):
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
 
 
 def gone(pid):
@@ -78,19 +92,19 @@ class Memory(unittest.TestCase):
     def test_ten_million_calls(self):
         """After each part of the calls: blocks of the segment, and memory of the watcher."""
         gate = os.path.join(new_folder(), "part")
-        with subprocess.Popen([LOCKSTEP, "watch", "--", *MPIRUN, "-n", "1", CASES, "many", gate],
-                              stderr=subprocess.PIPE, text=True) as watcher:
+        with started.Started([LOCKSTEP, "watch", "--", CASES, "many", gate], env=ALONE,
+                             stderr=subprocess.PIPE, text=True) as watcher:
             blocks, memory = [], []
-            await_that(lambda: segments(watcher))
+            watcher.until(lambda: segments(watcher))
             segment, = segments(watcher)
             for part in range(50):
                 # Send: its entry says later that it returned, and so does the receipt of Recv.
-                await_that(lambda: counts_of(segment)[0] >= 300_000 * (part + 1))
-                await_that(lambda: counts_of(segment)[1] >= counts_of(segment)[0] - 3 * 4096)
+                watcher.until(lambda: counts_of(segment)[0] >= 300_000 * (part + 1))
+                watcher.until(lambda: counts_of(segment)[1] >= counts_of(segment)[0] - 3 * 4096)
                 blocks.append(os.stat(segment).st_blocks * 512)
                 memory.append(anonymous_kib(watcher.pid))
                 touch(f"{gate}.{part}")
-            said = watcher.communicate(timeout=250)[1]
+            said = watcher.communicate()[1]
         self.assertRegex(said, r"1 ranks, 25\d{6} events, no finding$")
         # What a part leaves when it is read late is at most its own events.
         self.assertLess(max(blocks), 300_000 * 64 + 8 * MIB)
@@ -100,14 +114,13 @@ class Memory(unittest.TestCase):
 class Processes(unittest.TestCase):
 
     def test_a_library_that_is_unloaded(self):
-        ended = subprocess.run([LOCKSTEP, "watch", "--on-hang=kill", "--", *MPIRUN, "-n", "2",
-                                CASES, "plugin", PLUGIN],
-                               check=False, capture_output=True, text=True, timeout=250)
+        ended = started.run([LOCKSTEP, "watch", "--on-hang=kill", "--", *MPIRUN, "-n", "2", CASES,
+                             "plugin", PLUGIN])
         self.assertEqual(ended.returncode, 1)
         self.assertRegex(ended.stderr, r"HUNG, deadlock \(proved\): .*MPI_Recv.* at cases\.c:\d+")
 
     def test_a_process_that_becomes_another_program(self):
-        ended = watch(CASES, "again")
+        ended = watch(CASES, "again", env=ALONE)
         self.assertEqual((ended.returncode, ended.stdout), (0, "rank 0: 0\n"), ended.stderr)
         self.assertRegex(ended.stderr, r"lockstep watch: process \d+ is not watched: another "
                                        r"program ran in it before \(exec\)")
@@ -146,30 +159,44 @@ class Watchers(unittest.TestCase):
     def test_a_watcher_that_is_killed(self):
         """The program does not notice, and nothing is left of what they shared."""
         gate = os.path.join(new_folder(), "gate")
-        with subprocess.Popen([LOCKSTEP, "watch", "--", *MPIRUN, "-n", "2", CASES, "busy", gate],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              text=True) as watcher:
-            await_that(lambda: len(segments(watcher)) == 2)
-            await_that(lambda: all(counts_of(each)[1] > 0 for each in segments(watcher)))
+        with started.Started([LOCKSTEP, "watch", "--", *MPIRUN, "-n", "2", CASES, "busy", gate],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             text=True) as watcher:
+            watcher.until(lambda: len(segments(watcher)) == 2)
+            watcher.until(lambda: all(counts_of(each)[1] > 0 for each in segments(watcher)))
             ranks = [int(os.path.basename(each).partition(".")[0]) for each in segments(watcher)]
             watcher.send_signal(signal.SIGKILL)
             mine = f"/dev/shm/lockstep-watch-{watcher.pid}-*"
-            await_that(lambda: not glob.glob(mine))
+            watcher.until(lambda: not glob.glob(mine))
             self.assertFalse(any(map(gone, ranks)))
             touch(gate + ".enough")
-            output, said = watcher.communicate(timeout=250)
+            output, said = watcher.communicate()
+            watcher.until(lambda: all(map(gone, ranks)))
         self.assertEqual(sorted(output.splitlines()), ["rank 0 is through", "rank 1 is through"],
                          said)
         # A rank may fill its segment before the janitor gets a processor, and says so once.
         full = {f"lockstep watch: process {rank} is not watched: the watcher is too far behind, or "
                 "gone" for rank in ranks}
         lines = said.splitlines()
-        self.assertEqual([line for line in lines if line not in full],
-                         ["lockstep watch: nothing is watched any more: the watcher was ended; the "
-                          "program goes on"])
+        self.assertEqual([line for line in lines if line not in full], [GONE])
         self.assertEqual(len(lines), len(set(lines)))
-        await_that(lambda: all(map(gone, ranks)))
         self.assertEqual(glob.glob(mine), [])
+
+    def test_another_one_that_begins_before_the_janitor_has_a_processor(self):
+        with started.Started([LOCKSTEP, "watch", "--", "cat"], stdin=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True) as watcher:
+            def processes():
+                return {name_of(pid): pid for pid in watcher.processes()}
+
+            watcher.until(lambda: {"cat", "lockstep-janito"} <= processes().keys())
+            janitor = processes()["lockstep-janito"]
+            os.kill(janitor, signal.SIGSTOP)
+            watcher.kill()
+            watcher.wait()
+            watch("true")
+            os.kill(janitor, signal.SIGCONT)
+            said = watcher.communicate()[1]
+        self.assertEqual(said, GONE + "\n")
 
 
 @unittest.skipUnless(MOUNTS, "this kernel gives no namespace of mounts")
@@ -177,8 +204,7 @@ class SharedMemory(unittest.TestCase):
 
     def ran(self, mounts, said):
         command = " ".join([LOCKSTEP, "watch", "--", *MPIRUN, "-n", "2", CASES, "ring"])
-        ended = subprocess.run([*IN_NAMESPACE, mounts + command], check=False, capture_output=True,
-                               text=True, timeout=250)
+        ended = started.run([*IN_NAMESPACE, mounts + command])
         self.assertEqual((ended.returncode, sorted(ended.stdout.splitlines())),
                          (0, ["rank 0: 1", "rank 1: 1"]), ended.stderr)
         lines = [line for line in ended.stderr.splitlines() if line.startswith("lockstep")]
@@ -194,17 +220,16 @@ class SharedMemory(unittest.TestCase):
     def test_that_becomes_full(self):
         """Nobody reads, so the rank needs more and more of it."""
         gate = os.path.join(new_folder(), "gate")
-        command = ["exec", LOCKSTEP, "watch", "--", *MPIRUN, "-n", "1", CASES, "busy", gate]
+        command = ["exec", LOCKSTEP, "watch", "--", CASES, "busy", gate]
         script = "mount -t tmpfs -o size=4m tmpfs /dev/shm\n" + " ".join(command)
-        with subprocess.Popen([*IN_NAMESPACE, script], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True) as watcher:
-            pattern = f"/proc/{watcher.pid}/root/dev/shm/lockstep-watch-{watcher.pid}-*/*.watch"
-            await_that(lambda: glob.glob(pattern))
+        with started.Started([*IN_NAMESPACE, script], env=ALONE, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True) as watcher:
+            watcher.until(lambda: segments(watcher, f"/proc/{watcher.pid}/root"))
             watcher.send_signal(signal.SIGSTOP)
             said = watcher.stderr.readline()
             touch(gate + ".enough")
             watcher.send_signal(signal.SIGCONT)
-            output, rest = watcher.communicate(timeout=250)
+            output, rest = watcher.communicate()
         self.assertRegex(said, r"lockstep watch: process \d+ is not watched: no space for its "
                                "events\n")
         self.assertEqual((watcher.returncode, output), (0, "rank 0 is through\n"))

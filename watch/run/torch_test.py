@@ -11,6 +11,9 @@ import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, os.path.abspath("watch/run/testing"))
+import started  # pylint: disable=wrong-import-position
+
 LOCKSTEP = os.path.abspath("cli/lockstep")
 SCRIPTS = os.path.abspath("watch/run/testing")
 FOLDER = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
@@ -27,8 +30,7 @@ def watched(case, *options, ranks=2):
 
 
 def finish(command):
-    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=250,
-                          cwd=FOLDER)
+    return started.run(command, cwd=FOLDER)
 
 
 def line_of(text):
@@ -77,8 +79,8 @@ class WrongScripts(unittest.TestCase):
 
     def hangs(self, case, ranks=2):
         """The verdict on ranks that would wait for half an hour; then the launch is ended."""
-        with subprocess.Popen(watched(case, ranks=ranks), stdout=subprocess.DEVNULL,
-                              stderr=subprocess.PIPE, text=True, cwd=FOLDER) as watcher:
+        with started.Started(watched(case, ranks=ranks), stdout=subprocess.DEVNULL,
+                             stderr=subprocess.PIPE, text=True, cwd=FOLDER) as watcher:
             said = ""
             for line in watcher.stderr:
                 said += line
@@ -158,8 +160,8 @@ class WrongScripts(unittest.TestCase):
 
     @unittest.skipUnless(WITH_LINES, "py-spy is not on the PATH")
     def test_stacks_are_native_and_of_python(self):
-        with subprocess.Popen(watched("two_groups", "--on-hang=stacks"), stdout=subprocess.DEVNULL,
-                              stderr=subprocess.PIPE, text=True, cwd=FOLDER) as watcher:
+        with started.Started(watched("two_groups", "--on-hang=stacks"), stdout=subprocess.DEVNULL,
+                             stderr=subprocess.PIPE, text=True, cwd=FOLDER) as watcher:
             said = ""
             for line in watcher.stderr:
                 said += line

@@ -13,6 +13,9 @@ import tempfile
 import time
 import unittest
 
+sys.path.insert(0, os.path.abspath("watch/run/testing"))
+import started  # pylint: disable=wrong-import-position
+
 LOCKSTEP = os.path.abspath("cli/lockstep")
 LAUNCHER = sys.argv[1]
 CASES = os.path.abspath(sys.argv[2])
@@ -32,8 +35,7 @@ OWN_MOUNTS = subprocess.run([*IN_NAMESPACE, READ_ONLY], check=False,
 def launch(case, ranks=3, options=("--on-hang=kill",)):
     command = [LOCKSTEP, "watch", *options, "--", LAUNCHER, "-n", str(ranks), *OPTIONS, CASES,
                case]
-    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=250,
-                          cwd=FOLDER)
+    return started.run(command, cwd=FOLDER)
 
 
 def shown(ended):
@@ -185,8 +187,8 @@ class WrongPrograms(unittest.TestCase):
     def until_said(self, options, case, last):
         """What was said up to the line that has `last`; then the launch is told to end."""
         command = [LOCKSTEP, "watch", *options, "--", LAUNCHER, "-n", "3", *OPTIONS, CASES, case]
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                              text=True, cwd=FOLDER) as watcher:
+        with started.Started(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                             text=True, cwd=FOLDER) as watcher:
             said = ""
             for line in watcher.stderr:
                 said += line
@@ -215,13 +217,13 @@ class WrongPrograms(unittest.TestCase):
     def test_where_ranks_were_when_the_launch_was_told_to_end(self):
         go = os.path.join(FOLDER, "never")
         command = [LOCKSTEP, "watch", "--", LAUNCHER, "-n", "3", *OPTIONS, CASES, "late", go]
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                              text=True, cwd=FOLDER) as watcher:
+        with started.Started(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                             text=True, cwd=FOLDER) as watcher:
             while self.calls_of(watcher.pid).count("MPI_Barrier") < 2:
                 self.assertIsNone(watcher.poll())
                 time.sleep(0.05)
             watcher.send_signal(signal.SIGTERM)
-            said = watcher.communicate(timeout=250)[1]
+            said = watcher.communicate()[1]
         self.assertRegex(said, r"(?m)^lockstep watch: when the launch ended\n"
                                r"  rank 0 is in MPI_Barrier at cases\.c:\d+\n"
                                r"  rank 2 is in MPI_Barrier at cases\.c:\d+$")
@@ -258,9 +260,9 @@ class WrongPrograms(unittest.TestCase):
         """Also where the launcher kills all that is left at once, as Hydra does."""
         folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
         script = f'echo > "{folder}/$$"; exec "$@"'
-        ended = subprocess.run(
+        ended = started.run(
             [LAUNCHER, "-n", "3", *OPTIONS, "sh", "-c", script, "sh", LOCKSTEP, "watch", "--",
-             CASES, "killed"], check=False, capture_output=True, text=True, timeout=250)
+             CASES, "killed"])
         self.assertEqual([cause for cause, _ in findings(ended)], ["lost_rank"], ended.stderr)
         pids = os.listdir(folder)
         self.assertEqual(len(pids), 3)
@@ -272,8 +274,8 @@ class WrongPrograms(unittest.TestCase):
 
     def test_nothing_is_left_behind(self):
         command = [LOCKSTEP, "watch", "--", LAUNCHER, "-n", "2", *OPTIONS, CASES, "killed"]
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL,
-                              stderr=subprocess.DEVNULL) as watcher:
+        with started.Started(command, stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL) as watcher:
             watcher.wait(250)
         mine = "lockstep-watch-%d-" % watcher.pid
         self.assertEqual([name for name in os.listdir("/dev/shm") if name.startswith(mine)], [])

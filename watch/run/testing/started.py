@@ -1,0 +1,103 @@
+"""Commands that tests of `lockstep watch` start. None outlives its test, and what hangs is told."""
+import glob
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+import uuid
+
+MARK = "LOCKSTEP_TEST_MARK"
+BOUND_S = 250  # only bounds a hang
+_STACK_S = 30
+
+
+def _read(path):
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:  # it ended, or belongs to another user
+        return b""
+
+
+def _stack(pid):
+    words = ["gdb", "-batch", "-ex", "thread apply all backtrace 12", "-p", str(pid)]
+    try:
+        said = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=_STACK_S, check=False, errors="replace").stdout
+    except subprocess.TimeoutExpired:
+        return "  gdb got no stack\n"
+    return "".join(f"  {line}\n" for line in said.splitlines() if line.startswith("#"))
+
+
+class Started(subprocess.Popen):
+    """A command. When its block fails, or is not over after BOUND_S, what its processes do is told
+    and all of them are killed; a block that was not over then raises TimeoutError."""
+
+    def __init__(self, words, env=None, **how):
+        self._mark = uuid.uuid4().hex
+        self.hung = False
+        self._bound = threading.Timer(BOUND_S, self._bound_is_over)
+        self._bound.daemon = True
+        super().__init__(words, env=dict(env or os.environ, **{MARK: self._mark}), **how)
+        self._bound.start()
+
+    def __exit__(self, failure, *more):
+        self._bound.cancel()
+        self._bound.join()
+        if failure and not self.hung:
+            self._end(failure.__name__)
+        if failure:
+            self.tell(*(each.read() for each in (self.stdout, self.stderr)
+                        if each and not each.closed))
+        super().__exit__(failure, *more)
+        if self.hung:
+            raise TimeoutError(f"{self.args} was not over after {BOUND_S} s")
+
+    def tell(self, *said):
+        for text in said:
+            print(f"said: {text}", file=sys.stderr)
+
+    def until(self, condition):
+        while not condition():
+            if self.hung:
+                raise TimeoutError
+            time.sleep(0.01)
+
+    def processes(self):
+        """Pids of this command and of all that it has started and that live."""
+        mark = f"{MARK}={self._mark}".encode()
+        return [int(path.split("/")[2]) for path in glob.glob("/proc/[0-9]*/environ")
+                if mark in _read(path).split(b"\0")]
+
+    def _bound_is_over(self):
+        self.hung = True
+        self._end(f"not over after {BOUND_S} s")
+
+    def _end(self, why):
+        pids = self.processes()
+        print(f"{why}: {len(pids)} processes of {self.args}", file=sys.stderr)
+        for pid in pids:
+            command = _read(f"/proc/{pid}/cmdline").replace(b"\0", b" ").decode(errors="replace")
+            state = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()[:1]
+            waits = {_read(path).decode() for path in glob.glob(f"/proc/{pid}/task/*/wchan")}
+            print(f"process {pid}, {state}, in {waits}: {command}", file=sys.stderr)
+            if shutil.which("gdb"):
+                print(_stack(pid), end="", file=sys.stderr)
+        for pid in pids:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+
+
+def run(words, **how):
+    """As subprocess.run() that captures text."""
+    with Started(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                 **how) as command:
+        output, said = command.communicate()
+        if command.hung:
+            command.tell(output, said)
+    return subprocess.CompletedProcess(words, command.returncode, output, said)

@@ -1,0 +1,64 @@
+#!/usr/bin/python3
+"""What hangs is told and ended, whatever sessions it has begun and whoever waits for it."""
+import contextlib
+import io
+import os
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.abspath("watch/run/testing"))
+import started  # pylint: disable=wrong-import-position
+
+HANGS = ["sh", "-c", "echo word; setsid sleep 1234 & sleep 5678"]
+
+
+class StartedTest(unittest.TestCase):
+
+    def setUp(self):
+        before = started.BOUND_S
+        self.addCleanup(setattr, started, "BOUND_S", before)
+
+    def told(self, work, failure):
+        """What is said while the work fails."""
+        with contextlib.redirect_stderr(io.StringIO()) as said, self.assertRaises(failure):
+            work()
+        return said.getvalue()
+
+    def test_a_command_that_hangs(self):
+        started.BOUND_S = 1
+        said = self.told(lambda: started.run(HANGS), TimeoutError)
+        self.assertRegex(said, "^not over after 1 s: 3 processes of ")
+        self.assertRegex(said, r"process \d+, \[b'S'\], in \{'\w+'\}: sleep 1234")
+        self.assertRegex(said, r"process \d+, \[b'S'\], in \{'\w+'\}: sleep 5678")
+        self.assertIn("said: word\n", said)
+
+    def test_a_condition_that_never_holds(self):
+        started.BOUND_S = 1
+
+        def work():
+            with started.Started(["true"]) as command:
+                command.until(lambda: False)
+        self.assertIn("0 processes of ['true']", self.told(work, TimeoutError))
+
+    def test_a_block_that_fails(self):
+        """It would wait for the command."""
+        commands = []
+
+        def work():
+            with started.Started(HANGS, stdout=subprocess.PIPE) as command:
+                commands.append(command)
+                command.until(lambda: len(command.processes()) == 3)
+                raise KeyError
+        said = self.told(work, KeyError)
+        self.assertRegex(said, "^KeyError: 3 processes of ")
+        self.assertIn("said: b'word\\n'\n", said)
+        self.assertEqual(commands[0].processes(), [])
+
+    def test_a_command_that_ends(self):
+        ended = started.run(["sh", "-c", "echo out; echo said >&2; exit 3"])
+        self.assertEqual((ended.returncode, ended.stdout, ended.stderr), (3, "out\n", "said\n"))
+
+
+if __name__ == "__main__":
+    unittest.main()
