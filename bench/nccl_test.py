@@ -273,14 +273,15 @@ class Nccl(unittest.TestCase):
                 ([], {}, "cuda_graph", False),
                 (["--cuda-graph"], {}, "cuda_graph", True),
                 ([], {"LOCKSTEP_NCCL_REGISTER": "1"}, "register", True),
-                ([], {"LOCKSTEP_DEVICE_MARKS": "0"}, "device_marks", False)]:
+                (["--device-marks=on"], {}, "device_marks", True),
+                ([], {"LOCKSTEP_DEVICE_MARKS": "1"}, "device_marks", True)]:
             launch = Launch(BENCH, ["--backend=nccl", "--nccl-library=" + FAKE] + SMALL + options,
                             environment=variables).finish()
             self.assertEqual(launch.code, 0, launch.err)
             with h5py.File(launch.path) as file:
                 self.assertEqual(json.loads(text(file["plan/text"][()]))["nccl"][key], value)
                 hashes.add(text(file["plan"].attrs["hash"]))
-        self.assertEqual(len(hashes), 4)
+        self.assertEqual(len(hashes), 4)  # the last two are one plan
 
     def test_one_rank_is_enough_to_copy(self):
         words = ["--backend=nccl", "--nccl-library=" + FAKE, "-b", "8", "-e", "1M", "-f", "64",

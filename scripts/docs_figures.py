@@ -27,7 +27,6 @@ _RACE = (r"rounds = (\d+)[\s\S]*count = (\d+)[\s\S]*work_us = (\d+)[\s\S]*host_u
 _LIMITS = (r"kLeastSlowSeconds = 0\.00(\d);\s*constexpr double kTimesUsual = (\d);\s*"
            r"constexpr double kTimesSpread = (\d);")
 _AGAIN = r"kRetransmitsOfLoss = (\d);\s*constexpr double kLossyShare = 0\.0(\d);"
-_MARKS = r"kLimits\[\] = {{(\d), 0\.0(\d)}, {(\d) << 20, 0}"
 _FEWEST = (r"FewestToDecide\(1\), (\d)u[\s\S]*FewestToDecide\(2\), (\d)u[\s\S]*"
            r"FewestToDecide\(100\), (\d)u")
 _DELAYS = (r"delays\.back\(\), factor > 1\.05 \? (\d)u"
@@ -74,9 +73,6 @@ FIGURES = {
                           r"version >= VersionCode\((\d+), (\d+), (\d+)\)", "{}.{}.{}"),
     "log_kib": ("core/agent/evidence.h", r"kMostLogBytes = (\d+) << 10"),
     "copy_percent": ("core/device/cuda/copy_bandwidth.cc", r"FAIL: less than (\d+) %"),
-    "marks_bytes": ("bench/marks/marks_cost.cc", _MARKS),
-    "marks_percent": ("bench/marks/marks_cost.cc", _MARKS, "{1}"),
-    "marks_free_mib": ("bench/marks/marks_cost.cc", _MARKS, "{2}"),
     "memory_at_rest": ("core/verdict/device_position.cc", r"kMemoryAtRestPercent = (\d+);"),
     # PyTorch.
     "torch_oldest": ("help:lockstep buckets", r"rules count \((\d\.\d), \d\.\d+ or \d\.\d"),

@@ -110,6 +110,7 @@ class DdpSteps final : public measure::Kind {
   }
 
   bool has_graph_option() const override { return true; }
+  bool marks_device() const override { return true; }
   Status ReadOptions(const ArgumentParser&, measure::ReportFormat, plan::BenchSpec& spec) override {
     if (raw_.models.empty()) {
       return InvalidInput("--model: none is named; give one, such as --model=resnet50");

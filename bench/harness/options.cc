@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/base/argument_parser.h"
+#include "core/base/process_stat.h"
 #include "core/comm/nccl/choices.h"
 
 namespace lockstep::bench::harness {
@@ -16,7 +17,7 @@ const std::vector<std::string> kFormats = {"text", "nccl-tests", "gbench", "json
 
 // The words of the command line, before they mean anything.
 struct RawOptions {
-  std::string check = "rotate", format = "text";
+  std::string check = "rotate", format = "text", marks;
 };
 
 std::string GraphRefusal(const std::string& needs_host) {
@@ -26,7 +27,7 @@ std::string GraphRefusal(const std::string& needs_host) {
       needs_host);
 }
 
-void AddNcclOptions(ArgumentParser& parser, const measure::Kind& kind,
+void AddNcclOptions(ArgumentParser& parser, const measure::Kind& kind, RawOptions& raw,
                     comm::nccl::NcclChoices& nccl) {
   parser.Add("--nccl-library=FILE", nccl.library,
              "The libnccl.so.2 in question (default: the dynamic linker's)");
@@ -41,8 +42,15 @@ void AddNcclOptions(ArgumentParser& parser, const measure::Kind& kind,
     parser.Flag("--cuda-graph", nccl.graphs,
                 "nccl: an iteration is captured once and replayed as a CUDA graph");
   }
-  parser.Flag("!--no-device-marks", nccl.marks,
-              "cuda: the device does not note what it begins and ends (to see what noting costs)");
+  const bool chosen = !VariableText("LOCKSTEP_DEVICE_MARKS").empty();
+  raw.marks = (chosen ? nccl.marks : kind.marks_device()) ? "on" : "off";
+  parser
+      .Add("--device-marks=WORD", raw.marks,
+           "nccl: the GPU notes what it begins and ends, for who asks where it hangs (on or off; a "
+           "call takes some microseconds more)")
+      .OneOf({"on", "off"})
+      .ShowDefault();
+  parser.Renamed("--no-device-marks", "--device-marks=off");
 }
 
 void AddMeasureOptions(ArgumentParser& parser, const measure::Kind& kind, RawOptions& raw,
@@ -78,7 +86,7 @@ void AddMeasureOptions(ArgumentParser& parser, const measure::Kind& kind, RawOpt
       .ShowDefault();
   parser.Add("--backend=WORD", spec.backend, "Communication library (mpi, gloo, nccl or null)")
       .ShowDefault();
-  AddNcclOptions(parser, kind, spec.nccl);
+  AddNcclOptions(parser, kind, raw, spec.nccl);
   parser.Flag("!--no-gpu-samples", options.gpu_samples,
               "Do not ask the GPUs' driver once a second for utilization, clocks, power …");
   parser.Add("--output=FILE", options.output,
@@ -154,6 +162,7 @@ Result<CommandLine> ParseCommandLine(measure::Kind& kind, int argc, const char* 
     return InvalidInput("--wide is about the table, and --format={} is asked for; leave one out",
                         raw.format);
   }
+  if (options.spec.backend == "nccl") options.spec.nccl.marks = raw.marks == "on";
   LOCKSTEP_RETURN_IF_ERROR(ReadCheck(raw.check, options.spec.check));
   LOCKSTEP_RETURN_IF_ERROR(kind.ReadOptions(parser, options.format, options.spec));
   LOCKSTEP_RETURN_IF_ERROR(CheckGraphs(kind, options.spec));

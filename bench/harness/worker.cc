@@ -48,7 +48,7 @@ bool HostTouches(const plan::Plan& plan) {
 
 // Who notes what the device begins and ends, in words; empty where the host runs everything.
 std::string MarkDevice(worker::WorkerLink& link, WorkerContext& context) {
-  if (!context.plan.nccl.marks) return "none: --no-device-marks";
+  if (!context.plan.nccl.marks) return "none: --device-marks=off";
   const Result<bool> marked =
       context.communicator->MarkOn(link.device_marks(), *context.platform.device);
   if (!marked.ok()) return "none: " + marked.status().message();

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/comm/forwarding_communicator.h"
+#include "core/stats/stats.h"
 
 namespace lockstep::bench::marks {
 namespace {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/random.h"
+#include "core/stats/stats.h"
 
 namespace lockstep::bench::marks {
 namespace {
@@ -31,9 +32,8 @@ Result<PairedTimes> MeasurePairs(PairSide& without, PairSide& with, const PairPl
     if (turned) std::swap(off, on);
     without_ns.push_back(off);
     with_ns.push_back(on);
-    if (off > 0) times.ratios.push_back(on / off);
+    times.added_ns.push_back(on - off);
   }
-  if (times.ratios.empty()) return SystemFailed("no pair took any time that a clock shows");
   times.without_ns = stats::Median(without_ns);
   times.with_ns = stats::Median(with_ns);
   return times;
@@ -47,24 +47,6 @@ PairPlan PlanPairs(double work_ns, double seconds, double batch_seconds) {
   plan.pairs = static_cast<int>(
       std::clamp(pairs, static_cast<double>(kFewestPairs), static_cast<double>(kMostPairs)));
   return plan;
-}
-
-std::string_view NameOf(CostVerdict verdict) {
-  static constexpr std::string_view kNames[] = {"within", "BEYOND", "unclear"};
-  return kNames[static_cast<std::size_t>(verdict)];
-}
-
-Cost JudgeCost(std::span<const double> ratios, double most, double confidence) {
-  Cost cost;
-  cost.ratio = stats::EstimateMedian(ratios, confidence);
-  const bool below =
-      most > 0 ? cost.ratio.high <= 1 + most : cost.ratio.relative_half_width() <= kMeasurable;
-  if (cost.ratio.low > 1 + most) {
-    cost.verdict = CostVerdict::kBeyond;
-  } else if (below) {
-    cost.verdict = CostVerdict::kWithin;
-  }
-  return cost;
 }
 
 }  // namespace lockstep::bench::marks

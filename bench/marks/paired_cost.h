@@ -2,12 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <string_view>
 #include <vector>
 
 #include "core/base/status.h"
-#include "core/stats/stats.h"
 
 namespace lockstep::bench::marks {
 
@@ -25,7 +22,7 @@ struct PairPlan {
 };
 
 struct PairedTimes {
-  std::vector<double> ratios;  // of each pair: with over without
+  std::vector<double> added_ns;  // of each pair: with less without
   double without_ns = 0;       // median
   double with_ns = 0;
 };
@@ -37,21 +34,5 @@ Result<PairedTimes> MeasurePairs(PairSide& without, PairSide& with, const PairPl
 // As many works as take `batch_seconds`, and as many pairs as fit into `seconds`, if one takes
 // `work_ns`.
 PairPlan PlanPairs(double work_ns, double seconds, double batch_seconds);
-
-enum class CostVerdict { kWithin, kBeyond, kUnclear };
-std::string_view NameOf(CostVerdict verdict);
-
-struct Cost {
-  stats::MedianInterval ratio;
-  CostVerdict verdict = CostVerdict::kUnclear;
-};
-
-// Below this half width of the interval "nothing can be measured" says something.
-inline constexpr double kMeasurable = 0.01;
-
-// `most`: the part of the time that it may cost: kBeyond when the whole interval lies above,
-// kWithin when it lies below. 0: it must not be measurable: kBeyond when the interval lies above 1,
-// kWithin when it does not and is narrow enough to have shown it. `confidence` of the interval.
-Cost JudgeCost(std::span<const double> ratios, double most, double confidence);
 
 }  // namespace lockstep::bench::marks

@@ -46,6 +46,9 @@ class Kind {
   virtual bool takes_buffers() const { return true; }
   // Whether --cuda-graph is among them; else it is an option of every kind.
   virtual bool has_graph_option() const { return false; }
+  // Whether a device notes what it begins and ends unless --device-marks says otherwise: where what
+  // is timed is long enough not to show it.
+  virtual bool marks_device() const { return false; }
   // When they are parsed, and `spec` holds those of every kind. Errors name the option, the word
   // and what is accepted.
   virtual Status ReadOptions(const ArgumentParser& parser, ReportFormat format,

@@ -16,7 +16,7 @@ struct NcclChoices {
   int ranks_per_gpu = 1;   // LOCKSTEP_RANKS_PER_GPU
   bool registers = false;  // LOCKSTEP_NCCL_REGISTER: buffers are registered
   bool graphs = false;     // LOCKSTEP_CUDA_GRAPH: collectives are captured once and replayed
-  bool marks = true;       // LOCKSTEP_DEVICE_MARKS=0: the device does not tell how far it came
+  bool marks = true;       // LOCKSTEP_DEVICE_MARKS: the device tells how far it came; 0: not
 
   bool operator==(const NcclChoices&) const = default;
 };
