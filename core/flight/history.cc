@@ -176,6 +176,21 @@ class Translator {
     }
     history_.by_file_times = moment_ns_ == job_.written_at_ns;
     history_.seconds = SecondsSince(job_.newest_ns);
+    // PyTorch is about to end such a job: whatever moved last, that was long enough.
+    if (IsOverdue()) {
+      double& deadline = history_.setting.deadline_seconds;
+      deadline = std::min(deadline, history_.seconds);
+    }
+  }
+  // A call has outlasted its own time-out.
+  bool IsOverdue() const {
+    for (const FlightDump& dump : job_.dumps) {
+      for (const FlightCall& call : dump.calls) {
+        const std::int64_t timeout_ns = call.timeout_ms * 1'000'000;
+        if (!call.done && timeout_ns > 0 && moment_ns_ - call.created_ns >= timeout_ns) return true;
+      }
+    }
+    return false;
   }
   double SecondsSince(std::int64_t time_ns) const {
     return time_ns == 0 ? 0 : static_cast<double>(moment_ns_ - time_ns) / kNsPerSecond;
