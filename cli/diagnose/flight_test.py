@@ -65,13 +65,13 @@ class RealDumps(FlightTest):
 
     def test_nccl_on_a_gpu(self):
         # The group's time-out is 20 s.
-        self.copy("nccl_sleeps_2_11", seconds_later=21)
+        self.copy("nccl_sleeps_2_11", seconds_later=20)
         code, findings, answer = self.found()
         self.assertEqual((1, [("rank_busy", [1], "suspected")]), (code, findings))
         self.assertIn("rank 0 waits for rank 1 in all_reduce Float[97] (call 24 of default_pg)",
                       answer["findings"][0]["message"])
         shutil.rmtree(self.directory)
-        self.copy("nccl_sleeps_2_11", seconds_later=19)
+        self.copy("nccl_sleeps_2_11", seconds_later=18)
         self.assertEqual((3, []), self.found()[:2])
 
     def test_what_gloo_gave_up_is_not_done(self):

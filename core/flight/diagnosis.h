@@ -22,8 +22,8 @@ struct FlightDiagnosis {
 // What Judge finds in the histories, in the words of PyTorch's users: calls with their sizes and
 // the line of the program. Added to it: calls that differ in what a journal does not hold, calls
 // between two ranks, ranks without a dump. Calls are no hang before nothing has moved for
-// `deadline_seconds`, or one has outlasted its own time-out. Verdict: kPass when every call of every
-// rank is done; kUnknown when no dump holds a call.
+// `deadline_seconds`, or one has outlasted its own time-out. Verdict: kPass when every call of
+// every rank is done; kUnknown when no dump holds a call.
 Result<FlightDiagnosis> DiagnoseFlight(const FlightJob& job, double deadline_seconds,
                                        const verdict::TraceLimits& limits = {});
 

@@ -182,12 +182,14 @@ class Translator {
       deadline = std::min(deadline, history_.seconds);
     }
   }
-  // A call has outlasted its own time-out.
+  // A call has outlasted its own time-out. Times of copied files may be whole seconds.
   bool IsOverdue() const {
+    constexpr std::int64_t kWholeNs = 1'000'000'000;
     for (const FlightDump& dump : job_.dumps) {
       for (const FlightCall& call : dump.calls) {
         const std::int64_t timeout_ns = call.timeout_ms * 1'000'000;
-        if (!call.done && timeout_ns > 0 && moment_ns_ - call.created_ns >= timeout_ns) return true;
+        const std::int64_t so_far_ns = moment_ns_ - call.created_ns + kWholeNs;
+        if (!call.done && timeout_ns > 0 && so_far_ns > timeout_ns) return true;
       }
     }
     return false;
