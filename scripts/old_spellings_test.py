@@ -41,6 +41,7 @@ RENAMED = [
 ] + [
     (f"{LOCKSTEP} buckets --model=resnet50", "--format=json", "'json' is called 'jsonl' now"),
     ("bench/bench_allreduce", "--format=table", "'table' is called 'text' now"),
+    ("bench/bench_allreduce", "--no-device-marks", "is called --device-marks=off now"),
     ("bench/bench_allreduce", "-r 1", "bench_allreduce has no root"),
     ("bench/bench_broadcast", "-o sum", "bench_broadcast reduces nothing"),
     ("bench/bench_barrier", "-b 8", "a barrier has no data"),

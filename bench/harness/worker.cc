@@ -48,13 +48,16 @@ bool HostTouches(const plan::Plan& plan) {
 
 // Who notes what the device begins and ends, in words; empty where the host runs everything.
 std::string MarkDevice(worker::WorkerLink& link, WorkerContext& context) {
-  if (!context.plan.nccl.marks) return "none: --device-marks=off";
-  const Result<bool> marked =
-      context.communicator->MarkOn(link.device_marks(), *context.platform.device);
-  if (!marked.ok()) return "none: " + marked.status().message();
-  return *marked
-             ? std::string(journal::NameOf(journal::ReadDeviceMarks(link.device_marks()).method))
-             : "";
+  if (context.platform.gpu_bus.empty()) return "";
+  if (!context.plan.nccl.marks) {
+    journal::SetMarkMethod(link.device_marks(), journal::MarkMethod::kOff);
+  } else {
+    const Result<bool> marked =
+        context.communicator->MarkOn(link.device_marks(), *context.platform.device);
+    if (!marked.ok()) return "none: " + marked.status().message();
+    if (!*marked) return "";
+  }
+  return std::string(journal::NameOf(journal::ReadDeviceMarks(link.device_marks()).method));
 }
 
 Status Connect(worker::WorkerLink& link, const comm::Backend& backend, WorkerContext& context) {

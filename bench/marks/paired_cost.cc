@@ -33,7 +33,9 @@ Result<PairedTimes> MeasurePairs(PairSide& without, PairSide& with, const PairPl
     without_ns.push_back(off);
     with_ns.push_back(on);
     times.added_ns.push_back(on - off);
+    if (off > 0) times.ratios.push_back(on / off);
   }
+  if (times.ratios.empty()) return SystemFailed("no pair took any time that a clock shows");
   times.without_ns = stats::Median(without_ns);
   times.with_ns = stats::Median(with_ns);
   return times;

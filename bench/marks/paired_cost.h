@@ -23,7 +23,8 @@ struct PairPlan {
 
 struct PairedTimes {
   std::vector<double> added_ns;  // of each pair: with less without
-  double without_ns = 0;       // median
+  std::vector<double> ratios;    // of each pair whose `without` took any time: with over without
+  double without_ns = 0;         // median
   double with_ns = 0;
 };
 

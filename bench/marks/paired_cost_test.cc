@@ -1,6 +1,7 @@
 // Costs of literal batches, with noise and with drift.
 #include "bench/marks/paired_cost.h"
 
+#include <utility>
 #include <vector>
 
 #include "core/base/random.h"
@@ -39,16 +40,21 @@ class FakeSide final : public PairSide {
   double ns_;
 };
 
-// The interval of what is added.
-stats::MedianInterval AddedBy(double with_ns) {
+PairedTimes TimesOf(double with_ns) {
   Machine machine;
   FakeSide without(machine, 10'000);
   FakeSide with(machine, with_ns);
-  const auto times = MeasurePairs(without, with, {.pairs = 400, .batch = 8, .seed = 3});
+  auto times = MeasurePairs(without, with, {.pairs = 400, .batch = 8, .seed = 3});
   EXPECT_TRUE(times.ok()) << times.status().message();
   EXPECT_EQ(times->added_ns.size(), 400u);
+  EXPECT_EQ(times->ratios.size(), 400u);
   EXPECT_EQ(with.batches, std::vector<int>(401, 8));
-  return stats::EstimateMedianOfIndependent(times->added_ns, 0.99);
+  return std::move(times).value();
+}
+
+// The interval of what is added.
+stats::MedianInterval AddedBy(double with_ns) {
+  return stats::EstimateMedianOfIndependent(TimesOf(with_ns).added_ns, 0.99);
 }
 
 TEST(PairedCost, IsNoneWhereThereIsNone) {
@@ -62,6 +68,17 @@ TEST(PairedCost, IsFoundDespiteOfDrift) {
   const stats::MedianInterval added = AddedBy(10'500);
   EXPECT_GT(added.low, 500);
   EXPECT_LT(added.high, 1000);
+  const stats::MedianInterval ratio = stats::EstimateMedian(TimesOf(10'500).ratios, 0.99);
+  EXPECT_NEAR(ratio.median, 1.05, 0.01);
+  EXPECT_GT(ratio.low, 1);
+}
+
+TEST(PairedCost, WorkThatTakesNoTimeIsAnError) {
+  Machine machine;
+  FakeSide without(machine, 0);
+  FakeSide with(machine, 100);
+  const auto times = MeasurePairs(without, with, {.pairs = 4, .batch = 8, .seed = 3});
+  EXPECT_THAT(std::string(times.status().message()), testing::HasSubstr("no pair took any time"));
 }
 
 TEST(PairedCost, TheOrderChanges) {

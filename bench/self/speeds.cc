@@ -47,6 +47,8 @@ class Timed final : public marks::PairSide {
   std::function<Status()> work_;
 };
 
+enum class Verdict : std::uint8_t { kWithin, kBeyond, kUnclear };
+
 struct Pair {
   std::string_view name;
   std::function<Status()> base;
@@ -179,7 +181,7 @@ std::vector<Pair> AllPairs() {
 }
 
 // Prints a line; the verdict.
-Result<marks::CostVerdict> Measure(const Pair& pair, double seconds) {
+Result<Verdict> Measure(const Pair& pair, double seconds) {
   Timed base(pair.base), work(pair.work);
   LOCKSTEP_ASSIGN_OR_RETURN(const double base_ns, base.Run(1));
   LOCKSTEP_ASSIGN_OR_RETURN(const double work_ns, work.Run(1));
@@ -188,12 +190,12 @@ Result<marks::CostVerdict> Measure(const Pair& pair, double seconds) {
   const stats::MedianInterval ratio = stats::EstimateMedian(times.ratios, kConfidence);
   const bool within = ratio.low >= pair.low && ratio.high <= pair.high;
   const bool beyond = ratio.low > pair.high || ratio.high < pair.low;
-  const marks::CostVerdict verdict = within   ? marks::CostVerdict::kWithin
-                                     : beyond ? marks::CostVerdict::kBeyond
-                                              : marks::CostVerdict::kUnclear;
+  const Verdict verdict = within ? Verdict::kWithin : beyond ? Verdict::kBeyond : Verdict::kUnclear;
   fmt::print("{}: {:.3g} x ({:.3g} to {:.3g}; bounds {} to {}), {} pairs: {}\n", pair.name,
              ratio.median, ratio.low, ratio.high, pair.low, pair.high, times.ratios.size(),
-             marks::NameOf(verdict));
+             within   ? "within"
+             : beyond ? "BEYOND"
+                      : "unclear");
   LOCKSTEP_RETURN_IF_ERROR(FlushOutput());
   return verdict;
 }
@@ -205,12 +207,12 @@ Result<ExitCode> Main(int argc, char** argv) {
   }
   bool beyond = false, unclear = false;
   for (const Pair& pair : AllPairs()) {
-    const Result<marks::CostVerdict> verdict = Measure(pair, seconds);
+    const Result<Verdict> verdict = Measure(pair, seconds);
     if (!verdict.ok()) {
       return EnvironmentError("{}: {}", pair.name, verdict.status().message());
     }
-    beyond = beyond || *verdict == marks::CostVerdict::kBeyond;
-    unclear = unclear || *verdict == marks::CostVerdict::kUnclear;
+    beyond = beyond || *verdict == Verdict::kBeyond;
+    unclear = unclear || *verdict == Verdict::kUnclear;
   }
   if (beyond) return ExitCode::kRegression;
   return unclear ? ExitCode::kInconclusive : ExitCode::kPass;

@@ -1,3 +1,4 @@
+// Marks of a device, in literal pages of memory, and words for what a sample of a GPU says.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -28,6 +29,14 @@ TEST(DeviceMarks, WhatIsWrittenIsRead) {
   EXPECT_EQ(known.marks[1].communicator, 254);
   EXPECT_EQ(known.marks[1].ended, 9u);
   EXPECT_EQ(MarkWordsOf(page.bytes, kMarkedCommunicators).started, nullptr);
+}
+
+TEST(DeviceMarks, NobodyIsToMark) {
+  Page page;
+  SetMarkMethod(page.bytes, MarkMethod::kOff);
+  const DeviceMarks known = ReadDeviceMarks(page.bytes);
+  EXPECT_EQ(NameOf(known.method), "none: --device-marks=off");
+  EXPECT_TRUE(known.marks.empty());
 }
 
 TEST(DeviceMarks, RubbishOverTheMethodIsNothing) {

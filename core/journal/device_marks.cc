@@ -23,8 +23,8 @@ std::uint64_t Load(std::uint64_t* word) {
 }  // namespace
 
 std::string_view NameOf(MarkMethod method) {
-  static constexpr std::string_view kNames[] = {"nobody", "stream memory operations",
-                                                "a kernel of one thread"};
+  static constexpr std::string_view kNames[] = {
+      "nobody", "stream memory operations", "a kernel of one thread", "none: --device-marks=off"};
   const auto index = static_cast<std::size_t>(method);
   return kNames[index < std::size(kNames) ? index : 0];
 }
@@ -45,7 +45,7 @@ DeviceMarks ReadDeviceMarks(std::span<const std::byte> memory) {
   DeviceMarks known;
   const std::uint64_t method = Load(words);
   // What is no method a broken process wrote over it.
-  if (method == 0 || method > static_cast<std::uint64_t>(MarkMethod::kKernel)) return known;
+  if (method == 0 || method > static_cast<std::uint64_t>(MarkMethod::kOff)) return known;
   known.method = static_cast<MarkMethod>(method);
   for (std::uint16_t c = 0; c < kMarkedCommunicators; ++c) {
     std::uint64_t* const lane = words + 2 * (std::size_t{c} + 1);

@@ -18,9 +18,10 @@ inline constexpr std::uint16_t kMarkedCommunicators = 255;
 
 // How a stream writes a word.
 enum class MarkMethod : std::uint64_t {
-  kNone = 0,              // nobody marks
+  kNone = 0,              // nobody marks, or not yet
   kStreamOperations = 1,  // the driver's stream memory operations
   kKernel = 2,            // a kernel of one thread
+  kOff = 3,               // nobody is to: --device-marks=off
 };
 std::string_view NameOf(MarkMethod method);
 

@@ -163,6 +163,9 @@ std::string DescribeDevicePosition(const journal::Journal& journal,
         "stream is not done, or it was not launched",
         DescribeInvocation(*next));
   }
+  if (marks.method == journal::MarkMethod::kOff) {
+    return "device marks are off: --device-marks=on shows where its GPU is";
+  }
   if (marks.marks.empty()) return "";
   return "its GPU has ended every collective that was enqueued";
 }

@@ -97,6 +97,8 @@ TEST(DevicePosition, SaysWhereTheDeviceIs) {
   }
   EXPECT_THAT(DescribeDevicePosition(captured, Marks(1, 1)),
               HasSubstr("has not begun all_reduce 3 (sequence 2 of communicator 0)"));
+  EXPECT_EQ(DescribeDevicePosition(journal, {journal::MarkMethod::kOff, {}}),
+            "device marks are off: --device-marks=on shows where its GPU is");
   // What the journal has forgotten is named by its number.
   EXPECT_THAT(DescribeDevicePosition({}, Marks(8, 7)),
               HasSubstr("inside sequence 7 of communicator 0"));
