@@ -145,8 +145,11 @@ class Nccl(unittest.TestCase):
             evidence = [row["evidence"].decode() for row in file["verdicts/outcomes"][:]
                         if row["outcome"] == b"hung"]
             logs = {row["rank"]: row["text"].decode() for row in file["logs"][:]}
+            self.assertEqual(file["environment/software"].attrs["device_marks"],
+                             "none: --device-marks=off")
         self.assertTrue(evidence)
         for text in evidence:
+            self.assertIn("device marks are off: --device-marks=on shows where its GPU is; ", text)
             self.assertRegex(text, r"GPU [01] at 100 % utilization")
             self.assertIn("95 W of 700 W: a kernel waits there and does no work", text)
         self.assertIn("NCCL", logs[1])
@@ -274,14 +277,23 @@ class Nccl(unittest.TestCase):
                 (["--cuda-graph"], {}, "cuda_graph", True),
                 ([], {"LOCKSTEP_NCCL_REGISTER": "1"}, "register", True),
                 (["--device-marks=on"], {}, "device_marks", True),
-                ([], {"LOCKSTEP_DEVICE_MARKS": "1"}, "device_marks", True)]:
+                ([], {"LOCKSTEP_DEVICE_MARKS": "1"}, "device_marks", True),
+                (["--device-marks=off"], {"LOCKSTEP_DEVICE_MARKS": "1"}, "device_marks", False)]:
             launch = Launch(BENCH, ["--backend=nccl", "--nccl-library=" + FAKE] + SMALL + options,
                             environment=variables).finish()
             self.assertEqual(launch.code, 0, launch.err)
             with h5py.File(launch.path) as file:
                 self.assertEqual(json.loads(text(file["plan/text"][()]))["nccl"][key], value)
                 hashes.add(text(file["plan"].attrs["hash"]))
-        self.assertEqual(len(hashes), 4)  # the last two are one plan
+        self.assertEqual(len(hashes), 4)  # marks are on or off, however that is said
+
+    def test_a_device_marks_where_microseconds_do_not_count(self):
+        for binary, options in ((BENCH, SMALL), (STEP, ["--model=" + small_model(), "-n", "1"])):
+            launch = run(options, binary=binary)
+            self.assertEqual(launch.code, 0, launch.err)
+            with h5py.File(launch.path) as file:
+                plan = json.loads(text(file["plan/text"][()]))
+            self.assertEqual(plan["nccl"]["device_marks"], binary == STEP)
 
     def test_one_rank_is_enough_to_copy(self):
         words = ["--backend=nccl", "--nccl-library=" + FAKE, "-b", "8", "-e", "1M", "-f", "64",
