@@ -221,8 +221,8 @@ Work AddDiagnose(ArgumentParser& parser) {
       .OneOf({"nccl", "mpi", "gloo", "null"});
   parser
       .Add("-T,--timeout=TIME", options->deadline_seconds,
-           "Silence of a rank that is taken for a hang (judge again by this; default: the run's, "
-           "of dumps 30)")
+           "Silence of a rank that is taken for a hang (judge again by this; default: the run's; "
+           "of dumps 30 s, or the own time-out of a call where that is shorter)")
       .BetweenReals(0.001, 1e9);
   parser.Add("--rows=COUNT", options->rows, "Collectives shown before the one in question")
       .Between(0, 10'000)

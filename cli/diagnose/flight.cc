@@ -28,19 +28,19 @@ std::string Versions(const flight::FlightJob& job) {
 }
 
 // What is to be said of dumps in which nothing is found.
-std::string WhyNothing(const flight::FlightDiagnosis& diagnosis, double deadline_seconds) {
+std::string WhyNothing(const flight::FlightDiagnosis& diagnosis, bool by_option) {
   if (!diagnosis.judgement.findings.empty()) return "";
   if (diagnosis.judgement.verdict == verdict::Verdict::kPass) {
     return "  every call in the dumps is done: what hangs, if anything does, is no collective\n";
   }
-  if (diagnosis.seconds >= deadline_seconds) return "";
-  return fmt::format(
-      "  calls are under way, the newest for {:.3g} s: no hang before --timeout={:.3g}\n",
-      diagnosis.seconds, deadline_seconds);
+  if (diagnosis.seconds >= diagnosis.deadline_seconds) return "";
+  return fmt::format("  calls are under way, the newest for {:.3g} s: no hang before {}{:.3g}{}\n",
+                     diagnosis.seconds, by_option ? "--timeout=" : "", diagnosis.deadline_seconds,
+                     by_option ? "" : " s or their own time-out");
 }
 
 std::string FormatText(const flight::FlightJob& job, const flight::FlightDiagnosis& diagnosis,
-                       double deadline_seconds) {
+                       bool by_option) {
   std::string text =
       FormatFirstLine(diagnosis.judgement) +
       fmt::format("{} dump{} of format {}, backend {}{}: {}\n", job.dumps.size(),
@@ -49,7 +49,7 @@ std::string FormatText(const flight::FlightJob& job, const flight::FlightDiagnos
                   verdict::NameOf(diagnosis.judgement.verdict));
   for (const verdict::Finding& finding : diagnosis.judgement.findings)
     text += FormatFinding(finding, "  ");
-  text += WhyNothing(diagnosis, deadline_seconds);
+  text += WhyNothing(diagnosis, by_option);
   for (const std::string& note : diagnosis.notes) text += fmt::format("  note: {}\n", note);
   if (!diagnosis.judgement.findings.empty()) text += FormatOutcomes(diagnosis.judgement);
   const std::string trace = verdict::FormatTrace(diagnosis.trace);
@@ -111,7 +111,7 @@ Result<ExitCode> DiagnoseFlightRecorder(const FlightOptions& options, const RasW
       continue;
     }
     if (jobs.size() > 1) fmt::print("{}/{}\n", options.directory, files.prefix);
-    fmt::print("{}", FormatText(job, diagnosis, options.deadline_seconds));
+    fmt::print("{}", FormatText(job, diagnosis, options.deadline_seconds.has_value()));
   }
   const ExitCode code = verdict::ExitCodeOf(verdict);
   if (options.format == "text") fmt::print("exit code {}\n", static_cast<int>(code));

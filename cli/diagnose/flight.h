@@ -1,6 +1,7 @@
 // `lockstep diagnose --flight-recorder DIR`: who hung a PyTorch job, by its own dumps.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "cli/diagnose/ras.h"
@@ -10,10 +11,10 @@
 namespace lockstep::cli::diagnose {
 
 struct FlightOptions {
-  std::string directory;        // empty: not asked for
-  std::string prefix;           // of the files' names; empty: found out
-  std::string format = "text";  // or "jsonl", "csv"
-  double deadline_seconds = 30;
+  std::string directory;                   // empty: not asked for
+  std::string prefix;                      // of the files' names; empty: found out
+  std::string format = "text";             // or "jsonl", "csv"
+  std::optional<double> deadline_seconds;  // none: as flight::DiagnoseFlight says
   verdict::TraceLimits limits;
 };
 

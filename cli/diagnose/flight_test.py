@@ -65,17 +65,22 @@ class RealDumps(FlightTest):
 
     def test_nccl_on_a_gpu(self):
         # The group's time-out is 20 s.
-        self.copy("nccl_sleeps_2_11", seconds_later=20)
+        self.copy("nccl_sleeps_2_11", seconds_later=20.5)
         code, findings, answer = self.found()
         self.assertEqual((1, [("rank_busy", [1], "suspected")]), (code, findings))
         self.assertIn("rank 0 waits for rank 1 in all_reduce Float[97] (call 24 of default_pg)",
                       answer["findings"][0]["message"])
+        code, out, _ = run("diagnose", "--flight-recorder", self.directory, "--timeout=60")
+        self.assertEqual(3, code)
+        self.assertIn("no hang before --timeout=60\n", out)
         shutil.rmtree(self.directory)
-        self.copy("nccl_sleeps_2_11", seconds_later=18)
-        self.assertEqual((3, []), self.found()[:2])
+        self.copy("nccl_sleeps_2_11", seconds_later=18.5)
+        code, out, _ = run("diagnose", "--flight-recorder", self.directory)
+        self.assertEqual(3, code)
+        self.assertIn("no hang before 30 s or their own time-out\n", out)
 
     def test_what_gloo_gave_up_is_not_done(self):
-        self.copy("gloo_timeout")
+        self.copy("gloo_timeout", seconds_later=5.5)  # its own time-out is 3 s
         self.assertEqual((1, [("rank_busy", [2], "suspected")]), self.found()[:2])
 
     def test_groups_that_nobody_tells(self):

@@ -48,6 +48,7 @@ class Diagnostician {
   FlightDiagnosis Run() {
     diagnosis_.backend = history_.setting.backend;
     diagnosis_.seconds = history_.seconds;
+    diagnosis_.deadline_seconds = history_.setting.deadline_seconds;
     diagnosis_.notes = job_.notes;
     if (!HasCalls()) {
       diagnosis_.notes.push_back(
@@ -260,7 +261,7 @@ Finding Describe(const FlightJob& job, const FlightMismatch& mismatch) {
   return finding;
 }
 
-Result<FlightDiagnosis> DiagnoseFlight(const FlightJob& job, double deadline_seconds,
+Result<FlightDiagnosis> DiagnoseFlight(const FlightJob& job, std::optional<double> deadline_seconds,
                                        const verdict::TraceLimits& limits) {
   LOCKSTEP_ASSIGN_OR_RETURN(const FlightHistory history, HistoryOf(job, deadline_seconds));
   return Diagnostician(job, history, limits).Run();

@@ -1,6 +1,7 @@
 // Who is to blame for a hung PyTorch job, from its Flight Recorder's dumps.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,20 +12,26 @@
 
 namespace lockstep::flight {
 
+// Calls under way for so long are taken for a hang, unless their own time-out is shorter.
+inline constexpr double kFlightDeadlineSeconds = 30;
+
 struct FlightDiagnosis {
   verdict::Judgement judgement;  // of the ranks with dumps, and of those that miss
   verdict::Trace trace;          // PyTorch's names and places; no rows when nothing is in question
   std::vector<std::string> notes;
-  std::string backend;  // whose rules hold: "nccl", "gloo"
-  double seconds = 0;   // nothing moved for so long when the dumps were taken
+  std::string backend;          // whose rules hold: "nccl", "gloo"
+  double seconds = 0;           // nothing moved for so long when the dumps were taken
+  double deadline_seconds = 0;  // silence that was taken for a hang
 };
 
 // What Judge finds in the histories, in the words of PyTorch's users: calls with their sizes and
 // the line of the program. Added to it: calls that differ in what a journal does not hold, calls
-// between two ranks, ranks without a dump. Calls are no hang before nothing has moved for
-// `deadline_seconds`, or one has outlasted its own time-out. Verdict: kPass when every call of
-// every rank is done; kUnknown when no dump holds a call.
-Result<FlightDiagnosis> DiagnoseFlight(const FlightJob& job, double deadline_seconds,
+// between two ranks, ranks without a dump. Verdict: kPass when every call of every rank is done;
+// kUnknown when no dump holds a call.
+// `deadline_seconds`: silence that is taken for a hang. Without it a call hangs that is under way
+// for its own time-out, at which PyTorch ends the job, or for kFlightDeadlineSeconds.
+Result<FlightDiagnosis> DiagnoseFlight(const FlightJob& job,
+                                       std::optional<double> deadline_seconds = std::nullopt,
                                        const verdict::TraceLimits& limits = {});
 
 }  // namespace lockstep::flight

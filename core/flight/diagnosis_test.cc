@@ -3,8 +3,10 @@
 #include "core/flight/diagnosis.h"
 
 #include <functional>
+#include <optional>
 #include <set>
 
+#include "core/base/file_text.h"
 #include "core/flight/job.h"
 #include "core/flight/write.h"
 #include "core/verdict/testing/history.h"
@@ -19,15 +21,18 @@ using ::testing::HasSubstr;
 
 constexpr std::int64_t kSecond = 1'000'000'000;
 
-// `begins_ns`: of a rank, when its calls began.
-FlightJob JobOf(const std::vector<verdict::RankEvidence>& evidence, double seconds_later = 60,
-                const std::function<std::int64_t(int)>& begins_ns = [](int) { return kSecond; }) {
+// `begins_ns`: of a rank, when its calls began. `timeout_s`: of each call.
+FlightJob JobOf(
+    const std::vector<verdict::RankEvidence>& evidence, double seconds_later = 60,
+    const std::function<std::int64_t(int)>& begins_ns = [](int) { return kSecond; },
+    double timeout_s = 600) {
   FlightTexts texts;
   std::vector<FlightDump> dumps;
   std::set<std::int64_t> begins;
   for (const verdict::RankEvidence& rank : evidence) begins.insert(begins_ns(rank.rank));
   for (const std::int64_t began_ns : begins) {
-    for (const auto& [rank, bytes] : FlightDumpsOf(evidence, {.origin_unix_ns = began_ns}, 600)) {
+    for (const auto& [rank, bytes] :
+         FlightDumpsOf(evidence, {.origin_unix_ns = began_ns}, timeout_s)) {
       if (begins_ns(rank) != began_ns) continue;
       Result<FlightDump> dump = ReadFlightDump(bytes, rank, "dump", texts);
       EXPECT_TRUE(dump.ok()) << dump.status().message();
@@ -75,6 +80,95 @@ TEST(FlightDiagnosisTest, BeforeTheDeadlineNobodyIs) {
       JudgeDumps({verdict::At50(0), verdict::After49(1), verdict::At50(2)}, 5);
   EXPECT_EQ(judgement.verdict, verdict::Verdict::kUnknown);
   EXPECT_TRUE(judgement.findings.empty());
+}
+
+constexpr int kNobody = -1;
+
+// Who is to blame, the one that did not come or nobody.
+int Blamed(const FlightJob& job, std::optional<double> deadline_seconds) {
+  const FlightDiagnosis diagnosis = DiagnoseFlight(job, deadline_seconds).value();
+  if (diagnosis.judgement.findings.empty()) {
+    EXPECT_EQ(diagnosis.judgement.verdict, verdict::Verdict::kUnknown);
+    return kNobody;
+  }
+  EXPECT_FALSE(diagnosis.judgement.findings[0].proved);
+  return diagnosis.judgement.findings[0].culprits.at(0);
+}
+
+FlightJob OneDidNotCome(double seconds_later, double timeout_s) {
+  return JobOf(
+      {verdict::At50(0), verdict::After49(1), verdict::At50(2)}, seconds_later,
+      [](int) { return kSecond; }, timeout_s);
+}
+
+TEST(FlightDiagnosisTest, ACallsOwnTimeoutCountsWhereItIsShorter) {
+  struct {
+    double timeout_s, seconds_later;
+    int blamed;
+  } const kCases[] = {{20, 20.5, 1},
+                      {20, 19.5, kNobody},
+                      {0.5, 1.25, 1},
+                      {600, 30.5, 1},
+                      {600, 29.5, kNobody},
+                      {0, 29.5, kNobody},
+                      // Of whole seconds: up to one second later.
+                      {20, 20, 1},
+                      {20, 19, kNobody}};
+  for (const auto& one : kCases) {
+    EXPECT_EQ(Blamed(OneDidNotCome(one.seconds_later, one.timeout_s), {}), one.blamed)
+        << one.timeout_s << " s, after " << one.seconds_later;
+  }
+}
+
+TEST(FlightDiagnosisTest, ADeadlineThatIsGivenCountsAlone) {
+  EXPECT_EQ(Blamed(OneDidNotCome(20.5, 20), 30), kNobody);
+  EXPECT_EQ(Blamed(OneDidNotCome(6.5, 20), 5), 1);
+}
+
+// Calls of another group go on, or went on for a while: rank 2's newest event.
+TEST(FlightDiagnosisTest, BesideACallThatTimedOutOthersMustStandStill) {
+  FlightJob job = OneDidNotCome(20.5, 20);
+  const auto ended_before = [&](std::int64_t ms) {
+    job.newest_ns = job.written_at_ns - ms * 1'000'000;
+    job.dumps[2].newest_ns = job.newest_ns;
+    return Blamed(job, {});
+  };
+  EXPECT_EQ(ended_before(300), kNobody);
+  EXPECT_EQ(ended_before(5000), 1) << "it was queued behind them";
+}
+
+// Of PyTorch 2.11 with NCCL 2.28 on a GPU, written by its watchdog: see testdata/README.md.
+TEST(FlightDiagnosisTest, RealDumpsOfNcclThatItsWatchdogWrote) {
+  FlightTexts texts;
+  std::vector<FlightDump> dumps;
+  for (const int rank : {0, 1}) {
+    const std::string path =
+        "core/flight/testdata/nccl_sleeps_2_11/nccl_trace_rank_" + std::to_string(rank);
+    dumps.push_back(ReadFlightDump(TextOf(path), rank, path, texts).value());
+    dumps.back().written_at_ns = 1795692578 * kSecond;  // as the copies said: a whole second
+  }
+  const FlightJob job = FlightJobOf(std::move(texts), std::move(dumps)).value();
+  EXPECT_EQ(Blamed(job, 30), kNobody);
+  const FlightDiagnosis diagnosis = DiagnoseFlight(job).value();
+  EXPECT_EQ(diagnosis.backend, "nccl");
+  EXPECT_EQ(diagnosis.judgement.verdict, verdict::Verdict::kFail);
+  ASSERT_EQ(diagnosis.judgement.findings.size(), 1u);
+  const verdict::Finding& finding = diagnosis.judgement.findings[0];
+  EXPECT_EQ(finding.cause, verdict::Cause::kRankBusy);
+  EXPECT_FALSE(finding.proved);
+  EXPECT_THAT(finding.culprits, ElementsAre(1));
+  EXPECT_EQ(finding.headline.text(), "rank 1 has not called all_reduce; rank 0 waits for it");
+  EXPECT_EQ(finding.message,
+            "rank 0 waits for rank 1 in all_reduce Float[97] (call 24 of default_pg) since 20 s; "
+            "rank 1 has not called it: its last call, all_reduce Float[97] (call 21 of "
+            "default_pg), is done");
+  EXPECT_EQ(finding.operation.value().sequence, 24u);
+  EXPECT_THAT(verdict::OutcomesOf(diagnosis.judgement), Each(verdict::Outcome::kHung));
+  ASSERT_EQ(diagnosis.trace.rows.size(), 7u);
+  EXPECT_NEAR(diagnosis.seconds, 19.9, 0.01);
+  EXPECT_EQ(diagnosis.trace.rows[4].cells[0].call,
+            "broadcast Float[16] at nccl_programs.py:62 in main");
+  EXPECT_EQ(diagnosis.trace.rows[6].cells[1].call, "(not called)");
 }
 
 TEST(FlightDiagnosisTest, DifferentCallsAreProved) {

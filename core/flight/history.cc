@@ -8,6 +8,8 @@
 #include <optional>
 #include <unordered_map>
 
+#include "core/flight/diagnosis.h"
+
 namespace lockstep::flight {
 namespace {
 
@@ -61,11 +63,9 @@ struct Meeting {
 
 class Translator {
  public:
-  Translator(const FlightJob& job, double deadline_seconds) : job_(job) {
-    history_.setting.deadline_seconds = deadline_seconds;
-  }
+  explicit Translator(const FlightJob& job) : job_(job) {}
 
-  Result<FlightHistory> Run() {
+  Result<FlightHistory> Run(std::optional<double> deadline_seconds) {
     // Every team has a second number for its calls between two ranks.
     if (2 * job_.teams.size() + 2 > std::numeric_limits<std::uint16_t>::max()) {
       return InvalidInput(
@@ -82,6 +82,7 @@ class Translator {
     FindApart();
     FindMoment();
     for (std::size_t d = 0; d < job_.dumps.size(); ++d) AddRank(d);
+    history_.setting.deadline_seconds = deadline_seconds.value_or(OwnDeadline());
     for (const int rank : job_.missing) {
       RankEvidence lost;
       lost.rank = rank;
@@ -176,24 +177,25 @@ class Translator {
     }
     history_.by_file_times = moment_ns_ == job_.written_at_ns;
     history_.seconds = SecondsSince(job_.newest_ns);
-    // PyTorch is about to end such a job: whatever moved last, that was long enough.
-    if (IsOverdue()) {
-      double& deadline = history_.setting.deadline_seconds;
-      deadline = std::min(deadline, history_.seconds);
-    }
   }
-  // A call has outlasted its own time-out. Times of copied files may be whole seconds.
-  bool IsOverdue() const {
-    constexpr std::int64_t kWholeNs = 1'000'000'000;
-    for (const FlightDump& dump : job_.dumps) {
-      for (const FlightCall& call : dump.calls) {
-        const std::int64_t timeout_ns = call.timeout_ms * 1'000'000;
-        const std::int64_t so_far_ns = moment_ns_ - call.created_ns + kWholeNs;
-        if (!call.done && timeout_ns > 0 && so_far_ns > timeout_ns) return true;
-      }
-    }
-    return false;
+
+  // PyTorch ends the job for a call that is under way for its own time-out. Its watchdog writes the
+  // dumps after that, but copies may keep only the whole seconds of a file's time (tar, scp -p).
+  bool IsTimedOut(const FlightCall& call) const {
+    if (call.timeout_ms == 0 || call.created_ns == 0) return false;
+    const bool cut = job_.written_at_ns % kNsPerSecond == 0;
+    const std::int64_t latest_ns = job_.written_at_ns + (cut ? kNsPerSecond : 0);
+    return std::max(moment_ns_, latest_ns) - call.created_ns >= call.timeout_ms * 1'000'000;
   }
+
+  // Beside a call that timed out, short silence will do. Without any, other calls go on, and who
+  // is late in one of them is not to blame.
+  double OwnDeadline() const {
+    constexpr double kTogetherSeconds = static_cast<double>(kTogetherNs) / kNsPerSecond;
+    return timed_out_ && history_.seconds >= kTogetherSeconds ? kTogetherSeconds
+                                                              : kFlightDeadlineSeconds;
+  }
+
   double SecondsSince(std::int64_t time_ns) const {
     return time_ns == 0 ? 0 : static_cast<double>(moment_ns_ - time_ns) / kNsPerSecond;
   }
@@ -215,6 +217,7 @@ class Translator {
       event.kind = done ? journal::EventKind::kEnd : journal::EventKind::kEnqueue;
       Append(rank, event);
       if (done) continue;
+      timed_out_ = timed_out_ || IsTimedOut(call);
       event.kind = journal::EventKind::kStart;
       if (dump.tells_starts ? call.started : is_oldest) Append(rank, event);
       is_oldest = false;
@@ -245,12 +248,13 @@ class Translator {
   std::vector<std::uint64_t> furthest_;  // by team
   std::vector<std::size_t> slowest_;     // by team, whose dump
   std::int64_t moment_ns_ = 0;
+  bool timed_out_ = false;  // some call
 };
 
 }  // namespace
 
-Result<FlightHistory> HistoryOf(const FlightJob& job, double deadline_seconds) {
-  return Translator(job, deadline_seconds).Run();
+Result<FlightHistory> HistoryOf(const FlightJob& job, std::optional<double> deadline_seconds) {
+  return Translator(job).Run(deadline_seconds);
 }
 
 }  // namespace lockstep::flight
