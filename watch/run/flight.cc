@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <random>
 #include <string_view>
 #include <system_error>
@@ -171,6 +172,16 @@ flight::FlightFiles Flight::Files(FlightElsewhere* elsewhere) const {
   return files;
 }
 
+// Of the youngest.
+std::int64_t Flight::PipeAgeNs() const {
+  std::int64_t age_ns = std::numeric_limits<std::int32_t>::max() * std::int64_t{1'000'000'000};
+  ForEachBeside(paths_.pipe, [&](const std::string& path) {
+    if (RankOf(path, paths_.pipe, kPipeEnding) < 0) return;
+    age_ns = std::min(age_ns, ClockNs(CLOCK_REALTIME) - WrittenNs(path));
+  });
+  return age_ns;
+}
+
 std::optional<flight::FlightDiagnosis> Flight::Judge(double silence_s, FlightElsewhere* elsewhere) {
   const flight::FlightFiles files = Files(elsewhere);
   const bool late = MonotonicNs() - asked_ns_ > kAnswerNs;
@@ -193,7 +204,11 @@ std::optional<flight::FlightDiagnosis> Flight::Look(bool silent, double silence_
   if (silence_s <= 0 || now_ns < next_try_ns_) return std::nullopt;
   next_try_ns_ = now_ns + kBetweenTriesNs;
   if (!asked_.empty()) return Judge(silence_s, elsewhere);
-  if (!silent || static_cast<double>(now_ns - asked_ns_) < silence_s * 1e9) return std::nullopt;
+  const auto too_soon = [&] { return static_cast<double>(now_ns - asked_ns_) < silence_s * 1e9; };
+  if (!silent || too_soon()) return std::nullopt;
+  // PyTorch makes its pipe with the process group. Before that a rank loads, and calls nothing.
+  asked_ns_ = std::max(asked_ns_, now_ns - PipeAgeNs());
+  if (too_soon()) return std::nullopt;
   asked_ns_ = now_ns;
   for (const int rank : Ask()) asked_.insert(rank);
   for (const int rank : elsewhere ? elsewhere->AskForDumps() : std::vector<int>()) {

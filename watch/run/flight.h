@@ -50,8 +50,8 @@ class Flight {
   // For the command: those that the user did not set.
   const Variables& variables() const { return variables_; }
   // Between looks. `silent`: nobody was seen to call anything for `silence_s`. Then asks all ranks
-  // that have a pipe, and again after such a time. The diagnosis when all have answered.
-  // `elsewhere` may be null.
+  // that have a pipe, once the youngest pipe of this watcher's ranks is as old, and again after
+  // such a time. The diagnosis when all have answered. `elsewhere` may be null.
   std::optional<flight::FlightDiagnosis> Look(bool silent, double silence_s,
                                               FlightElsewhere* elsewhere);
 
@@ -63,11 +63,12 @@ class Flight {
  private:
   std::optional<flight::FlightDiagnosis> Judge(double silence_s, FlightElsewhere* elsewhere);
   flight::FlightFiles Files(FlightElsewhere* elsewhere) const;
+  std::int64_t PipeAgeNs() const;
 
   std::string own_;  // how paths of ours begin
   FlightPaths paths_;
   Variables variables_;
-  std::int64_t asked_ns_ = 0;  // or when watching began
+  std::int64_t asked_ns_ = 0;  // or when watching began, or the youngest pipe was made
   std::int64_t next_try_ns_ = 0;
   std::map<int, std::int64_t> waiting_;  // by rank of this watcher, when its dump was written last
   std::set<int> asked_;                  // ranks of all watchers
