@@ -15,6 +15,7 @@ expect() {
 }
 
 expect 2 "unknown argument '--what'" scripts/gpu_check --what
+expect 2 "--step-seconds=soon: give a whole number" scripts/gpu_check --step-seconds=soon
 expect 2 "scripts/gpu_check --pack=DIR" scripts/gpu_check --ranks=2
 # A copy without a GPU: the first program says so.
 copy="$TEST_TMPDIR/copy"
@@ -101,6 +102,15 @@ if grep "[^_]rounds = " "$out/races_long.txt" | grep -qv "rounds = 1000" ||
   cat "$out/races_long.txt"
   exit 1
 fi
+# A choice of none is a mistake.
+chosen() { "$copy/gpu_check" --nccl-library=/stand-in/fake_nccl.so --out="$out" --steps="$1" 2>&1; }
+for words in what "("; do
+  said="$(chosen "$words")"
+  if (($? != 2)) || [[ "$said" != *"--steps=$words: no step has such a name"* ]]; then
+    echo "no step was chosen: $said"
+    exit 1
+  fi
+done
 # Too slow: one step failed.
 stub tests/copy_bandwidth 'exit 1'
 said="$(run)" && { echo "a slow copy passed"; exit 1; }

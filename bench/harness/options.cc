@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "core/base/argument_parser.h"
-#include "core/base/process_stat.h"
 #include "core/comm/nccl/choices.h"
 
 namespace lockstep::bench::harness {
@@ -27,7 +26,7 @@ std::string GraphRefusal(const std::string& needs_host) {
       needs_host);
 }
 
-void AddNcclOptions(ArgumentParser& parser, const measure::Kind& kind, RawOptions& raw,
+void AddNcclOptions(ArgumentParser& parser, const measure::Kind& kind, std::string& marks,
                     comm::nccl::NcclChoices& nccl) {
   parser.Add("--nccl-library=FILE", nccl.library,
              "The libnccl.so.2 in question (default: the dynamic linker's)");
@@ -42,10 +41,9 @@ void AddNcclOptions(ArgumentParser& parser, const measure::Kind& kind, RawOption
     parser.Flag("--cuda-graph", nccl.graphs,
                 "nccl: an iteration is captured once and replayed as a CUDA graph");
   }
-  const bool chosen = !VariableText("LOCKSTEP_DEVICE_MARKS").empty();
-  raw.marks = (chosen ? nccl.marks : kind.marks_device()) ? "on" : "off";
+  marks = comm::nccl::NcclChoicesFromEnvironment(kind.marks_device()).marks ? "on" : "off";
   parser
-      .Add("--device-marks=WORD", raw.marks,
+      .Add("--device-marks=WORD", marks,
            "nccl: the GPU notes what it begins and ends, for who asks where it hangs (on or off; a "
            "call takes some microseconds more)")
       .OneOf({"on", "off"})
@@ -86,7 +84,7 @@ void AddMeasureOptions(ArgumentParser& parser, const measure::Kind& kind, RawOpt
       .ShowDefault();
   parser.Add("--backend=WORD", spec.backend, "Communication library (mpi, gloo, nccl or null)")
       .ShowDefault();
-  AddNcclOptions(parser, kind, raw, spec.nccl);
+  AddNcclOptions(parser, kind, raw.marks, spec.nccl);
   parser.Flag("!--no-gpu-samples", options.gpu_samples,
               "Do not ask the GPUs' driver once a second for utilization, clocks, power …");
   parser.Add("--output=FILE", options.output,
@@ -162,6 +160,7 @@ Result<CommandLine> ParseCommandLine(measure::Kind& kind, int argc, const char* 
     return InvalidInput("--wide is about the table, and --format={} is asked for; leave one out",
                         raw.format);
   }
+  // It says nothing of other backends, nor may it make their plans differ.
   if (options.spec.backend == "nccl") options.spec.nccl.marks = raw.marks == "on";
   LOCKSTEP_RETURN_IF_ERROR(ReadCheck(raw.check, options.spec.check));
   LOCKSTEP_RETURN_IF_ERROR(kind.ReadOptions(parser, options.format, options.spec));

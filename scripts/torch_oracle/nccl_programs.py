@@ -37,6 +37,7 @@ def at_iteration_5(case, ddp, device):
         dist.barrier()
     if RANK == 1:
         if case == "sleeps":
+            print("rank 1 sleeps", flush=True)
             time.sleep(3600)
         if case == "exits":
             sys.exit(0)

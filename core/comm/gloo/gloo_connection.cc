@@ -192,10 +192,6 @@ Status CheckHost(const std::string& host) {
   return OkStatus();
 }
 
-}  // namespace
-
-namespace {
-
 // gloo's writes raise it where a peer has closed its connection. That is to be an error, as under
 // Python, which ignores the signal. Who handles it keeps that.
 void IgnoreClosedPipes() {

@@ -38,14 +38,15 @@ Status ExportNcclChoices(const NcclChoices& choices) {
   return OkStatus();
 }
 
-NcclChoices NcclChoicesFromEnvironment() {
+NcclChoices NcclChoicesFromEnvironment(bool marks) {
   NcclChoices choices;
   choices.library = VariableText(kLibrary);
   const int ranks = std::atoi(VariableText(kRanksPerGpu).c_str());
   if (ranks >= 1 && ranks <= kMostRanksPerGpu) choices.ranks_per_gpu = ranks;
   choices.registers = VariableText(kRegister) == "1";
   choices.graphs = VariableText(kGraph) == "1";
-  choices.marks = VariableText(kMarks) != "0";
+  const std::string said = VariableText(kMarks);
+  choices.marks = marks ? said != "0" : said == "1";
   return choices;
 }
 

@@ -16,14 +16,15 @@ struct NcclChoices {
   int ranks_per_gpu = 1;   // LOCKSTEP_RANKS_PER_GPU
   bool registers = false;  // LOCKSTEP_NCCL_REGISTER: buffers are registered
   bool graphs = false;     // LOCKSTEP_CUDA_GRAPH: collectives are captured once and replayed
-  bool marks = true;       // LOCKSTEP_DEVICE_MARKS: the device tells how far it came; 0: not
+  bool marks = true;       // LOCKSTEP_DEVICE_MARKS (1 or 0): the device tells how far it came
 
   bool operator==(const NcclChoices&) const = default;
 };
 // The environment holds these from then on, whatever it held before. kInvalidInput names the
 // option: --ranks-per-gpu from 1 to 64.
 Status ExportNcclChoices(const NcclChoices& choices);
-NcclChoices NcclChoicesFromEnvironment();
+// `marks`: where no variable says it.
+NcclChoices NcclChoicesFromEnvironment(bool marks = true);
 
 // Several ranks on one GPU, which NCCL refuses unless it is talked into it.
 
