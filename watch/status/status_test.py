@@ -83,13 +83,13 @@ class StatusTest(unittest.TestCase):
     def test_where_ranks_are_and_who_waited_for_whom(self):
         result = os.path.join(self.folder, "run.h5")
         watcher, errors = self.watch("--report", "--output=" + result)
-        job = self.until_calls(watcher, {0: "MPI_Barrier", 2: "MPI_Barrier"})
+        # Rank 1 may leave MPI_Init last. Then it is in no call, and waits for us.
+        job = self.until_calls(watcher, {0: "MPI_Barrier", 1: None, 2: "MPI_Barrier"})
         self.assertEqual((job["size"], [rank["rank"] for rank in job["ranks"]]), (3, [0, 1, 2]))
         self.assertIn("mpirun -np 3", job["command"])
         call = job["ranks"][0]["calls"][0]
         self.assertEqual((call["inside"], call["communicator"]), (True, "world"))
         self.assertRegex(call["site"], r"^cases\.c:\d+$")
-        self.assertFalse(job["ranks"][1]["calls"][0]["inside"])
         self.assertGreaterEqual(call["seconds"], 0)
         late = job["ranks"][1]["pid"]
         os.kill(late, signal.SIGSTOP)
