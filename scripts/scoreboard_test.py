@@ -49,7 +49,7 @@ class ScoreboardTest(unittest.TestCase):
         self.assertEqual((code, err), (0, ""))
 
     def test_a_noisy_machine(self):
-        code, out, err = scoreboard("--ranks=3", "--repeat=0", "--healthy=30", "--busy-loops=2",
+        code, out, err = scoreboard("--ranks=3", "--repeat=0", "--healthy=30", "--busy-loops=1",
                                     "--stop-agents=50ms", f"--output-folder={self.folder}")
         print(out, err)
         self.assertEqual(code, 0)

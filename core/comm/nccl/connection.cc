@@ -4,21 +4,18 @@
 // then does not wait.
 #include "core/comm/nccl/connection.h"
 
-#include <chrono>
 #include <cstdio>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "core/comm/nccl/debug_log.h"
+#include "core/comm/nccl/pause.h"
 #include "fmt/format.h"
 
 namespace lockstep::comm::nccl {
 namespace {
 
 constexpr double kAbortPatienceSeconds = 1;  // for a call of another thread
-constexpr int kSpins = 200;
-constexpr auto kNap = std::chrono::microseconds(50);
 
 bool WentWell(Code code) { return code == kSuccess || code == kInProgress; }
 
@@ -49,14 +46,6 @@ struct Birth {
 };
 
 }  // namespace
-
-void Pause::operator()() {
-  if (++times_ < kSpins) {
-    std::this_thread::yield();
-  } else {
-    std::this_thread::sleep_for(kNap);
-  }
-}
 
 Connection::Connection(Terms terms, Comm comm, int rank, int size)
     : terms_(std::move(terms)),

@@ -25,15 +25,6 @@ namespace lockstep::comm::nccl {
 Result<std::optional<Code>> CallBounded(std::function<Code()> call, Deadline deadline,
                                         std::function<Status()> enter = nullptr);
 
-// Between two questions: soon at first, then without burning a processor.
-class Pause {
- public:
-  void operator()();
-
- private:
-  int times_ = 0;
-};
-
 // Calls that are too frequent for a thread of their own are made by the caller, in view of one
 // thread of the process, which looks ten times a second. One caller at a time.
 class WatchedCalls {

@@ -13,6 +13,7 @@
 
 #include "core/comm/nccl/connection.h"
 #include "core/comm/nccl/debug_log.h"
+#include "core/comm/nccl/pause.h"
 #include "core/device/native_stream.h"
 #include "fmt/format.h"
 

@@ -14,6 +14,7 @@
 #include <system_error>
 #include <utility>
 
+#include "core/comm/nccl/pause.h"
 #include "core/comm/nccl/testing/fake_reduce.h"
 
 namespace lockstep::comm::nccl {
@@ -28,8 +29,6 @@ std::uint32_t KindOf(const FakeOperation& operation) {
   for (const char letter : operation.call) kind = kind * 31 + static_cast<unsigned char>(letter);
   return kind;
 }
-
-void Nap() { std::this_thread::sleep_for(std::chrono::microseconds(200)); }
 
 }  // namespace
 
@@ -70,7 +69,7 @@ void FakeComm::End() {
   }
   pushed_.notify_all();
   if (thread_.joinable()) thread_.join();
-  while (beside_.load() > 0) Nap();
+  for (Pause pause; beside_.load() > 0;) pause();
 }
 
 void FakeComm::Loop() {
@@ -108,7 +107,7 @@ Code FakeComm::state() const {
 }
 
 void FakeComm::AwaitAbort() {
-  while (!aborted_.load()) Nap();
+  for (Pause pause; !aborted_.load();) pause();
 }
 
 FakeComm::Effect FakeComm::OnCall(const std::string& call) {
@@ -124,7 +123,7 @@ FakeComm::Effect FakeComm::OnCall(const std::string& call) {
     if (fault.action == "error") return {fault.value, "", 0};
     if (fault.action == "kill") raise(SIGKILL);
     if (fault.action == "freeze") {
-      for (;;) Nap();
+      for (Pause pause;;) pause();
     }
     if (fault.action == "hang") {
       AwaitAbort();

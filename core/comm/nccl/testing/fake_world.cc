@@ -9,10 +9,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <string>
-#include <thread>
+
+#include "core/comm/nccl/pause.h"
 
 namespace lockstep::comm::nccl {
 namespace {
@@ -57,13 +57,8 @@ std::unique_ptr<FakeWorld> FakeWorld::Open(WorldAddress address, int rank, int s
 FakeWorld::~FakeWorld() { munmap(shared_, sizeof(Shared)); }
 
 bool FakeWorld::WaitUntil(const std::function<bool()>& there) {
-  for (int spins = 0; !there(); ++spins) {
+  for (Pause pause; !there(); pause()) {
     if (leave_()) return false;
-    if (spins < 100) {
-      std::this_thread::yield();
-    } else {
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
-    }
   }
   return true;
 }
