@@ -94,12 +94,14 @@ def half_of(low, high):
 
 
 def median_of(case):
-    return duration(case["median_ns"], half_of(*_rounds_of(case)))
+    low, high = _rounds_of(case)
+    return duration(case["median_ns"], (high - low) / 2)
 
 
 def bus_bandwidth_of(case):
     """As uncertain as the median."""
-    share = half_of(*_rounds_of(case)) / case["median_ns"] if case["median_ns"] > 0 else math.nan
+    low, high = _rounds_of(case)
+    share = (high - low) / 2 / case["median_ns"] if case["median_ns"] > 0 else math.nan
     return bandwidth(case["bus_gbps"], share * case["bus_gbps"])
 
 
