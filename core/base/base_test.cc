@@ -109,6 +109,7 @@ TEST(UnitsTest, AnIntervalHasTheDigitsOfItsFigure) {
   EXPECT_EQ(FormatInterval(0.9681, 1.0004, " .. "), "0.968 .. 1.000");
   EXPECT_EQ(FormatInterval(3.21, 7.04), "3.2 to 7.0");
   EXPECT_EQ(FormatInterval(1.2, 1.2), "1.20 to 1.20");
+  EXPECT_EQ(FormatInterval(0.133, 11.555), "0.1 to 12");
 }
 
 TEST(ClockTest, TicksFollowTheMonotonicClock) {

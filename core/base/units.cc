@@ -147,8 +147,7 @@ std::string FormatChange(double value, double half_width) {
 std::string FormatInterval(double low, double high, std::string_view between) {
   if (!std::isfinite(low) || !std::isfinite(high)) return "-";
   const double half_width = (high - low) / 2;
-  return RoundedText(low, LastPlace(low, half_width)).append(between) +
-         RoundedText(high, LastPlace(high, half_width));
+  return FormatFigure(low, half_width).append(between) + FormatFigure(high, half_width);
 }
 
 std::string FormatDuration(double ns, double half_width_ns) {

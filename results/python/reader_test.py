@@ -68,6 +68,7 @@ class DigitsTest(unittest.TestCase):
         self.assertEqual(digits.interval(0.9681, 1.0004, " .. "), "0.968 .. 1.000")
         self.assertEqual(digits.interval(3.21, 7.04), "3.2 to 7.0")
         self.assertEqual(digits.interval(1.2, 1.2), "1.20 to 1.20")
+        self.assertEqual(digits.interval(0.133, 11.555), "0.1 to 12")
 
 
 class AgreementTest(unittest.TestCase):

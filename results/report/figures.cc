@@ -59,8 +59,8 @@ std::string BusBandwidthText(const store::Summary& summary) {
 }
 
 std::string PercentText(double percent) {
-  if (!std::isfinite(percent)) return "-";
-  return fmt::format("{:.{}f}", percent, percent >= 9.95 ? 0 : 1);
+  // Steps of 0.1 and of 1 %; of what is 1000 % and more, three digits.
+  return FormatFigure(percent, percent < 9.95 ? 0.3 : percent < 99.95 ? 3 : kNoHalfWidth);
 }
 
 std::string LimitText(const store::Summary& summary) {

@@ -25,7 +25,7 @@ std::string MedianText(const store::Summary& summary, const TimeUnit& unit);
 std::string BandwidthText(double gbps, double half_width = kNoHalfWidth);
 std::string AlgorithmBandwidthText(const store::Summary& summary);
 std::string BusBandwidthText(const store::Summary& summary);
-std::string PercentText(double percent);  // "87", "4.2"
+std::string PercentText(double percent);  // "87", "4.2", "14000"
 std::string LimitText(const store::Summary& summary);
 // The median: "12.3" of a time in `unit`, "0.87" for a ratio, "1200 1/s" for other units.
 std::string PartText(const store::Part& part, const TimeUnit& unit);

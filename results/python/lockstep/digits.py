@@ -65,5 +65,4 @@ def interval(low: float, high: float, between: str = " to ") -> str:
     if not -_INFINITY < low <= high < _INFINITY:
         return "-"
     half_width = (high - low) / 2
-    return (_rounded(low, _last_place(low, half_width)) + between
-            + _rounded(high, _last_place(high, half_width)))
+    return figure(low, half_width) + between + figure(high, half_width)

@@ -64,7 +64,9 @@ def plain(value, half_width=math.nan):
 def percent(value):
     if value is None or not math.isfinite(value):
         return _DASH
-    return "%.1f %%" % value if abs(value) < 9.95 else "%.0f %%" % value
+    if abs(value) < 999.5:
+        return "%.1f %%" % value if abs(value) < 9.95 else "%.0f %%" % value
+    return digits.figure(value) + " %"
 
 
 def change(share, half_width=math.nan):
