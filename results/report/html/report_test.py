@@ -119,7 +119,7 @@ class PageTest(unittest.TestCase):
         words = Outline(page_of("steps")).text()
         self.assertIn("bucket_cap_mb=10 instead of 25", words)
         self.assertIn("1.20 to 1.30", words)
-        self.assertIn("forward 5 ms, exposed communication 2.5 ms", words)
+        self.assertIn("forward 5.00 ms, exposed communication 2.50 ms", words)
 
     def test_links_are_matrices(self):
         text = page_of("links")
