@@ -42,8 +42,8 @@ def _rounded(value: float, last: int) -> str:
 
 def figure(value: float, half_width: float = _NOT_KNOWN) -> str:
     """The last digit is a power of ten of at most a third of `half_width`, half of the interval:
-    "25900" for 25948.3 and 2335. Three digits where it is no positive number, never more than seven,
-    and one at least; "-" for what is not finite."""
+    "25900" for 25948.3 and 2335. Three digits where it is no positive number; seven at most, one
+    at least; "-" for what is not finite."""
     if not -_INFINITY < value < _INFINITY:
         return "-"
     last = _last_place(value, half_width)
