@@ -103,7 +103,7 @@ Work AddSampler(ArgumentParser& parser) {
       .ShowDefault();
   parser
       .Add("--format=WORD", arguments->format,
-           "Form of what is printed (text: an index a line; json; fnv: count, 64-bit FNV sum, "
+           "Form of what is printed (text: an index per line; json; fnv: count, 64-bit FNV sum, "
            "first five)")
       .OneOf({"text", "json", "fnv"})
       .ShowDefault();

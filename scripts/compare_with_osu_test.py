@@ -87,10 +87,17 @@ class PairsTest(unittest.TestCase):
         figures = {"ours": {8: [1.0] * 18 + [1.1, 1.2]}, "theirs": {8: [1.0] * 20},
                    "limit": {8: [20.0] * 17 + [24.0] * 3}}
         cells, word = compare_with_osu.row_of(peer("osu_allreduce"), figures, 8)
-        self.assertEqual(cells, ["8", "1.00", "1.000", "1.000 .. 1.000", "20", "1.0 %", "0.0 %",
+        self.assertEqual(cells, ["8", "1.00", "1.00", "1.00 .. 1.00", "20", "1.0 %", "0.0 %",
                                  "20.0 %", "same, unsteady: the median and % of limit"])
         self.assertEqual(word, "unsteady")
         self.assertEqual(compare_with_osu.row_of(peer("benchmark"), figures, 8)[1], "ratio only")
+
+    def test_figures_have_the_digits_of_their_interval(self):
+        self.assertEqual(compare_with_osu.figure_of([23612.0] * 8 + [25948.3] * 4 +
+                                                    [28283.0] * 8), "25900")
+        self.assertEqual(compare_with_osu.figure_of([0.4317] * 20), "0.432")
+        self.assertEqual([compare_with_osu.percent(share) for share in (0.512, 1.0234, 0.0)],
+                         ["51.2 %", "102 %", "0.0 %"])
 
     def test_pairs_go_on_only_where_they_can_tell_more(self):
         figures = {"ours": {8: [1.2] * 20, 16: [1.0, 1.2] * 10, 32: [1.0] * 20},

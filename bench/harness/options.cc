@@ -43,9 +43,10 @@ void AddNcclOptions(ArgumentParser& parser, const measure::Kind& kind, std::stri
   }
   marks = comm::nccl::NcclChoicesFromEnvironment(kind.marks_device()).marks ? "on" : "off";
   parser
-      .Add("--device-marks=WORD", marks,
-           "nccl: the GPU notes what it begins and ends, for who asks where it hangs (on or off; a "
-           "call takes some microseconds more)")
+      .Add(
+          "--device-marks=WORD", marks,
+          "nccl: the GPU marks when it begins and ends a collective, to tell where it hangs (on or "
+          "off; a call takes some microseconds more)")
       .OneOf({"on", "off"})
       .ShowDefault();
   parser.Renamed("--no-device-marks", "--device-marks=off");

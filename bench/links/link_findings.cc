@@ -13,7 +13,8 @@
 namespace lockstep::bench::links {
 namespace {
 
-std::string Times(double ratio) { return fmt::format("{:.{}f}x", ratio, ratio < 10 ? 1 : 0); }
+// A link is not slower by an exact factor: two digits.
+std::string Times(double ratio) { return FormatFigure(ratio, ratio / 3) + "x"; }
 
 // Of what is slow: "half round trip 10.2 ms, 60.1 us is usual (170x); 0.01 GB/s a -> b, 0.9 is
 // usual (90x)".
@@ -30,9 +31,10 @@ std::string Figures(const PairStatuses& pass, const stats::NodePair& pair, doubl
   for (const bool forward : {true, false}) {
     if (!(forward ? standing.slow_forward : standing.slow_back)) continue;
     const double ratio = forward ? standing.forward_ratio : standing.back_ratio;
-    text += fmt::format("{}{:.3g} GB/s{} {} -> {}, {:.3g} is usual ({})", text.empty() ? "" : "; ",
-                        usual_gbps / ratio, standing.at_most ? " or less" : "", forward ? from : to,
-                        forward ? to : from, usual_gbps, Times(ratio));
+    text += fmt::format("{}{} GB/s{} {} -> {}, {} is usual ({})", text.empty() ? "" : "; ",
+                        FormatFigure(usual_gbps / ratio), standing.at_most ? " or less" : "",
+                        forward ? from : to, forward ? to : from, FormatFigure(usual_gbps),
+                        Times(ratio));
   }
   return text;
 }

@@ -191,9 +191,9 @@ std::string DescribeLinks(const results::store::Run& run) {
   }
   if (latencies.empty() || rates.empty()) return "no pair was measured";
   std::string text =
-      fmt::format("{} of {} pairs, no wrong element: half round trip {}, {:.3g} GB/s (medians)",
+      fmt::format("{} of {} pairs, no wrong element: half round trip {}, {} GB/s (medians)",
                   latencies.size(), links.pairs.size(), FormatDuration(stats::Median(latencies)),
-                  stats::Median(rates));
+                  FormatFigure(stats::Median(rates)));
   if (judged == 0) return text + "; none is judged: that takes 3 hosts";
   text += fmt::format("; none of {} judged is slow", judged);
   if (unsteady > 0) text += fmt::format(" ({} only once)", unsteady);

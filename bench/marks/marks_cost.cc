@@ -128,9 +128,12 @@ Status MeasureSize(Setup& setup, std::int64_t bytes, int calls_in_graph) {
   const stats::MedianInterval added =
       stats::EstimateMedianOfIndependent(times.added_ns, kConfidence);
   if (setup.rank != 0) return OkStatus();
-  fmt::print("{:<9} {:<9} {:>10} {:>10}  {:+.2f} us [{:+.2f}, {:+.2f}]\n", FormatBytes(bytes),
+  const double half_width = (added.high - added.low) / 2;
+  const auto us = [](double ns, double half_ns) { return FormatChange(ns / 1e3, half_ns / 1e3); };
+  fmt::print("{:<9} {:<9} {:>10} {:>10}  {} us [{}, {}]\n", FormatBytes(bytes),
              calls_in_graph == 0 ? "called" : "replayed", FormatDuration(times.without_ns),
-             FormatDuration(times.with_ns), added.median / 1e3, added.low / 1e3, added.high / 1e3);
+             FormatDuration(times.with_ns), us(added.median, half_width), us(added.low, half_width),
+             us(added.high, half_width));
   return FlushOutput();
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/units.h"
 #include "core/stats/stats.h"
 
 namespace lockstep::bench::measure {
@@ -111,10 +112,12 @@ std::string TextOf(const results::store::OptionEffect& effect) {
   const bool faster = effect.ratio > 1;
   const auto times = [faster](double ratio) { return faster ? ratio : 1 / ratio; };
   const auto [low, high] = std::minmax({times(effect.interval_low), times(effect.interval_high)});
-  return fmt::format("{}={}: {:.2f} times {} than {}{} (95 %: {:.2f} to {:.2f})", effect.option,
-                     effect.value, times(effect.ratio), faster ? "faster" : "slower",
-                     effect.baseline_value == "default" ? "the " : "", effect.baseline_value, low,
-                     high);
+  // Advice needs no more than hundredths.
+  const double half_width = std::max((high - low) / 2, 0.03);
+  return fmt::format("{}={}: {} times {} than {}{} (95 %: {} to {})", effect.option, effect.value,
+                     FormatFigure(times(effect.ratio), half_width), faster ? "faster" : "slower",
+                     effect.baseline_value == "default" ? "the " : "", effect.baseline_value,
+                     FormatFigure(low, half_width), FormatFigure(high, half_width));
 }
 
 // Of each option the value that gains most, if one gains anything for sure.

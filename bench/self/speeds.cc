@@ -19,6 +19,7 @@
 #include "core/base/clock.h"
 #include "core/base/program.h"
 #include "core/base/status.h"
+#include "core/base/units.h"
 #include "core/comm/sim/sim_world.h"
 #include "core/device/host/host_device.h"
 #include "core/device/host/host_kernels.h"
@@ -191,8 +192,9 @@ Result<Verdict> Measure(const Pair& pair, double seconds) {
   const bool within = ratio.low >= pair.low && ratio.high <= pair.high;
   const bool beyond = ratio.low > pair.high || ratio.high < pair.low;
   const Verdict verdict = within ? Verdict::kWithin : beyond ? Verdict::kBeyond : Verdict::kUnclear;
-  fmt::print("{}: {:.3g} x ({:.3g} to {:.3g}; bounds {} to {}), {} pairs: {}\n", pair.name,
-             ratio.median, ratio.low, ratio.high, pair.low, pair.high, times.ratios.size(),
+  fmt::print("{}: {} x ({}; bounds {} to {}), {} pairs: {}\n", pair.name,
+             FormatFigure(ratio.median, (ratio.high - ratio.low) / 2),
+             FormatInterval(ratio.low, ratio.high), pair.low, pair.high, times.ratios.size(),
              within   ? "within"
              : beyond ? "BEYOND"
                       : "unclear");

@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <fstream>
 #include <functional>
 #include <numeric>
+#include <sstream>
 #include <stdexcept>
 #include <string_view>
 #include <vector>
@@ -70,6 +73,43 @@ TEST(UnitsTest, FormatsForPeople) {
   EXPECT_EQ(FormatBytes(102228128), "97.5 MiB");
   EXPECT_EQ(FormatDuration(712.4), "712 ns");
   EXPECT_EQ(FormatDuration(4560000), "4.56 ms");
+  EXPECT_EQ(FormatDuration(49000), "49 us");
+  EXPECT_EQ(FormatDuration(-5040), "-5.04 us");
+  EXPECT_EQ(FormatDuration(999'600), "1 ms");
+  EXPECT_EQ(FormatDuration(1234e9), "1230 s");
+  EXPECT_EQ(FormatDuration(std::nan("")), "-");
+  EXPECT_EQ(FormatDuration(25948300, 2413192), "25.9 ms");
+  EXPECT_EQ(FormatDuration(800, 16), "800 ns");
+  EXPECT_EQ(FormatDuration(4002000, 41000), "4.00 ms");
+}
+
+// The rows that Python's twin is tested with, too.
+TEST(UnitsTest, AFigureHasTheDigitsOfItsInterval) {
+  std::ifstream file("core/base/testdata/figures.txt");
+  int rows = 0;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with('#')) continue;
+    std::istringstream words(line);
+    std::string value, half_width, text;
+    words >> value >> half_width >> text;
+    EXPECT_EQ(FormatFigure(std::stod(value), std::stod(half_width)), text) << line;
+    ++rows;
+  }
+  EXPECT_GE(rows, 20);
+}
+
+TEST(UnitsTest, ChangesHaveASign) {
+  EXPECT_EQ(FormatChange(5.14, 4), "+5");
+  EXPECT_EQ(FormatChange(-20.04, 0.3), "-20.0");
+  EXPECT_EQ(FormatChange(-0.04, 3), "+0");
+  EXPECT_EQ(FormatChange(std::nan("")), "-");
+}
+
+TEST(UnitsTest, AnIntervalHasTheDigitsOfItsFigure) {
+  EXPECT_EQ(FormatInterval(0.9681, 1.0004, " .. "), "0.968 .. 1.000");
+  EXPECT_EQ(FormatInterval(3.21, 7.04), "3.2 to 7.0");
+  EXPECT_EQ(FormatInterval(1.2, 1.2), "1.20 to 1.20");
+  EXPECT_EQ(FormatInterval(0.133, 11.555), "0.1 to 12");
 }
 
 TEST(ClockTest, TicksFollowTheMonotonicClock) {

@@ -47,8 +47,8 @@ namespace lockstep::verdict {
   CAUSE(kAgentLost, "agent_lost", kInconclusive, kAgent)                                           \
   CAUSE(kDataCorruption, "data_corruption", kFailure, kRank, true,                                 \
         "Do not train on this machine until it is understood: run the case again with another "    \
-        "algorithm or transport of the library, then on other hosts or GPUs, and see what it "     \
-        "follows.")                                                                                \
+        "algorithm or transport of the library, then on other hosts or GPUs, to see which of "     \
+        "them the error follows.")                                                                 \
   CAUSE(kStreamRace, "stream_race", kFailure, kProgram)                                            \
   CAUSE(kInitFailure, "init_failure", kFailure, kRank)                                             \
   CAUSE(                                                                                           \

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "core/stats/stats.h"
+#include "results/compare/change_text.h"
 #include "results/compare/figures.h"
 #include "results/compare/launches_needed.h"
 
@@ -209,8 +210,8 @@ std::string RanksText(const CaseComparison& result) {
   constexpr std::size_t kShown = 3;
   for (std::size_t i = 0; i < std::min(kShown, result.slower_ranks.size()); ++i) {
     const RankChange& rank = result.slower_ranks[i];
-    text += fmt::format("{}rank {} {} than its peers ({:+.1f} %)", i > 0 ? ", " : "", rank.rank,
-                        rank.what, 100 * rank.effect.estimate);
+    text += fmt::format("{}rank {} {} than its peers ({} %)", i > 0 ? ", " : "", rank.rank,
+                        rank.what, ChangeText(rank.effect.estimate));
   }
   if (result.slower_ranks.size() > kShown) {
     text += fmt::format(" and {} more", result.slower_ranks.size() - kShown);

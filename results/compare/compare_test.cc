@@ -288,7 +288,7 @@ TEST(EnvironmentTest, FloorsNeedMoreThanFourLaunches) {
   const std::vector<Difference> all = DifferencesOf(sides.base, sides.candidate);
   ASSERT_EQ(all.size(), 1u);
   EXPECT_EQ(all[0].fact, "floor copy_gbps_alone");
-  EXPECT_EQ(all[0].candidate, "8 (-20 %)");
+  EXPECT_EQ(all[0].candidate, "8.00 (-20 %)");
 }
 
 TEST(MinEffectTest, TheLastRuleThatMatchesHolds) {

@@ -11,6 +11,7 @@
 #include <set>
 #include <string_view>
 
+#include "core/base/units.h"
 #include "core/stats/stats.h"
 #include "core/stats/two_samples.h"
 
@@ -103,8 +104,8 @@ void AddFloors(std::span<const Launch> base, std::span<const Launch> candidate,
     const stats::Shift shift = stats::EstimateShift(Logs(values), Logs(other->second));
     const bool proved = std::min(shift.p_above, shift.p_below) <= kFloorProof;
     if (!proved || std::abs(std::expm1(shift.estimate)) < kFloorEffect) continue;
-    differences.push_back({"floor " + name, fmt::format("{:.4g}", stats::Median(values)),
-                           fmt::format("{:.4g} ({:+.0f} %)", stats::Median(other->second),
+    differences.push_back({"floor " + name, FormatFigure(stats::Median(values)),
+                           fmt::format("{} ({:+.0f} %)", FormatFigure(stats::Median(other->second)),
                                        100 * std::expm1(shift.estimate)),
                            true});
   }

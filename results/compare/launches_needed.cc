@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "results/compare/change_text.h"
 #include "results/compare/compare.h"
 
 namespace lockstep::results::compare {
@@ -19,8 +20,8 @@ constexpr const char* kInterleave =
     "this machine does not drift";
 
 std::string IntervalText(const stats::Shift& shift) {
-  return fmt::format("{:+.1f} .. {:+.1f} %", 100 * std::expm1(shift.low),
-                     100 * std::expm1(shift.high));
+  return fmt::format("{} .. {} %", ChangeText(std::expm1(shift.low)),
+                     ChangeText(std::expm1(shift.high)));
 }
 
 std::string MoreText(std::size_t more) {

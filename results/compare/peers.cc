@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "core/stats/stats.h"
+#include "results/compare/change_text.h"
 #include "results/compare/trend.h"
 
 namespace lockstep::results::compare {
@@ -97,11 +98,11 @@ Peer PeerOf(const std::string& machine, const Excesses& excesses) {
 // Whether it is slow, and why.
 void Judge(Peer& peer) {
   if (peer.excess > peer.limit) {
-    peer.why = fmt::format("{:+.1f} % beside its peers (limit {:+.1f} %)", 100 * peer.excess,
-                           100 * peer.limit);
+    peer.why = fmt::format("{} % beside its peers (limit {} %)", ChangeText(peer.excess),
+                           ChangeText(peer.limit));
   } else if (peer.cases_slow >= std::max(kFewestSlowCases, peer.cases / kSlowPart)) {
-    peer.why = fmt::format("in {} of {} cases; most in {}: {:+.1f} %", peer.cases_slow, peer.cases,
-                           peer.worst_case, 100 * peer.worst_excess);
+    peer.why = fmt::format("in {} of {} cases; most in {}: {} %", peer.cases_slow, peer.cases,
+                           peer.worst_case, ChangeText(peer.worst_excess));
   }
   peer.slow = !peer.why.empty();
 }

@@ -7,17 +7,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/units.h"
+#include "results/compare/change_text.h"
 #include "results/report/exports/text.h"
 #include "results/report/figures.h"
 #include "results/report/grid.h"
 
 namespace lockstep::results::compare {
 namespace {
-
-std::string ChangeText(double ratio) {
-  if (!std::isfinite(ratio) || ratio <= -1) return "?";
-  return fmt::format("{:+.{}f}", 100 * ratio, std::abs(ratio) < 0.995 ? 1 : 0);
-}
 
 std::string LaunchesText(const CaseComparison& one) {
   const auto side = [](const SideOfCase& of) {
@@ -94,8 +91,9 @@ std::string EffectText(const Effect95& effect) {
   if (!std::isfinite(effect.low) || !std::isfinite(effect.high)) {
     return ChangeText(effect.estimate) + " %";
   }
-  return fmt::format("{} % ({} .. {})", ChangeText(effect.estimate), ChangeText(effect.low),
-                     ChangeText(effect.high));
+  const double half_width = (effect.high - effect.low) / 2;
+  return fmt::format("{} % ({} .. {})", ChangeText(effect.estimate, half_width),
+                     ChangeText(effect.low, half_width), ChangeText(effect.high, half_width));
 }
 
 }  // namespace
@@ -110,9 +108,9 @@ std::string FormatTable(const LaunchComparison& comparison) {
   grid.AddColumn("", report::Grid::Align::kLeft);
   for (const CaseComparison& one : comparison.cases) {
     grid.AddRow({VerdictText(one), CaseText(one, programs, backends),
-                 report::DurationText(one.base.median_ns),
-                 report::DurationText(one.candidate.median_ns), EffectText(one.effect),
-                 fmt::format("{:.4g} %", 100 * one.min_effect), LaunchesText(one), NoteText(one)});
+                 FormatDuration(one.base.median_ns), FormatDuration(one.candidate.median_ns),
+                 EffectText(one.effect), fmt::format("{:.3g} %", 100 * one.min_effect),
+                 LaunchesText(one), NoteText(one)});
   }
   std::string text = comparison.headline + "\n\n" + grid.Format();
   const std::string versions = OtherVersionText(comparison.differences);
@@ -136,10 +134,11 @@ std::string FormatTable(const LaunchSummary& summary) {
   grid.AddColumn("outcome", report::Grid::Align::kLeft);
   for (const CaseOverLaunches& one : summary.cases) {
     const bool timed = one.timed > 0;
-    const auto duration = [timed](double ns) {
-      return timed ? report::DurationText(ns) : std::string("-");
+    const auto duration = [timed](double ns, double half_width_ns = kNoHalfWidth) {
+      return timed ? FormatDuration(ns, half_width_ns) : std::string("-");
     };
-    grid.AddRow({CaseText(one, programs, backends), duration(one.interval.median),
+    const double half_width_ns = one.interval.relative_half_width() * one.interval.median;
+    grid.AddRow({CaseText(one, programs, backends), duration(one.interval.median, half_width_ns),
                  timed ? report::PercentText(100 * one.interval.relative_half_width()) : "-",
                  duration(one.lowest_ns), duration(one.highest_ns),
                  one.timed == one.launches ? fmt::format("{}", one.launches)
@@ -161,11 +160,11 @@ std::string FormatMarkdown(const LaunchComparison& comparison) {
   for (const CaseComparison& one : comparison.cases) {
     const bool loud = one.outcome_change == OutcomeChange::kWorse || one.change == Change::kSlower;
     const std::string verdict = VerdictText(one);
-    text += fmt::format(
-        "| {} | {} | {} | {} | {} | {} | {} |\n", loud ? "**" + verdict + "**" : verdict,
-        ForMarkdown(CaseText(one, programs, backends)), report::DurationText(one.base.median_ns),
-        report::DurationText(one.candidate.median_ns), EffectText(one.effect), LaunchesText(one),
-        ForMarkdown(NoteText(one)));
+    text += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n",
+                        loud ? "**" + verdict + "**" : verdict,
+                        ForMarkdown(CaseText(one, programs, backends)),
+                        FormatDuration(one.base.median_ns), FormatDuration(one.candidate.median_ns),
+                        EffectText(one.effect), LaunchesText(one), ForMarkdown(NoteText(one)));
   }
   const std::string versions = OtherVersionText(comparison.differences);
   if (!versions.empty()) text += fmt::format("\nThe sides were {}.\n", ForMarkdown(versions));

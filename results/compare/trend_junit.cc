@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "core/base/units.h"
+#include "results/compare/change_text.h"
 #include "results/compare/trend.h"
 #include "results/report/exports/text.h"
 #include "results/report/figures.h"
@@ -14,10 +16,9 @@ namespace {
 // Why the level of a history is a regression.
 std::string ChangeMessage(const Series& series, const TrendEvent& event) {
   const LevelChange& change = series.changes.back();
-  std::string text =
-      fmt::format("{:+.1f} % since {} ({} -> {})", 100 * change.effect,
-                  series.nights[change.night].when.substr(0, 10),
-                  report::DurationText(change.before_ns), report::DurationText(change.after_ns));
+  std::string text = fmt::format("{} % since {} ({} -> {})", ChangeText(change.effect),
+                                 series.nights[change.night].when.substr(0, 10),
+                                 FormatDuration(change.before_ns), FormatDuration(change.after_ns));
   for (const Difference& one : event.differences) {
     text += fmt::format("; {}: {} -> {}", one.fact, one.base, one.candidate);
   }

@@ -12,8 +12,10 @@
 #include <vector>
 
 #include "core/base/named_members.h"
+#include "core/base/units.h"
 #include "core/base/version.h"
 #include "core/stats/stats.h"
+#include "results/compare/change_text.h"
 #include "results/compare/trend.h"
 #include "results/report/figures.h"
 #include "results/report/grid.h"
@@ -29,9 +31,7 @@ constexpr std::size_t kOutliersShown = 5;  // nights
 
 std::string Date(const std::string& when) { return when.substr(0, 10); }
 
-std::string Percent(double ratio) {
-  return fmt::format("{:+.{}f} %", 100 * ratio, std::abs(ratio) < 0.995 ? 1 : 0);
-}
+std::string Percent(double ratio) { return ChangeText(ratio) + " %"; }
 
 const char* Direction(double effect) { return effect > 0 ? "slower" : "faster"; }
 
@@ -70,9 +70,8 @@ std::string DifferenceText(const Difference& difference) {
 
 std::string ChangeText(const Series& series, const LevelChange& change) {
   return fmt::format("{}: {} ({} -> {}, {} nights before, {} since)", CaseText(series),
-                     Percent(change.effect), report::DurationText(change.before_ns),
-                     report::DurationText(change.after_ns), change.nights_before,
-                     change.nights_since);
+                     Percent(change.effect), FormatDuration(change.before_ns),
+                     FormatDuration(change.after_ns), change.nights_before, change.nights_since);
 }
 
 std::string SlowText(const Peer& peer) {
@@ -140,7 +139,7 @@ report::Grid GridOf(const Trend& trend) {
   for (const Series& series : trend.series) {
     const bool known = series.nights.size() >= stats::kFewestNights;
     grid.AddRow({CaseText(series), series.machine, fmt::format("{}", series.nights.size()),
-                 report::DurationText(series.level_ns()),
+                 FormatDuration(series.level_ns()),
                  known ? fmt::format("{:.1f} %", 100 * series.segments.noise) : "-",
                  known ? fmt::format("{}", series.changes.size()) : "too few",
                  fmt::format("{}", series.segments.outliers.size()), Curve(series)});
@@ -230,10 +229,9 @@ std::string FormatTrendMarkdown(const Trend& trend) {
       "| case | machine | nights | level now | noise | changes | curve |\n"
       "|---|---|--:|--:|--:|--:|---|\n";
   for (const Series& series : trend.series) {
-    text +=
-        fmt::format("| {} | {} | {} | {} | {:.1f} % | {} | {} |\n", CaseText(series),
-                    series.machine, series.nights.size(), report::DurationText(series.level_ns()),
-                    100 * series.segments.noise, series.changes.size(), Curve(series));
+    text += fmt::format("| {} | {} | {} | {} | {:.1f} % | {} | {} |\n", CaseText(series),
+                        series.machine, series.nights.size(), FormatDuration(series.level_ns()),
+                        100 * series.segments.noise, series.changes.size(), Curve(series));
   }
   return text;
 }

@@ -17,7 +17,9 @@ import numpy
 import pandas
 
 sys.path.insert(0, "results/python")
-import lockstep  # noqa: E402  pylint: disable=wrong-import-position
+# pylint: disable=wrong-import-position
+import lockstep  # noqa: E402
+from lockstep import digits  # noqa: E402
 
 _DIRECTORY = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
 _EXAMPLES = ("passing", "failing", "corrupt", "steps", "links", "watched")
@@ -48,6 +50,25 @@ def show(path, *options):
 def equal(one, other):
     """NaN is null in JSON."""
     return other is None and numpy.isnan(one) or one == other
+
+
+class DigitsTest(unittest.TestCase):
+    def test_figures_have_the_digits_of_their_interval(self):
+        with open("core/base/testdata/figures.txt", encoding="utf-8") as file:
+            rows = [line.split() for line in file if not line.startswith("#")]
+        self.assertGreater(len(rows), 20)
+        for value, half_width, text in rows:
+            self.assertEqual(digits.figure(float(value), float(half_width)), text)
+
+    def test_changes_have_a_sign(self):
+        self.assertEqual([digits.change(*pair) for pair in (
+            (5.14, 4), (-20.04, 0.3), (-0.04, 3), (numpy.nan,))], ["+5", "-20.0", "+0", "-"])
+
+    def test_an_interval_has_the_digits_of_its_figure(self):
+        self.assertEqual(digits.interval(0.9681, 1.0004, " .. "), "0.968 .. 1.000")
+        self.assertEqual(digits.interval(3.21, 7.04), "3.2 to 7.0")
+        self.assertEqual(digits.interval(1.2, 1.2), "1.20 to 1.20")
+        self.assertEqual(digits.interval(0.133, 11.555), "0.1 to 12")
 
 
 class AgreementTest(unittest.TestCase):

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/units.h"
 #include "results/report/figures.h"
 #include "results/report/grid.h"
 #include "results/report/report.h"
@@ -21,15 +22,16 @@ std::string ClockText(const store::HostClock& clock) {
   if (clock.state == "inconsistent") {
     return clock.host + " was set, or stood still: its moments do not compare with others";
   }
-  return fmt::format("{} {:+.6f} s, drift {:+.1f} ppm, error {}", clock.host,
-                     clock.day_offset_ns * 1e-9, clock.drift_ppm, DurationText(clock.error_ns));
+  return fmt::format("{} {} s, drift {:+.1f} ppm, error {}", clock.host,
+                     FormatChange(clock.day_offset_ns * 1e-9, clock.error_ns * 1e-9),
+                     clock.drift_ppm, FormatDuration(clock.error_ns));
 }
 
 // What is smaller than the error of the clocks is no figure: at most, it is this.
 std::string FigureText(double ns, const store::Arrivals& arrivals) {
   if (!std::isfinite(arrivals.clock_error_ns)) return "-";
-  if (std::abs(ns) >= arrivals.clock_error_ns) return DurationText(ns);
-  return "< " + DurationText(ns + arrivals.clock_error_ns);
+  if (std::abs(ns) >= arrivals.clock_error_ns) return FormatDuration(ns);
+  return "< " + FormatDuration(ns + arrivals.clock_error_ns);
 }
 
 std::string LastText(const store::Arrivals& arrivals) {
@@ -51,7 +53,7 @@ std::string FormatClocks(const store::Run& run) {
   }
   if (shown < others.size()) {
     text += fmt::format("; {} more, error at most {}", others.size() - shown,
-                        DurationText(others[shown]->error_ns));
+                        FormatDuration(others[shown]->error_ns));
   }
   return text + "\n";
 }
@@ -65,9 +67,9 @@ std::string FormatArrivals(const store::Run& run) {
   for (const store::CaseRecord& record : run.cases) {
     if (!record.arrivals) continue;
     const store::Arrivals& arrivals = *record.arrivals;
-    grid.AddRow({record.name, DurationText(record.summary.median_ns),
+    grid.AddRow({record.name, FormatDuration(record.summary.median_ns),
                  FigureText(arrivals.skew_ns, arrivals), FigureText(arrivals.transfer_ns, arrivals),
-                 arrivals.clock_error_ns == 0 ? "0" : DurationText(arrivals.clock_error_ns),
+                 arrivals.clock_error_ns == 0 ? "0" : FormatDuration(arrivals.clock_error_ns),
                  LastText(arrivals)});
   }
   if (grid.empty()) {

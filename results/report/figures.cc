@@ -12,8 +12,19 @@
 #include "core/base/units.h"
 
 namespace lockstep::results::report {
+namespace {
 
-std::string DurationText(double ns) { return std::isfinite(ns) ? FormatDuration(ns) : "-"; }
+// Half the interval of the median: of the rounds alone, where the file has it.
+double HalfWidthOf(const store::Summary& summary) {
+  const double rounds = summary.rounds_high_ns - summary.rounds_low_ns;
+  const double stated = summary.interval_high_ns - summary.interval_low_ns;
+  return (std::isnan(rounds) ? stated : rounds) / 2;
+}
+
+// … as a share of the median. A bandwidth is uncertain by as much.
+double ShareOf(const store::Summary& summary) { return HalfWidthOf(summary) / summary.median_ns; }
+
+}  // namespace
 
 TimeUnit TimeUnitOf(const store::Run& run) {
   double least = std::numeric_limits<double>::infinity();
@@ -27,36 +38,49 @@ TimeUnit TimeUnitOf(const store::Run& run) {
                         : TimeUnit{"us", 1e3};
 }
 
-std::string TimeText(double ns, const TimeUnit& unit) {
-  if (!std::isfinite(ns)) return "-";
-  const double value = ns / unit.ns;
-  const int decimals = value >= 99.95 ? 0 : value >= 9.995 ? 1 : value >= 0.9995 ? 2 : 3;
-  return fmt::format("{:.{}f}", value, decimals);
+std::string TimeText(double ns, const TimeUnit& unit) { return FormatFigure(ns / unit.ns); }
+
+std::string MedianText(const store::Summary& summary, const TimeUnit& unit) {
+  return FormatFigure(summary.median_ns / unit.ns, HalfWidthOf(summary) / unit.ns);
 }
 
-std::string BandwidthText(double gbps) {
+std::string BandwidthText(double gbps, double half_width) {
   if (!std::isfinite(gbps) || gbps <= 0) return "-";
-  const int decimals = gbps >= 99.95 ? 0 : gbps >= 9.995 ? 1 : gbps >= 0.9995 ? 2 : 3;
-  return fmt::format("{:.{}f}", gbps, decimals);
+  // Of what is slow, thousandths are enough.
+  return FormatFigure(gbps, gbps < 0.1 ? std::fmax(half_width, 0.003) : half_width);
+}
+
+std::string AlgorithmBandwidthText(const store::Summary& summary) {
+  return BandwidthText(summary.algorithm_gbps, ShareOf(summary) * summary.algorithm_gbps);
+}
+
+std::string BusBandwidthText(const store::Summary& summary) {
+  return BandwidthText(summary.bus_gbps, ShareOf(summary) * summary.bus_gbps);
 }
 
 std::string PercentText(double percent) {
-  if (!std::isfinite(percent)) return "-";
-  return fmt::format("{:.{}f}", percent, percent >= 9.95 ? 0 : 1);
+  // Steps of 0.1 and of 1 %; of what is 1000 % and more, three digits.
+  return FormatFigure(percent, percent < 9.95 ? 0.3 : percent < 99.95 ? 3 : kNoHalfWidth);
 }
 
-std::string PartText(double value, const std::string& units, const TimeUnit& unit) {
-  if (!std::isfinite(value)) return "-";
-  if (units == "ns") return TimeText(value, unit);
-  if (units.empty()) return fmt::format("{:.2f}", value);
-  return fmt::format("{:.4g} {}", value, units);
+std::string LimitText(const store::Summary& summary) {
+  if (!(summary.floor_ns > 0)) return "-";
+  const double percent = summary.percent_of_limit;
+  const double finest = percent >= 9.95 ? 3 : 0.3;  // for steps of 1 and of 0.1 %
+  return FormatFigure(percent, std::fmax((summary.limit_high - summary.limit_low) / 2, finest));
+}
+
+std::string PartText(const store::Part& part, const TimeUnit& unit) {
+  const double half_width = (part.interval_high - part.interval_low) / 2;
+  if (part.units == "ns") return FormatFigure(part.median / unit.ns, half_width / unit.ns);
+  constexpr double kFinest = 0.03;  // of a ratio, for steps of a hundredth
+  const std::string text =
+      FormatFigure(part.median, part.units.empty() ? std::fmax(half_width, kFinest) : half_width);
+  return part.units.empty() || text == "-" ? text : text + " " + part.units;
 }
 
 std::string PrecisionText(const store::Summary& summary) {
-  if (!(summary.median_ns > 0)) return "-";
-  const double rounds = summary.rounds_high_ns - summary.rounds_low_ns;
-  const double stated = summary.interval_high_ns - summary.interval_low_ns;
-  return PercentText(50 * (std::isnan(rounds) ? stated : rounds) / summary.median_ns);
+  return summary.median_ns > 0 ? PercentText(100 * ShareOf(summary)) : "-";
 }
 
 std::string LimitPrecisionText(const store::Summary& summary) {

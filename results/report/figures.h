@@ -6,11 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/units.h"
 #include "results/store/run.h"
 
 namespace lockstep::results::report {
-
-std::string DurationText(double ns);  // "12.3 us"
 
 // The unit of a column of times.
 struct TimeUnit {
@@ -19,11 +18,17 @@ struct TimeUnit {
 };
 // By the least median of a case: s from 1 s on, ms from 0.1 ms on, else us.
 TimeUnit TimeUnitOf(const store::Run& run);
-std::string TimeText(double ns, const TimeUnit& unit);  // "0.270", "5.22", "36100"; "-" for none
-std::string BandwidthText(double gbps);   // "0.008", "1.23", "12.3", "123"; "-" for none
-std::string PercentText(double percent);  // "87", "4.2"
-// "12.3" of a time in `unit`, "0.87" for a ratio, "1.2e+03 1/s" for other units.
-std::string PartText(double value, const std::string& units, const TimeUnit& unit);
+// Digits as FormatFigure gives them. "0.270", "5.22", "36100"; "-" for none.
+std::string TimeText(double ns, const TimeUnit& unit);
+std::string MedianText(const store::Summary& summary, const TimeUnit& unit);
+// "0.008", "1.23", "12.3", "123"; "-" for none.
+std::string BandwidthText(double gbps, double half_width = kNoHalfWidth);
+std::string AlgorithmBandwidthText(const store::Summary& summary);
+std::string BusBandwidthText(const store::Summary& summary);
+std::string PercentText(double percent);  // "87", "4.2", "14000"
+std::string LimitText(const store::Summary& summary);
+// The median: "12.3" of a time in `unit`, "0.87" for a ratio, "1200 1/s" for other units.
+std::string PartText(const store::Part& part, const TimeUnit& unit);
 // Half the 95 % confidence interval of the rounds in percent of the median; of older files, which
 // hold no other, that with the machine's drift.
 std::string PrecisionText(const store::Summary& summary);

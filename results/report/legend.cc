@@ -8,6 +8,7 @@
 #include <set>
 #include <string_view>
 
+#include "core/base/units.h"
 #include "results/report/figures.h"
 #include "results/report/sections.h"
 
@@ -105,7 +106,7 @@ std::string Limit(const store::Run& run) {
   const double trip = FloorFigure(run, "line_round_trip_ns");
   add("copy", copy, BandwidthText(copy) + " GB/s");
   add("sum", sum, BandwidthText(sum) + " GB/s");
-  add("cache line", trip, DurationText(trip));
+  add("cache line", trip, FormatDuration(trip));
   std::string text =
       fmt::format("limit: floor / median; floor: {}\n", rates.empty() ? "of smaller data" : rates);
   if (!missing.empty()) {
@@ -126,9 +127,7 @@ std::string HostFigures(const store::Run& run) {
   std::size_t column = text.size();
   for (const auto& [name, value] : run.floors) {
     const bool last = &name == &run.floors.back().first;
-    const std::string item =
-        fmt::format(" {} {}{}", name, std::isfinite(value) ? fmt::format("{:.4g}", value) : "-",
-                    last ? "" : ",");
+    const std::string item = fmt::format(" {} {}{}", name, FormatFigure(value), last ? "" : ",");
     if (column + item.size() > kNarrow) {
       text += "\n ";
       column = 1;

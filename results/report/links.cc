@@ -55,7 +55,7 @@ std::string Matrices(const store::Run& run, const std::vector<int>& ranks) {
     const char* mark = pair.standing.starts_with("slow") ? "*" : "";
     const auto a_to_b = std::pair(pair.a, pair.b);
     const auto b_to_a = std::pair(pair.b, pair.a);
-    latency[a_to_b] = latency[b_to_a] = mark + DurationText(pair.latency_ns);
+    latency[a_to_b] = latency[b_to_a] = mark + FormatDuration(pair.latency_ns);
     rate[a_to_b] = mark + BandwidthText(pair.forward_gbps);
     rate[b_to_a] = mark + BandwidthText(pair.back_gbps);
   }
@@ -88,7 +88,7 @@ std::string Spread(const store::LinkMatrix& links) {
   std::vector<std::string> rate_row = {
       fmt::format("GB/s of messages of {}", FormatBytes(links.bytes))};
   for (const double p : {0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0}) {
-    latency_row.push_back(DurationText(stats::Quantile(latencies, p)));
+    latency_row.push_back(FormatDuration(stats::Quantile(latencies, p)));
     rate_row.push_back(BandwidthText(stats::Quantile(rates, p)));
   }
   grid.AddRow(std::move(latency_row));
@@ -119,15 +119,15 @@ std::string StandingOut(const store::Run& run) {
   grid.AddColumn("standing", Grid::Align::kLeft);
   for (std::size_t i = 0; i < std::min(kMostRows, pairs.size()); ++i) {
     const store::LinkPair& pair = *pairs[i];
-    grid.AddRow({NameOf(run, pair.a) + " - " + NameOf(run, pair.b), DurationText(pair.latency_ns),
-                 DurationText(pair.retest_latency_ns), BandwidthText(pair.forward_gbps),
+    grid.AddRow({NameOf(run, pair.a) + " - " + NameOf(run, pair.b), FormatDuration(pair.latency_ns),
+                 FormatDuration(pair.retest_latency_ns), BandwidthText(pair.forward_gbps),
                  BandwidthText(pair.retest_forward_gbps), BandwidthText(pair.back_gbps),
                  BandwidthText(pair.retest_back_gbps), pair.standing});
   }
-  text +=
-      fmt::format("\nPairs that stand out ({} and {} GB/s are usual; again: measured alone)\n",
-                  DurationText(run.links->usual_latency_ns), BandwidthText(run.links->usual_gbps)) +
-      grid.Format();
+  text += fmt::format("\nPairs that stand out ({} and {} GB/s are usual; again: measured alone)\n",
+                      FormatDuration(run.links->usual_latency_ns),
+                      BandwidthText(run.links->usual_gbps)) +
+          grid.Format();
   if (pairs.size() > kMostRows) text += fmt::format("... and {} more\n", pairs.size() - kMostRows);
   return text;
 }

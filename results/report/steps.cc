@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/units.h"
 #include "core/stats/skew.h"
 #include "results/report/figures.h"
 #include "results/report/findings.h"
@@ -57,7 +58,7 @@ std::vector<const store::Part*> PartsOf(const store::Run& run, Columns columns) 
 std::string CellOf(const store::CaseRecord& record, const std::string& name, const TimeUnit& unit) {
   for (const store::Part& part : record.parts) {
     if (part.name != name) continue;
-    return record.summary.iterations == 0 ? "-" : PartText(part.median, part.units, unit);
+    return record.summary.iterations == 0 ? "-" : PartText(part, unit);
   }
   return "-";
 }
@@ -68,8 +69,7 @@ std::vector<std::string> RowOf(const store::CaseRecord& record,
   const store::Summary& s = record.summary;
   const bool any = s.iterations > 0;
   const bool all = columns == Columns::kAll;
-  std::vector<std::string> row = {any ? TimeText(s.median_ns, unit) : "-",
-                                  any ? PrecisionText(s) : "-"};
+  std::vector<std::string> row = {any ? MedianText(s, unit) : "-", any ? PrecisionText(s) : "-"};
   if (all) row.push_back(any ? TimeText(s.max_ns, unit) : "-");
   for (const store::Part* part : parts) row.push_back(CellOf(record, part->name, unit));
   if (all) {
@@ -113,10 +113,6 @@ double SamplesPerSecond(const store::CaseRecord& record, std::size_t rank) {
     ns += static_cast<double>(record.samples.exit_ns[at] - record.samples.entry_ns[at]);
   }
   return samples / (ns * 1e-9);
-}
-
-std::string RateText(double per_second) {
-  return std::isfinite(per_second) ? fmt::format("{:.0f}", per_second) : "-";
 }
 
 }  // namespace
@@ -175,9 +171,9 @@ std::string FormatSkew(const store::Run& run) {
       const stats::RankSkew& one = skew->ranks[rank];
       const bool first = rank == 0;
       grid.AddRow({first ? record.name : "", std::to_string(rank),
-                   RateText(SamplesPerSecond(record, rank)), DurationText(one.p50),
-                   DurationText(one.p99), DurationText(one.waited / iterations),
-                   first ? PartText(skew->imbalance, "", {}) : "",
+                   FormatFigure(SamplesPerSecond(record, rank)), FormatDuration(one.p50),
+                   FormatDuration(one.p99), FormatDuration(one.waited / iterations),
+                   first ? FormatFigure(skew->imbalance, 0.03) : "",
                    first ? PercentText(100 * skew->waiting_fraction) : ""});
     }
   }
@@ -194,13 +190,12 @@ Grid EffectGrid(const store::Run& run, NameStyle names) {
   grid.AddColumns(kRight, {"ratio", "95 %", "rounds"});
   CaseRows rows(names, grid);
   for (const store::OptionEffect& e : run.effects) {
-    const bool known = std::isfinite(e.interval_low) && std::isfinite(e.interval_high);
+    const double low = 1 / e.interval_high, high = 1 / e.interval_low;
+    const bool known = std::isfinite(low) && std::isfinite(high);
     rows.Add(run.cases[static_cast<std::size_t>(e.case_index)].name,
              {OneLine(e.option + "=" + e.value), OneLine(e.baseline_value),
-              std::isfinite(e.ratio) ? fmt::format("{:.3f}", 1 / e.ratio) : "-",
-              known ? fmt::format("{:.3f} to {:.3f}", 1 / e.interval_high, 1 / e.interval_low)
-                    : "unknown",
-              std::to_string(e.rounds)});
+              FormatFigure(1 / e.ratio, (high - low) / 2),
+              known ? FormatInterval(low, high) : "unknown", std::to_string(e.rounds)});
   }
   return grid;
 }

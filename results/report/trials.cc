@@ -104,7 +104,7 @@ std::vector<TrialColumn> TrialColumns(const std::vector<store::CaseRecord>& case
         OutcomesText(record.judgement),
         findings.empty() ? "-" : std::string(findings.front().cause.name()),
         findings.empty() ? "-" : fmt::format("{}", fmt::join(findings.front().culprits, ",")),
-        std::isfinite(detected) ? FormatDuration(detected * 1e9) : "-",
+        FormatDuration(detected * 1e9),
         std::string(verdict::NameOf(record.judgement.verdict))};
     for (std::size_t i = 0; i < columns.size(); ++i) columns[i].cells.push_back(row[i]);
   }

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "core/base/units.h"
 #include "results/report/figures.h"
 #include "results/report/grid.h"
 #include "results/report/report.h"
@@ -86,9 +87,10 @@ std::string Ranks(const store::Watched& watched) {
   for (std::size_t i = 0; i < std::min(order.size(), kMostRanks); ++i) {
     const store::WatchedRank& rank = order[i];
     const Sum& sum = ranks.at(rank.rank);
-    grid.AddRow({fmt::format("{}", rank.rank), DurationText(caused[rank.rank]),
-                 DurationText(sum.waited_ns), Percent(sum.waited_ns, rank.ended_ns - rank.begun_ns),
-                 MostFor(sum), fmt::format("{}", sum.came_last)});
+    grid.AddRow({fmt::format("{}", rank.rank), FormatDuration(caused[rank.rank]),
+                 FormatDuration(sum.waited_ns),
+                 Percent(sum.waited_ns, rank.ended_ns - rank.begun_ns), MostFor(sum),
+                 fmt::format("{}", sum.came_last)});
   }
   std::string text = grid.Format(kNarrow);
   if (order.size() > kMostRanks) {
@@ -121,8 +123,8 @@ std::string Places(const store::Watched& watched) {
     const auto& [call, site, communicator] = name;
     std::string where = call + (site.empty() ? "" : " at " + site);
     if (!communicator.empty() && communicator != "world") where += ", " + communicator;
-    grid.AddRow({Short(where), fmt::format("{}", sum.calls), DurationText(sum.waited_ns),
-                 DurationText(sum.longest_ns), MostFor(sum)});
+    grid.AddRow({Short(where), fmt::format("{}", sum.calls), FormatDuration(sum.waited_ns),
+                 FormatDuration(sum.longest_ns), MostFor(sum)});
   }
   if (grid.empty()) return "";
   std::string text = "\n" + grid.Format(kNarrow);
@@ -163,8 +165,8 @@ std::string FormatWaits(const store::Run& run) {
   for (const store::WaitPlace& place : run.watched->places) waited += place.waited_ns;
   for (const store::WatchedRank& rank : run.watched->ranks)
     watched += rank.ended_ns - rank.begun_ns;
-  return fmt::format("Waiting: {} of {} of {} ranks ({} %)\n", DurationText(waited),
-                     DurationText(watched), run.watched->ranks.size(), Percent(waited, watched)) +
+  return fmt::format("Waiting: {} of {} of {} ranks ({} %)\n", FormatDuration(waited),
+                     FormatDuration(watched), run.watched->ranks.size(), Percent(waited, watched)) +
          Ranks(*run.watched) + Places(*run.watched) + Notes(*run.watched);
 }
 

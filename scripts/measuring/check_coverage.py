@@ -30,6 +30,7 @@ import typing
 import launches
 import lockstep
 import numpy
+from lockstep import digits
 
 from measuring import sweep_options
 
@@ -194,7 +195,7 @@ def report(pooled):
             judged = len(group) >= FEWEST or len(group) == len(sweeps)
             good = good and (not judged or inside >= LEAST * len(group))
             told = "-" if math.isnan(line) else f"{line:.0f} ns"
-            print(f"{size:>10} {told:>10} {truth / 1e3:>13.2f} us "
+            print(f"{size:>10} {told:>10} {digits.figure(truth / 1e3, width * truth / 1e3):>13} us "
                   f"{100 * inside / len(group):>6.0f} % {len(group):>7} {100 * width:>9.1f} %"
                   f"{'' if judged else '  too few'}")
         if moved := len(sweeps) - sum(len(group) for _, group in groups):
@@ -214,6 +215,7 @@ def report_between(found, options):
         good = good and share >= least
         low, high = interval_over_launches(medians)
         middle = statistics.median(medians)
-        print(f"{size:>10} {middle / 1e3:>9.2f} us {100 * share:>8.0f} % "
-              f"{100 * (high - low) / 2 / middle:>9.1f} %")
+        half = (high - low) / 2
+        print(f"{size:>10} {digits.figure(middle / 1e3, half / 1e3):>9} us {100 * share:>8.0f} % "
+              f"{100 * half / middle:>9.1f} %")
     return 0 if good else 1

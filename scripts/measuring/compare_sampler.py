@@ -14,6 +14,7 @@ import sys
 import time
 
 import launches
+from lockstep import digits
 
 
 def fnv(indices):
@@ -114,8 +115,9 @@ def main(arguments):
           f"torch {torch.__version__}, "
           f"medians of {options.rounds}")
     for name, (its_wall, its_processor) in medians.items():
-        print(f"{name:>22}: {its_wall:8.3f} s wall ({its_wall / wall:5.1f}x), "
-              f"{its_processor:8.3f} s processor ({its_processor / processor:5.1f}x)")
+        print(f"{name:>22}: {digits.figure(its_wall):>8} s wall ({its_wall / wall:5.1f}x), "
+              f"{digits.figure(its_processor):>8} s processor "
+              f"({its_processor / processor:5.1f}x)")
     listed = fnv(results.get("DistributedSampler") or results["randperm[rank::world]"].tolist())
     padded = options.samples % options.ranks != 0
     if listed != results["lockstep"] and not (options.no_list and padded):

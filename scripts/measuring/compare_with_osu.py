@@ -29,6 +29,7 @@ import time
 import launches
 import lockstep
 import numpy
+from lockstep import digits
 
 from measuring import peers, sweep_options
 
@@ -119,6 +120,18 @@ def steadiness(ours_error, theirs_error, limit_error):
     return "unsteady: " + " and ".join(missed) if missed else "steady"
 
 
+def figure_of(values):
+    """The median, with the digits that its interval supports."""
+    middle, low, high = interval(values)
+    return digits.figure(middle, (high - low) / 2)
+
+
+def percent(share):
+    """Tenths below 100 %."""
+    return digits.figure(100 * share, 0.3 if share < 0.9995 else 3) + " %" \
+        if math.isfinite(share) else "-"
+
+
 def row_of(peer, figures, size):
     """(cells, verdict) of a size."""
     of = ratios(figures, size)
@@ -126,9 +139,9 @@ def row_of(peer, figures, size):
     word = verdict(peer, size, low, high)
     errors = [error(figures[side][size]) for side in ("ours", "theirs", "limit")]
     steady = steadiness(*errors) if peer.same_loop else ""
-    cells = [str(size), f"{statistics.median(figures['ours'][size]):.2f}", f"{middle:.3f}",
-             f"{low:.3f} .. {high:.3f}", str(len(of))]
-    cells += [f"{100 * one:.1f} %" if math.isfinite(one) else "-" for one in errors]
+    cells = [str(size), figure_of(figures["ours"][size]),
+             digits.figure(middle, (high - low) / 2), digits.interval(low, high, " .. "),
+             str(len(of)), *map(percent, errors)]
     cells.append(", ".join(part for part in (word, steady) if part))
     return cells, word if steady in ("", "steady") else max(word, "unsteady", key=_CODES.get)
 
@@ -215,6 +228,6 @@ def main(arguments):
         figures, seconds = measure(peer, path, options)
         print(f"\n{peer.program} ({peer.backend}, {peer.figure} over iterations)")
         worst = max(worst, report(peer, figures), key=_CODES.get)
-        print(f"wall time of a launch, median: ours {statistics.median(seconds['ours']):.2f} s, "
-              f"theirs {statistics.median(seconds['theirs']):.2f} s")
+        print(f"wall time of a launch, median: ours {figure_of(seconds['ours'])} s, "
+              f"theirs {figure_of(seconds['theirs'])} s")
     return {0: 0, 1: 3, 2: 1}[_CODES[worst]]

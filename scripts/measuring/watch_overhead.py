@@ -17,15 +17,15 @@ import glob
 import math
 import os
 import signal
-import statistics
 import subprocess
 import sys
 import time
 
 import launches
+from lockstep import digits
 
 from measuring import peers, sweep_options
-from measuring.compare_with_osu import interval, machine
+from measuring.compare_with_osu import figure_of, interval, machine
 
 LARGE = 4096  # bytes: from here on a call takes so long that nothing is to be measured
 EVENTS = 8    # of each iteration of OSU's loop: a barrier and an allreduce, on both ranks
@@ -139,9 +139,10 @@ def report(found, options):
         words.append(verdict(size, low, high, options.bound * 1e9))
         calls = ""
         if options.split:
-            calls = f" {statistics.median(differences(found, size, 'stopped')):>11.0f}"
-        print(f"{size:>9} {statistics.median(found['alone'][size]):>9.0f} {middle:>8.0f} "
-              f"{f'{low:.0f} .. {high:.0f}':>18}{calls}  {words[-1]}")
+            calls = f" {figure_of(differences(found, size, 'stopped')):>11}"
+        print(f"{size:>9} {figure_of(found['alone'][size]):>9} "
+              f"{digits.figure(middle, (high - low) / 2):>8} "
+              f"{digits.interval(low, high, ' .. '):>18}{calls}  {words[-1]}")
     return max(words, key=list(_CODES).index)
 
 

@@ -35,7 +35,7 @@ SHAPES = {
 FORMATS = {
     "text": "for people",
     "json": "one document",
-    "jsonl": "a document a line",
+    "jsonl": "one document per line",
     "csv": "a table with a row of names",
     "markdown": "a table for a page",
     "junit": "XML for a build server",

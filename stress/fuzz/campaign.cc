@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "core/base/units.h"
+
 namespace lockstep::stress::fuzz {
 namespace {
 
@@ -47,11 +49,11 @@ std::string Describe(const FuzzResult& result) {
     return all == 0 ? 0.0 : 100 * static_cast<double>(part) / static_cast<double>(all);
   };
   return fmt::format(
-      "{} trials in {:.1f} s ({:.0f} a second): {} wrong verdict\n"
+      "{} trials in {:.1f} s ({} a second): {} wrong verdict\n"
       "  {} with ranks that hang or fail, of these {} unknown ({:.3f} %)\n"
       "  {} where a wrong call passed, {} of them with wrong data\n",
       result.trials, result.seconds,
-      static_cast<double>(result.trials) / std::max(result.seconds, 1e-9),
+      FormatFigure(static_cast<double>(result.trials) / std::max(result.seconds, 1e-9)),
       result.failure ? "a" : "no", result.trouble, result.unknown,
       share(result.unknown, result.trouble), result.silent, result.corrupt);
 }

@@ -29,7 +29,7 @@ Result<StressCommandLine> ParseStressCommandLine(int argc, const char* const* ar
              "Scenarios, by name with wildcards or by file ('uneven_inputs/*')");
   parser
       .Add("--backend=WORD", options.backend,
-           "Communication library (gloo, nccl, mpi with one case a launch, or sim: all ranks in "
+           "Communication library (gloo, nccl, mpi with one case per launch, or sim: all ranks in "
            "one process, without mpirun)")
       .ShowDefault();
   parser.Add("--nccl-library=FILE", nccl.library,

@@ -157,8 +157,7 @@ std::string FormatRaceTable(const std::vector<RaceRow>& rows, bool times_mean_so
                         row.first_element ? fmt::format("{}", *row.first_element) : "-",
                         FormatDuration(row.round_us * 1e3),
                         row.extra_us && times_mean_something
-                            ? (*row.extra_us < 0 ? "-" : "+") +
-                                  FormatDuration((*row.extra_us < 0 ? -1 : 1) * *row.extra_us * 1e3)
+                            ? (*row.extra_us < 0 ? "" : "+") + FormatDuration(*row.extra_us * 1e3)
                             : "-");
   }
   return text + FormatHints(rows, times_mean_something);

@@ -33,7 +33,7 @@ Status LeaveOutRecoveries(std::string_view backend, std::string_view why,
 Status CheckCases(const comm::Backend& backend, const cases::Selection& selection) {
   if (!backend.uses_launcher_mpi || selection.cases.size() == 1) return OkStatus();
   return Unsupported(
-      "--backend={} runs one case a launch, because a launch has one MPI identity, and {} were "
+      "--backend={} runs one case per launch, because a launch has one MPI identity, and {} were "
       "asked for; give one scenario and start it once for each",
       backend.name, selection.cases.size());
 }

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/units.h"
+
 namespace lockstep::watch::fuzz {
 namespace {
 
@@ -96,12 +98,13 @@ CampaignResult RunCampaign(const TrialOptions& options, const Spoil& spoil) {
 
 std::string Describe(const CampaignResult& result) {
   return fmt::format(
-      "{} trials in {:.1f} s ({:.0f} a second): {} without a finding, {} where ranks hang, of "
+      "{} trials in {:.1f} s ({} a second): {} without a finding, {} where ranks hang, of "
       "these "
       "{} not to be known; {}",
       result.trials, result.seconds,
-      static_cast<double>(result.trials) / std::max(result.seconds, 1e-9), result.silent,
-      result.hangs, result.unknown, result.failed ? "a wrong verdict" : "no wrong verdict");
+      FormatFigure(static_cast<double>(result.trials) / std::max(result.seconds, 1e-9)),
+      result.silent, result.hangs, result.unknown,
+      result.failed ? "a wrong verdict" : "no wrong verdict");
 }
 
 Program Shrink(const Program& program, const Spoil& spoil) {

@@ -23,7 +23,7 @@ constexpr Row kRows[] = {
      "Call the same collectives in one order in all ranks. Evaluate with ddp.module. Call none of "
      "your own inside join()."},
     {"missing_call", "All ranks of the communicator must make this call.",
-     "All ranks must make this call. Give all as many inputs, or train inside join()."},
+     "All ranks must make this call. Give all ranks equally many inputs, or train inside join()."},
     {"root_mismatch", "Give all ranks the same root."},
     {"operator_mismatch", "Give all ranks the same operator."},
     {"datatype_mismatch", "Give both sides the same datatype and count.",

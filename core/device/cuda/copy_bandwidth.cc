@@ -17,6 +17,7 @@
 
 #include "core/base/program.h"
 #include "core/base/status.h"
+#include "core/base/units.h"
 #include "core/device/cuda/cuda_device.h"
 #include "core/device/native_stream.h"
 #include "fmt/format.h"
@@ -73,7 +74,7 @@ Result<double> Rate(const Bench& bench, std::int64_t moved_bytes,
 bool Report(const char* name, double gbps, double reference_gbps, bool copies) {
   const double share = gbps / reference_gbps;
   const bool passes = share >= kEnough;
-  fmt::print("{:<34} {:>9.1f} GB/s {:>6.1f} %  {}\n", name, gbps, 100 * share,
+  fmt::print("{:<34} {:>9} GB/s {:>6.1f} %  {}\n", name, FormatFigure(gbps), 100 * share,
              !copies  ? "observed"
              : passes ? "pass"
                       : "FAIL: less than 90 %");
@@ -90,7 +91,8 @@ Result<bool> Measure(const Bench& bench, double all_reduce_gbps) {
         }));
       }));
   if (!(reference > 0)) return SystemFailed("cuda: cudaMemcpy could not be timed");
-  fmt::print("{:<34} {:>9.1f} GB/s  read and written\n", "cudaMemcpy, device to device", reference);
+  fmt::print("{:<34} {:>9} GB/s  read and written\n", "cudaMemcpy, device to device",
+             FormatFigure(reference));
   bool passes = true;
   const auto measure = [&](const char* name, std::int64_t moved, bool copies,
                            const std::function<void()>& enqueue) -> Status {

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/base/units.h"
 #include "core/stats/stats.h"
 #include "core/verdict/links/transit.h"
 
@@ -173,8 +174,8 @@ bool Loses(const Watched& one) {
 std::string WhyEchoProvesNothing(const Watched& one, double late_s) {
   if (one.echo_s == 0) return "what an echo between its agents takes is not known";
   if (one.echo_s < kMostEchoShare * late_s) return "";
-  return fmt::format("an echo between its agents, over another connection, took {:.1f} ms, too",
-                     one.echo_s * 1e3);
+  return fmt::format("an echo between its agents, over another connection, took {}, too",
+                     FormatDuration(one.echo_s * 1e9));
 }
 
 // Why it is not proved that it is slow, or "".
@@ -185,8 +186,7 @@ std::string WhyNotProved(const Watched& one, double limit_s) {
   }
   if (!one.link.relayed() && one.round_trip_s == 0) return "the kernel's round trips are not known";
   if (!one.link.relayed() && one.round_trip_s < kLeastShareOfTransit * one.least_s) {
-    return fmt::format("the sender's kernel measured round trips of {:.2f} ms",
-                       one.round_trip_s * 1e3);
+    return "the sender's kernel measured round trips of " + FormatDuration(one.round_trip_s * 1e9);
   }
   return WhyEchoProvesNothing(one, one.unexplained_s);
 }
@@ -238,15 +238,16 @@ Slow FindSlow(const Ranks& evidence) {
 
 std::string Describe(const Watched& one, double usual_s) {
   std::string text = fmt::format(
-      "link {} -> {}: bytes are on the way for {:.1f} ms or more as a rule (in {} portions), for "
-      "{:.2f} ms on most links of this run",
-      one.link.from, one.link.to, one.least_s * 1e3, one.portions, usual_s * 1e3);
+      "link {} -> {}: bytes are on the way for {} or more as a rule (in {} portions), for {} on "
+      "most links of this run",
+      one.link.from, one.link.to, FormatDuration(one.least_s * 1e9), one.portions,
+      FormatDuration(usual_s * 1e9));
   if (one.link.relayed()) {
-    text += fmt::format("; its relay was told to hold them back for {:.1f} ms on average",
-                        one.told_s * 1e3);
+    text += fmt::format("; its relay was told to hold them back for {} on average",
+                        FormatDuration(one.told_s * 1e9));
   } else if (one.round_trip_s > 0) {
-    text += fmt::format("; the sender's kernel measured round trips of {:.1f} ms",
-                        one.round_trip_s * 1e3);
+    text +=
+        "; the sender's kernel measured round trips of " + FormatDuration(one.round_trip_s * 1e9);
   }
   if (one.link.retransmits > 0) {
     text += fmt::format("; {} segments were lost and sent again", one.link.retransmits);
@@ -256,8 +257,8 @@ std::string Describe(const Watched& one, double usual_s) {
 
 Headline HeadlineOf(const Watched& one, double usual_s) {
   Headline headline(fmt::format("link {} -> {} is slow", one.link.from, one.link.to));
-  headline.Add(": bytes take {:.1f} ms or more, {:.2f} ms on most links", one.least_s * 1e3,
-               usual_s * 1e3);
+  headline.Add(": bytes take {} or more, {} on most links", FormatDuration(one.least_s * 1e9),
+               FormatDuration(usual_s * 1e9));
   if (one.link.retransmits > 0) {
     headline.Add("; {} segments were lost", one.link.retransmits);
   }
@@ -284,8 +285,8 @@ std::vector<Finding> FindSlowLinks(const Ranks& evidence) {
   finding.message = Describe(worst, slow.usual_s);
   if (slow.links.size() > 1) {
     const Watched& next = slow.links[slow.links.size() - 2];
-    finding.message +=
-        fmt::format("; link {} -> {} {:.1f} ms", next.link.from, next.link.to, next.least_s * 1e3);
+    finding.message += fmt::format("; link {} -> {} {}", next.link.from, next.link.to,
+                                   FormatDuration(next.least_s * 1e9));
   }
   if (slow.links.size() > 2) {
     finding.message += fmt::format(", and {} more", slow.links.size() - 2);

@@ -52,6 +52,11 @@ def interval_of(case):
     return () if low is None or high is None else (max(low, -1), high)
 
 
+def _interval(case):
+    ends = interval_of(case)
+    return " to ".join(units.change(end, units.half_of(*ends)) for end in ends) or "–"
+
+
 def _time(side):
     return units.duration(float("nan") if side["median_ns"] is None else side["median_ns"])
 
@@ -63,7 +68,7 @@ def _outcome(case):
 
 def _why(case):
     ranks = ["rank %d %s (%s)" % (rank["rank"], rank["what"],
-                                  units.change(rank["effect"]["estimate"]))
+                                  units.change_of(rank["effect"]))
              for rank in case["slower_ranks"]]
     return "; ".join(part for part in [case["why"], *ranks, case["resolve"]] if part)
 
@@ -81,8 +86,8 @@ def compare(lockstep, runs, candidates):
     cases = sorted(told["cases"], key=lambda case: (case["outcome_change"] != "worse",
                                                     _ORDER.index(case["verdict"])))
     counts = [(name, sum(case["verdict"] == name for case in cases)) for name in _ORDER]
-    rows = [[case["case"], case["verdict"], units.change(case["effect"]["estimate"]),
-             " to ".join(map(units.change, interval_of(case))) or "–", _time(case["base"]),
+    rows = [[case["case"], case["verdict"], units.change_of(case["effect"]),
+             _interval(case), _time(case["base"]),
              _time(case["candidate"]), _outcome(case), _why(case)] for case in cases]
     return Comparison(told["headline"], _VERDICTS.get(told["exit_code"], "fail"),
                       [run.shown for run in base], [run.shown for run in candidate],

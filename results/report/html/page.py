@@ -126,10 +126,10 @@ class Document:
                 key = (run, case["model"] or case["operation"] or "other")
                 tables.setdefault(key, []).append([
                     case["name"], outcomes.outcome(run, case), outcomes.measured(case),
-                    units.duration(case["median_ns"]),
+                    units.median_of(case),
                     units.precision_of(case),
                     units.duration(case["p99_ns"]), units.duration(case["max_ns"]),
-                    units.bandwidth(case["bus_gbps"]), units.percent(case["percent_of_limit"]),
+                    units.bus_bandwidth_of(case), units.limit_of(case),
                     units.size(case["bytes"]), "%d" % case["ranks"], "%d" % case["iterations"],
                     "%d" % case["wrong_elements"]])
         return [("%s of %s" % (name, run.label()) if len(self.runs) > 1 else name, rows)

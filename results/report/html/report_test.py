@@ -118,8 +118,8 @@ class PageTest(unittest.TestCase):
         self.assertIn("Some CPU", words)
         words = Outline(page_of("steps")).text()
         self.assertIn("bucket_cap_mb=10 instead of 25", words)
-        self.assertIn("1.2 to 1.3", words)
-        self.assertIn("forward 5 ms, exposed communication 2.5 ms", words)
+        self.assertIn("1.20 to 1.30", words)
+        self.assertIn("forward 5.00 ms, exposed communication 2.50 ms", words)
 
     def test_links_are_matrices(self):
         text = page_of("links")
@@ -279,9 +279,9 @@ class ComparisonTest(unittest.TestCase):
         # First of all, although both runs passed.
         self.assertIn("✗ slower the comparison Comparison : one case", words)
         self.assertIn("all_reduce/8B missing – – 850 ns – pass → fail "
-                      "it hangs; rank 1 leaves later (+8.0 %); look", words)
-        self.assertIn("barrier same +8.0 % +5.0 % to +11.0 % 600 ns 610 ns pass", words)
-        self.assertLess(words.index("pass → fail"), words.index("barrier same +8.0 % +5.0 %"))
+                      "it hangs; rank 1 leaves later (+8 %); look", words)
+        self.assertIn("barrier same +8 % +5 % to +11 % 600 ns 610 ns pass", words)
+        self.assertLess(words.index("pass → fail"), words.index("barrier same +8 % +5 %"))
         self.assertIn("host/0/kernel 6.1 6.2", words)
         self.assertIn("measured by Lockstep 1.2.3 (1a2b3c4, modified)", words)
         self.assertIn("The runs were measured by different versions of Lockstep.", words)

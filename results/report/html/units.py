@@ -2,6 +2,8 @@
 
 import math
 
+from lockstep import digits
+
 _DASH = "–"
 
 
@@ -18,27 +20,24 @@ def without_common_start(names):
     return names
 
 
-def _significant(value):
-    """Three digits, no exponent."""
-    if value == 0:
-        return "0"
-    decimals = max(0, 2 - int(math.floor(math.log10(abs(value)) + 1e-9)))
-    text = "%.*f" % (decimals, value)
-    return text.rstrip("0").rstrip(".") if "." in text else text
+def _figure(value, half_width=math.nan):
+    """Zeros at the end are digits that an interval supports, or nothing."""
+    text = digits.figure(value, half_width)
+    return text if half_width > 0 or "." not in text else text.rstrip("0").rstrip(".")
 
 
-def _scaled(value, steps, units):
+def _scaled(value, steps, units, half_width=math.nan):
     if value is None or not math.isfinite(value):
         return _DASH
     size, name = steps[0], units[0]
     for step, unit in zip(steps, units):
         if abs(value) >= 0.9995 * step:
             size, name = step, unit
-    return "%s %s" % (_significant(value / size), name)
+    return "%s %s" % (_figure(value / size, half_width / size), name)
 
 
-def duration(ns):
-    return _scaled(ns, (1, 1e3, 1e6, 1e9), ("ns", "µs", "ms", "s"))
+def duration(ns, half_width=math.nan):
+    return _scaled(ns, (1, 1e3, 1e6, 1e9), ("ns", "µs", "ms", "s"), half_width)
 
 
 def seconds(value):
@@ -49,34 +48,72 @@ def size(count):
     return _scaled(count, (1, 2.0**10, 2.0**20, 2.0**30), ("B", "KiB", "MiB", "GiB"))
 
 
-def bandwidth(gbps):
+def bandwidth(gbps, half_width=math.nan):
     """GB/s, of 1e9 bytes, as nccl-tests counts."""
     if gbps is None or not math.isfinite(gbps) or gbps <= 0:
         return _DASH
-    return _scaled(gbps * 1e9, (1e3, 1e6, 1e9), ("kB/s", "MB/s", "GB/s"))
+    return _scaled(gbps * 1e9, (1e3, 1e6, 1e9), ("kB/s", "MB/s", "GB/s"), half_width * 1e9)
 
 
-def plain(value):
+def plain(value, half_width=math.nan):
     if value is None or not math.isfinite(value):
         return _DASH
-    return _significant(value)
+    return _figure(value, half_width)
 
 
 def percent(value):
     if value is None or not math.isfinite(value):
         return _DASH
-    return "%.1f %%" % value if abs(value) < 9.95 else "%.0f %%" % value
+    if abs(value) < 999.5:
+        return "%.1f %%" % value if abs(value) < 9.95 else "%.0f %%" % value
+    return digits.figure(value) + " %"
 
 
-def change(share):
-    """Of a time: 0.08 is 8 % more."""
-    return _DASH if share is None else "%+.1f %%" % (100 * share)
+def change(share, half_width=math.nan):
+    """Of a time: 0.08 is 8 % more. Tenths at most."""
+    if share is None:
+        return _DASH
+    finest = 0.3 if abs(share) < 0.995 else 3  # for steps of 0.1 and of 1 %
+    known = 100 * half_width if half_width > 0 else 0
+    return digits.change(100 * share, max(known, finest)) + " %"
 
 
-def part(value, units):
-    if units == "ns":
-        return duration(value)
-    return plain(value) + (" " + units if units else "")
+def change_of(effect):
+    """With the digits that its interval supports."""
+    return change(effect["estimate"], half_of(effect["low"], effect["high"]))
+
+
+def part(one):
+    half = half_of(one.low, one.high)
+    if one.units == "ns":
+        return duration(one.median, half)
+    return plain(one.median, half) + (" " + one.units if one.units else "")
+
+
+def half_of(low, high):
+    """NaN where there is no interval."""
+    return math.nan if low is None or high is None else (high - low) / 2
+
+
+def median_of(case):
+    low, high = _rounds_of(case)
+    return duration(case["median_ns"], (high - low) / 2)
+
+
+def bus_bandwidth_of(case):
+    """As uncertain as the median."""
+    low, high = _rounds_of(case)
+    share = (high - low) / 2 / case["median_ns"] if case["median_ns"] > 0 else math.nan
+    return bandwidth(case["bus_gbps"], share * case["bus_gbps"])
+
+
+def limit_of(case):
+    half = half_of(case.get("limit_low", math.nan), case.get("limit_high", math.nan))
+    value = case["percent_of_limit"]
+    if value is None or not math.isfinite(value):
+        return _DASH
+    finest = 3 if value >= 9.95 else 0.3  # for steps of 1 and of 0.1 %
+    return digits.figure(value, half if half > finest else finest) + " %"
 
 
 def precision(low, median, high):
@@ -86,18 +123,24 @@ def precision(low, median, high):
     return percent(50 * (high - low) / median)
 
 
-def precision_of(case):
-    """By the rounds alone; older files have no other interval than that with the drift."""
+def _rounds_of(case):
+    """(low, high) by the rounds alone; older files have no other interval than that with the
+    drift."""
     low, high = case.get("rounds_low_ns", math.nan), case.get("rounds_high_ns", math.nan)
-    if not math.isfinite(high - low):
-        low, high = case["interval_low_ns"], case["interval_high_ns"]
+    if math.isfinite(high - low):
+        return low, high
+    return case["interval_low_ns"], case["interval_high_ns"]
+
+
+def precision_of(case):
+    low, high = _rounds_of(case)
     return precision(low, case["median_ns"], high)
 
 
-def interval(low, high, form):
+def interval(low, high):
     """"1.2 to 1.3"; one dash where there is none."""
     known = low is not None and high is not None and math.isfinite(low) and math.isfinite(high)
-    return "%s to %s" % (form(low), form(high)) if known else _DASH
+    return digits.interval(low, high) if known else _DASH
 
 
 def ranks(numbers):

@@ -20,10 +20,10 @@ def figure(operation, series, slug):
     for place in range(len(series)):
         plot.band(place, lambda case: _within(case, "interval_high_ns"),
                   lambda case: _within(case, "interval_low_ns"))
-    plot.curves(lambda case: case["bus_gbps"], lambda case: units.bandwidth(case["bus_gbps"]))
+    plot.curves(lambda case: case["bus_gbps"], units.bus_bandwidth_of)
     title = "Bus bandwidth of %s" % operation
     alternative = "%s: %s." % (title, "; ".join(
-        "%s reaches %s at %s" % (name, units.bandwidth(case["bus_gbps"]),
+        "%s reaches %s at %s" % (name, units.bus_bandwidth_of(case),
                                  units.size(case["bytes"]))
         for name, case in zip(plot.names, best)))
     note = "Bytes over median, times nccl-tests' factor of the collective; 1 GB/s is 1e9 B/s."

@@ -17,7 +17,7 @@ def figure(cases):
         return None
     title = "Change of the times"
     alternative = "%s of %d cases: %s." % (title, len(cases), "; ".join(
-        "%s %s, %s" % (case["case"], case["verdict"], units.change(case["effect"]["estimate"]))
+        "%s %s, %s" % (case["case"], case["verdict"], units.change_of(case["effect"]))
         for case in shown[:_MOST_TOLD]))
     note = "Candidate against base, with 95 % intervals where there are launches enough"
     note += "; the first %d of %d cases." % (len(shown), len(cases)) \
@@ -38,9 +38,9 @@ def _draw(cases):
         low_high = [_within(x, value) for value in comparison.interval_of(case)]
         if low_high:
             canvas.line(low_high[0], y, low_high[1], y, "whisker")
-        change = case["effect"]["estimate"]
-        canvas.add("circle", "<title>%s: %s</title>" % (case["verdict"], units.change(change)),
-                   cx=float(_within(x, change)), cy=float(y), r=4,
+        told = "%s: %s" % (case["verdict"], units.change_of(case["effect"]))
+        canvas.add("circle", "<title>%s</title>" % told,
+                   cx=float(_within(x, case["effect"]["estimate"])), cy=float(y), r=4,
                    class_="mark change-" + case["verdict"])
     return canvas
 

@@ -17,15 +17,19 @@ def figure(run):
     names = _names(rows, cases)
     title = "What the options change"
     alternative = "%s: %s." % (title, "; ".join(
-        "%s: %s times as fast" % (name, units.plain(row["ratio"]))
+        "%s: %s times as fast" % (name, _ratio(row))
         for row, name in zip(rows, names)))
-    table = [[name, case, units.plain(row["ratio"]),
-              units.interval(row["interval_low"], row["interval_high"], units.plain),
+    table = [[name, case, _ratio(row),
+              units.interval(row["interval_low"], row["interval_high"]),
               str(row["rounds"])] for row, name, case in zip(rows, names, cases)]
     return _draw(rows, names, cases).figure(
         "effects-%s" % run.key, title, alternative,
         "Ratio of the paired cases' times, round by round, with its 95 % interval.",
         ["option", "case", "times as fast", "95 % interval", "rounds"], table)
+
+
+def _ratio(row):
+    return units.plain(row["ratio"], units.half_of(row["interval_low"], row["interval_high"]))
 
 
 def _names(rows, cases):
@@ -49,7 +53,7 @@ def _draw(rows, names, cases):
         if positive(row["interval_high"]):  # one that reaches zero ends with the axis
             low = row["interval_low"] if positive(row["interval_low"]) else x.low
             canvas.line(x(low), y + 22, x(row["interval_high"]), y + 22, "whisker")
-        canvas.add("circle", "<title>%s</title>" % units.plain(row["ratio"]),
+        canvas.add("circle", "<title>%s</title>" % _ratio(row),
                    cx=float(x(row["ratio"])), cy=float(y + 22), r=4.5, class_="mark s0")
     return canvas
 

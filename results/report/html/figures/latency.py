@@ -18,12 +18,12 @@ def figure(operation, series, slug):
         plot.band(place, lambda case: case["interval_low_ns"],
                   lambda case: case["interval_high_ns"])
         has_floor |= _floor(plot, place)
-    plot.curves(lambda case: case["median_ns"], lambda case: units.duration(case["median_ns"]))
+    plot.curves(lambda case: case["median_ns"], units.median_of)
     title = "Latency of %s" % operation
     alternative = "%s for %d curves from %s to %s: %s." % (
         title, len(series), units.size(plot.x.low), units.size(plot.x.high),
-        "; ".join("%s from %s to %s" % (one.name, units.duration(one.cases[0]["median_ns"]),
-                                        units.duration(one.cases[-1]["median_ns"]))
+        "; ".join("%s from %s to %s" % (one.name, units.median_of(one.cases[0]),
+                                        units.median_of(one.cases[-1]))
                   for one in series))
     note = "Bands: 95 % confidence interval of the median."
     if not all(math.isfinite(case["interval_high_ns"]) for case in plot.cases):

@@ -22,7 +22,7 @@ def table(run, cases):
     names = [part.name for part in run.parts[cases[0]["case"]]]
     rows = []
     for case in cases:
-        found = {part.name: units.part(part.median, part.units) for part in run.parts[case["case"]]}
-        rows.append([case["name"], units.duration(case["median_ns"]), units.precision_of(case)] +
+        found = {part.name: units.part(part) for part in run.parts[case["case"]]}
+        rows.append([case["name"], units.median_of(case), units.precision_of(case)] +
                     [found.get(name, "–") for name in names])
     return ["case", "step", "± 95 %"] + [word_of(name) for name in names], rows

@@ -89,7 +89,7 @@ class SizePlot:
 
     def table(self):
         headers = ["case", "median", "± 95 %", "bus bandwidth", "of this host's limit", "verdict"]
-        rows = [[case["name"], units.duration(case["median_ns"]), units.precision_of(case),
-                 units.bandwidth(case["bus_gbps"]), units.percent(case["percent_of_limit"]),
+        rows = [[case["name"], units.median_of(case), units.precision_of(case),
+                 units.bus_bandwidth_of(case), units.limit_of(case),
                  case["verdict"]] for case in self.cases]
         return headers, rows

@@ -21,7 +21,7 @@ def figure(run):
             for case, name in zip(shown, names)]
     title = "Where the time of a step goes"
     alternative = "%s: %s." % (title, "; ".join(
-        "%s %s, of which %s" % (name, units.duration(case["median_ns"]), ", ".join(
+        "%s %s, of which %s" % (name, units.median_of(case), ", ".join(
             map(_told, parts))) for case, name, parts in bars))
     note = "Medians over iterations, of the rank whose step was the longest."
     if len(cases) > len(shown):
@@ -30,7 +30,7 @@ def figure(run):
 
 
 def _told(part):
-    return "%s %s" % (word_of(part.name), units.duration(part.median))
+    return "%s %s" % (word_of(part.name), units.part(part))
 
 
 def _draw(bars):
@@ -43,13 +43,13 @@ def _draw(bars):
     upright_grid(canvas, x, top - 4, bottom, bottom + 16, first="start")
     for row, (case, name, parts) in enumerate(bars):
         y = top + 40 * row
-        canvas.text(4, y + 12, "%s: %s" % (name, units.duration(case["median_ns"])), "label")
+        canvas.text(4, y + 12, "%s: %s" % (name, units.median_of(case)), "label")
         start = 0.0
         for part in parts:
             if units.positive(part.median):
                 canvas.box(x(start), y + 17, x(start + part.median) - x(start), 14,
                            _COLOURS.get(part.name, "p0"),
-                           "%s: %s" % (word_of(part.name), units.duration(part.median)))
+                           "%s: %s" % (word_of(part.name), units.part(part)))
                 start += part.median
     return canvas
 

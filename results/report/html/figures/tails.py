@@ -20,7 +20,7 @@ def figure(operation, series, slug):
     title = "Slow iterations of %s" % operation
     alternative = "99th percentile over median of %s; at most %s." % (
         ", ".join(plot.names), units.plain(highest))
-    rows = [[case["name"], units.duration(case["min_ns"]), units.duration(case["median_ns"]),
+    rows = [[case["name"], units.duration(case["min_ns"]), units.median_of(case),
              units.duration(case["p99_ns"]), units.duration(case["max_ns"]),
              "%d" % case["max_rank"]] for case in plot.cases]
     return plot.canvas.figure(slug, title, alternative, "",
