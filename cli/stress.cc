@@ -267,7 +267,7 @@ Result<ExitCode> Stress(const StressArguments& options, const std::string& comma
   selection.unmet.insert(selection.unmet.end(), all.unmet.begin(), all.unmet.end());
   fmt::print("{}", stress::cases::FormatUnmet(selection.unmet));
   fmt::print("{}", all.traces);
-  if (file.saved()) fmt::print("\nresult file: {}\n", file.path());
+  if (file.saved()) fmt::print("\nresult file: {}\n", OneLine(file.path()));
   LOCKSTEP_RETURN_IF_ERROR(stored);
   const Json json = {{"schema", 1}, {"lockstep", ThisVersionText()}, {"cases", all.cases}};
   LOCKSTEP_RETURN_IF_ERROR(stress::harness::WriteVerdicts(

@@ -12,6 +12,10 @@ import unittest
 import h5py
 
 LOCKSTEP = os.path.abspath("cli/lockstep")
+# Of a launcher that starts no ranks: which file they would write.
+OUTPUT_OF_LAUNCH = """#!/bin/sh
+for word; do case $word in --output=*) run=${word#*=};; esac; done
+"""
 
 
 class StressTest(unittest.TestCase):
@@ -106,7 +110,7 @@ class StressTest(unittest.TestCase):
         # An agent whose launcher was killed still writes its file, and the file's folder.
         launcher = os.path.join(self.folder, "killed")
         with open(launcher, "w", encoding="utf-8") as file:
-            file.write('#!/bin/sh\nfor word; do case $word in --output=*) run=${word#*=};; esac; done\n'
+            file.write(OUTPUT_OF_LAUNCH +
                        '(sleep 1; mkdir -p "${run%/*}"; echo late >"$run.late"\n'
                        f' echo over >{self.folder}/over) &\nexit 1\n')
         os.chmod(launcher, 0o755)
@@ -127,7 +131,7 @@ class StressTest(unittest.TestCase):
                         f"--output={said}"], check=False, stdout=subprocess.DEVNULL, timeout=120)
         launcher = os.path.join(self.folder, "told")
         with open(launcher, "w", encoding="utf-8") as file:
-            file.write('#!/bin/sh\nfor word; do case $word in --output=*) run=${word#*=};; esac; done\n'
+            file.write(OUTPUT_OF_LAUNCH +
                        f'trap \'cp {said} "$run"; exit 1\' TERM\n'
                        f'echo launch >>{self.folder}/launches\n'
                        'while :; do sleep 0.1; done\n')

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/wrap.h"
 #include "core/stats/skew.h"
 #include "results/report/figures.h"
 #include "results/report/findings.h"

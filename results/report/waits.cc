@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "core/base/wrap.h"
 #include "results/report/figures.h"
 #include "results/report/grid.h"
 #include "results/report/report.h"

@@ -18,7 +18,7 @@ class PlanError(ValueError):
     """One line: the input, the reason, the remedy."""
 
     def __init__(self, message):
-        super().__init__(" ".join(message.split()))
+        super().__init__(launches.one_line(message))
 
 
 def read_toml(path, text):

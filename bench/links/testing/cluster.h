@@ -31,7 +31,7 @@ struct Kernel {
   double lost = 0;
 };
 using Kernels = std::function<Kernel(int rank, int other)>;
-// What others of the host took of a round that this rank leads: nobody says so, and it is added, ns.
+// What others of the host took of a round that this rank leads, ns: nobody says so.
 using Stall = std::function<double(int rank, int other, int pass, int round)>;
 
 class Cluster {
