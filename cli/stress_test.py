@@ -5,11 +5,15 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
 
 import h5py
+
+sys.path.insert(0, os.path.abspath("core/base/testing"))
+import started  # pylint: disable=wrong-import-position
 
 LOCKSTEP = os.path.abspath("cli/lockstep")
 # Of a launcher that starts no ranks: which file they would write.
@@ -93,12 +97,11 @@ class StressTest(unittest.TestCase):
         os.chmod(launcher, 0o755)
         words = self.command("--backend=mpi", "--scenario=groups/same_order", "--repeat=500",
                              f"--launcher={launcher}")
-        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        limit = time.monotonic() + 100
-        while self.launches() < 3 and process.poll() is None and time.monotonic() < limit:
-            time.sleep(0.05)
-        process.send_signal(signal.SIGTERM)
-        out, err = process.communicate()
+        with started.Started(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             text=True) as process:
+            process.until(lambda: self.launches() >= 3)
+            process.send_signal(signal.SIGTERM)
+            out, err = process.communicate()
         self.assertEqual(process.returncode, 3, out + err)
         with h5py.File(self.path) as run:
             done = len(run["cases"])
@@ -137,10 +140,9 @@ class StressTest(unittest.TestCase):
                        'while :; do sleep 0.1; done\n')
         os.chmod(launcher, 0o755)
         words = self.command(f"--scenario={path}", f"--launcher={launcher}")
-        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              text=True) as process:
-            while not self.launches() and process.poll() is None:
-                time.sleep(0.05)
+        with started.Started(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             text=True) as process:
+            process.until(self.launches)
             process.send_signal(signal.SIGTERM)
             out, err = process.communicate()
         self.assertEqual(process.returncode, 3, out + err)
