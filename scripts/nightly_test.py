@@ -194,7 +194,7 @@ class Inputs(Folder):
 
     def test_plans_that_cannot_be(self):
         for text, words in (("x = ", "mend the TOML"), ("profil = 1", "unknown"),
-                            ('profile = "quik"', "one of quick"), ("ranks = 1", "from 2 to 1048576"),
+                            ('profile = "quik"', "one of quick"), ("ranks = 1", "from 2 to 104"),
                             ('time_budget = "soon"', "give a time"),
                             ('budget = "5min"', "'budget' of the plan is called 'time_budget' now"),
                             ("deadline = 3", "is called 'timeout' now"),
