@@ -155,6 +155,15 @@ class KeptTest(unittest.TestCase):
         with open(self.path, "rb") as file:
             self.assertEqual(file.read(), before)
 
+    def test_a_terminal_shows_a_path_and_does_not_obey_it(self):
+        path = os.path.join(os.path.dirname(self.path), "two\nlines\x1b[31m.h5")
+        launch = Launch(BENCH, ["-b", "8", "-e", "8", "-n", "5", f"--output={path}"]).finish()
+        self.assertEqual(launch.code, 0, launch.out + launch.err)
+        self.assertTrue(os.path.exists(path))
+        shown = path.replace("\n", "\\n").replace("\x1b", "\\x1b")
+        self.assertIn(f"results go to {shown}\n", launch.err)
+        self.assertIn(f"result file: {shown}\n", launch.out)
+
     def test_two_runs_of_one_name_at_the_same_time(self):
         words = ["-b", "8", "-e", "64K", "-n", "50", *self.output]
         launches = [launch.finish() for launch in [Launch(BENCH, words) for _ in range(2)]]

@@ -179,7 +179,7 @@ class Nccl(unittest.TestCase):
         for pid in [*launch.processes(worker=False), *workers.values(), launch.process.pid]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        launch.process.communicate()
+        launch.finish()
         self.assertEqual(launch.leftovers(), [])
         names = [name for _, folders, names in os.walk(folder) for name in folders + names]
         self.assertEqual([name for name in names if "lockstep" in name], [])

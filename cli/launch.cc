@@ -1,11 +1,13 @@
 // A launch is a child process under timeout(1), so that its limit holds even when this process is
 // killed. SIGINT and SIGTERM are noted here and passed on, never obeyed at once: the cases that are
-// over must still be stored.
+// over must still be stored. Agents outlive a launcher that was ended, and write their file then:
+// as its orphans they become children of this process, which awaits them.
 #include "cli/launch.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,20 +26,31 @@ void OnSignal(int) { told_to_end = 1; }
 constexpr double kLeaveSeconds = 10;
 constexpr long kLookNs = 20'000'000;
 
-int Await(pid_t pid, const std::string& result) {
+void Pause() {
+  const timespec pause{0, kLookNs};
+  nanosleep(&pause, nullptr);
+}
+
+LaunchEnd Await(pid_t pid, const std::string& result) {
   int status = 0;
   bool ended = false;
-  std::optional<Deadline> leave;
+  std::optional<Deadline> leave;  // its result is there
   while (waitpid(pid, &status, WNOHANG) == 0) {
     if (!leave && access(result.c_str(), F_OK) == 0) leave = Deadline::AfterSeconds(kLeaveSeconds);
     if (!ended && (told_to_end != 0 || (leave && leave->Passed()))) {
       kill(pid, SIGTERM);  // timeout(1) passes it on, and kills when that does not help
       ended = true;
     }
-    const timespec pause{0, kLookNs};
-    nanosleep(&pause, nullptr);
+    Pause();
   }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  const int exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return {.exit_code = exit_code, .interrupted = told_to_end != 0 && exit_code != 0 && !leave};
+}
+
+// What a launcher that did not end well left behind. Bounded: ssh leaves connections that stay.
+void AwaitOrphans() {
+  const Deadline leave = Deadline::AfterSeconds(kLeaveSeconds);
+  while (waitpid(-1, nullptr, WNOHANG) >= 0 && !leave.Passed()) Pause();
 }
 
 }  // namespace
@@ -70,6 +83,7 @@ Result<LaunchEnd> RunLaunch(const LaunchOrder& order) {
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, order.log.c_str(),
                                    O_WRONLY | O_CREAT | O_TRUNC, 0644);
   posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
   pid_t pid = 0;
   const int error = posix_spawnp(&pid, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
@@ -77,7 +91,9 @@ Result<LaunchEnd> RunLaunch(const LaunchOrder& order) {
     return EnvironmentError("can't start '{}' ({}); it is part of coreutils", argv[0],
                             std::strerror(error));
   }
-  return LaunchEnd{.exit_code = Await(pid, order.result), .interrupted = told_to_end != 0};
+  const LaunchEnd end = Await(pid, order.result);
+  if (end.exit_code != 0) AwaitOrphans();
+  return end;
 }
 
 }  // namespace lockstep::cli

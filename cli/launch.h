@@ -23,7 +23,9 @@ struct LaunchOrder {
 // should, when a worker of it was killed.
 struct LaunchEnd {
   int exit_code = 0;
-  bool interrupted = false;  // this process was told to end (SIGINT, SIGTERM), and passed it on
+  // This process was told to end (SIGINT, SIGTERM), and passed that on before the launch was over:
+  // what the launch left says how it was ended, and is no result.
+  bool interrupted = false;
 };
 
 // While it lives, SIGINT and SIGTERM end launches, running ones and those to come, instead of this
@@ -40,7 +42,8 @@ class SignalsNoted {
   struct sigaction terminate_ {};
 };
 
-// Runs it to its end. kEnvironment when it can't be started.
+// Runs it to its end. Where the launcher failed, also what it left behind has 10 s to end.
+// kEnvironment when it can't be started.
 Result<LaunchEnd> RunLaunch(const LaunchOrder& order);
 
 }  // namespace lockstep::cli

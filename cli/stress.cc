@@ -156,8 +156,7 @@ std::string Unmet(const std::string& label, const std::string& error) {
 
 // It understood the case, and says why it is nothing for this launch.
 bool IsUnmet(const LaunchEnd& end, const std::string& log) {
-  return !end.interrupted && end.exit_code == static_cast<int>(ExitCode::kUsage) &&
-         !ErrorIn(log).empty();
+  return end.exit_code == static_cast<int>(ExitCode::kUsage) && !ErrorIn(log).empty();
 }
 
 Status RunAll(const StressArguments& options, const stress::harness::StressOptions& stress,
@@ -181,6 +180,10 @@ Status RunAll(const StressArguments& options, const stress::harness::StressOptio
     const LaunchOrder order{WordsOf(options, stress, stress_case, folder), folder.File("log"),
                             folder.File("run.h5"), stress.limit_seconds + kLaunchSeconds};
     LOCKSTEP_ASSIGN_OR_RETURN(const LaunchEnd end, RunLaunch(order));
+    if (end.interrupted) {
+      all.run.complete = false;
+      break;
+    }
     Result<results::store::Run> launch = results::store::ReadRun(folder.File("run.h5"));
     const Json json = Json::parse(TextOf(folder.File("run.json")), nullptr, false);
     if (launch.ok() && launch->cases.size() == 1) {
@@ -188,7 +191,7 @@ Status RunAll(const StressArguments& options, const stress::harness::StressOptio
       if (json.is_object()) all.cases.push_back(json["cases"][0]);
     } else if (IsUnmet(end, TextOf(folder.File("log")))) {
       all.unmet.push_back(Unmet(stress_case.label, ErrorIn(TextOf(folder.File("log")))));
-    } else if (!end.interrupted) {
+    } else {
       all.run.cases.push_back(
           LostCase(stress_case, stress, end.exit_code, TextOf(folder.File("log"))));
       all.traces += results::report::FormatTrialDetails(all.run.cases.back());
@@ -198,10 +201,6 @@ Status RunAll(const StressArguments& options, const stress::harness::StressOptio
                            {"seed", stress_case.seed},
                            {"verdict", "unknown"},
                            {"why", all.run.cases.back().trial->why}});
-    }
-    if (end.interrupted) {
-      all.run.complete = false;
-      break;
     }
   }
   if (all.run.cases.empty() && !all.unmet.empty()) return Unsupported(all.unmet.front());
@@ -268,7 +267,7 @@ Result<ExitCode> Stress(const StressArguments& options, const std::string& comma
   selection.unmet.insert(selection.unmet.end(), all.unmet.begin(), all.unmet.end());
   fmt::print("{}", stress::cases::FormatUnmet(selection.unmet));
   fmt::print("{}", all.traces);
-  if (file.saved()) fmt::print("\nresult file: {}\n", file.path());
+  if (file.saved()) fmt::print("\nresult file: {}\n", OneLine(file.path()));
   LOCKSTEP_RETURN_IF_ERROR(stored);
   const Json json = {{"schema", 1}, {"lockstep", ThisVersionText()}, {"cases", all.cases}};
   LOCKSTEP_RETURN_IF_ERROR(stress::harness::WriteVerdicts(

@@ -5,13 +5,21 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
 
 import h5py
 
+sys.path.insert(0, os.path.abspath("core/base/testing"))
+import started  # pylint: disable=wrong-import-position
+
 LOCKSTEP = os.path.abspath("cli/lockstep")
+# Of a launcher that starts no ranks: which file they would write.
+OUTPUT_OF_LAUNCH = """#!/bin/sh
+for word; do case $word in --output=*) run=${word#*=};; esac; done
+"""
 
 
 class StressTest(unittest.TestCase):
@@ -47,11 +55,8 @@ class StressTest(unittest.TestCase):
             self.assertIn(name, again.stdout)
 
     def test_a_failing_case_fails_all_and_shows_its_trace(self):
-        path = os.path.join(self.folder, "wrong.toml")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write('name = "own/hangs"\ndescription = "expects too much"\nranks = 2\n'
-                       '[workload]\nkind = "script"\nrank.0 = ["barrier world"]\n'
-                       'rank.1 = ["all_reduce world f32 4"]\n')
+        path = self.scenario("own/hangs", 'rank.0 = ["barrier world"]\n'
+                             'rank.1 = ["all_reduce world f32 4"]\n')
         done = self.run_it(f"--scenario={path}", "--scenario=groups/same_order", "-T", "600")
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         self.assertRegex(done.stdout,
@@ -92,18 +97,63 @@ class StressTest(unittest.TestCase):
         os.chmod(launcher, 0o755)
         words = self.command("--backend=mpi", "--scenario=groups/same_order", "--repeat=500",
                              f"--launcher={launcher}")
-        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        limit = time.monotonic() + 100
-        while self.launches() < 3 and process.poll() is None and time.monotonic() < limit:
-            time.sleep(0.05)
-        process.send_signal(signal.SIGTERM)
-        out, err = process.communicate()
+        with started.Started(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             text=True) as process:
+            process.until(lambda: self.launches() >= 3)
+            process.send_signal(signal.SIGTERM)
+            out, err = process.communicate()
         self.assertEqual(process.returncode, 3, out + err)
         with h5py.File(self.path) as run:
             done = len(run["cases"])
             self.assertFalse(bool(run.attrs["complete"]))
         self.assertGreater(done, 0)
         self.assertLess(done, 500)
+
+    def test_what_outlives_its_launcher_is_awaited(self):
+        # An agent whose launcher was killed still writes its file, and the file's folder.
+        launcher = os.path.join(self.folder, "killed")
+        with open(launcher, "w", encoding="utf-8") as file:
+            file.write(OUTPUT_OF_LAUNCH +
+                       '(sleep 1; mkdir -p "${run%/*}"; echo late >"$run.late"\n'
+                       f' echo over >{self.folder}/over) &\nexit 1\n')
+        os.chmod(launcher, 0o755)
+        temporary = tempfile.mkdtemp(dir=self.folder)
+        words = self.command("--scenario=groups/same_order", f"--launcher={launcher}")
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120,
+                              env=dict(os.environ, TMPDIR=temporary))
+        self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
+        while not os.path.exists(f"{self.folder}/over"):
+            time.sleep(0.05)
+        self.assertEqual(os.listdir(temporary), [])
+
+    def test_what_a_launch_says_of_its_own_end_is_no_verdict(self):
+        # Told to end, it writes what it would write of a launcher that is lost: a failure.
+        path = self.scenario("own/lost", 'rank.0 = ["barrier world"]\nrank.1 = ["exit 3"]\n')
+        said = os.path.join(self.folder, "said.h5")
+        subprocess.run(["stress/stress", "--backend=sim", "--ranks=2", f"--scenario={path}",
+                        f"--output={said}"], check=False, stdout=subprocess.DEVNULL, timeout=120)
+        launcher = os.path.join(self.folder, "told")
+        with open(launcher, "w", encoding="utf-8") as file:
+            file.write(OUTPUT_OF_LAUNCH +
+                       f'trap \'cp {said} "$run"; exit 1\' TERM\n'
+                       f'echo launch >>{self.folder}/launches\n'
+                       'while :; do sleep 0.1; done\n')
+        os.chmod(launcher, 0o755)
+        words = self.command(f"--scenario={path}", f"--launcher={launcher}")
+        with started.Started(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             text=True) as process:
+            process.until(self.launches)
+            process.send_signal(signal.SIGTERM)
+            out, err = process.communicate()
+        self.assertEqual(process.returncode, 3, out + err)
+        self.assertNotIn("rank_exited", out)
+
+    def scenario(self, name, ranks):
+        path = os.path.join(self.folder, name.replace("/", "_") + ".toml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f'name = "{name}"\ndescription = "of a test"\nranks = 2\n'
+                       f'[workload]\nkind = "script"\n{ranks}')
+        return path
 
     def launches(self):
         path = os.path.join(self.folder, "launches")

@@ -36,7 +36,7 @@ _LIBC = ctypes.CDLL(None)
 class _Parser(argparse.ArgumentParser):
 
     def error(self, message):
-        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
+        self.exit(2, f"{self.prog}: {one_line(message)}; see {self.prog} --help\n")
 
 
 class _Renamed(argparse.Action):
@@ -93,8 +93,14 @@ def seconds(text):
     return float(found[1]) * _UNITS[found[2]]
 
 
+def one_line(text):
+    """A terminal shows it and does not obey it: control characters as in C."""
+    return "".join(each if each >= " " and each != "\x7f" else
+                   each.encode("unicode_escape").decode() for each in str(text).rstrip("\n"))
+
+
 def fail(program, code, message):
-    print(f"{_TYPED or program}: {message}", file=sys.stderr)
+    print(f"{_TYPED or program}: {one_line(message)}", file=sys.stderr)
     sys.exit(code)
 
 

@@ -47,6 +47,16 @@ class LaunchesTest(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr.count("\n")), (4, 1), done.stderr)
             self.assertIn("put: No space left on device; free space there", done.stderr)
 
+    def test_an_error_is_one_line_without_control_characters(self):
+        self.assertEqual("a\\nb\\x1b[31m\\t…: no plan",
+                         launches.one_line("a\nb\x1b[31m\t…: no plan\n"))
+        for ends in ("fail('it', 2, ValueError(text))", "parser('').error(text)"):
+            program = f"import launches; text = 'a\\nb\\x1b'; launches.{ends}"
+            done = subprocess.run([sys.executable, "-c", program], stderr=subprocess.PIPE,
+                                  text=True, check=False, cwd=launches.SCRIPTS)
+            self.assertEqual(2, done.returncode)
+            self.assertRegex(done.stderr, r"^(it|-c): a\\nb\\x1b.*\n$")
+
     def test_ctrl_c_is_one_line_and_exit_code_3(self):
         program = ("import time, launches\n"
                    "launches.run(lambda _: print('begun', flush=True) or time.sleep(600))")

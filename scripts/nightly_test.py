@@ -194,7 +194,7 @@ class Inputs(Folder):
 
     def test_plans_that_cannot_be(self):
         for text, words in (("x = ", "mend the TOML"), ("profil = 1", "unknown"),
-                            ('profile = "quik"', "one of quick"), ("ranks = 1", "2 or more"),
+                            ('profile = "quik"', "one of quick"), ("ranks = 1", "from 2 to 104"),
                             ('time_budget = "soon"', "give a time"),
                             ('budget = "5min"', "'budget' of the plan is called 'time_budget' now"),
                             ("deadline = 3", "is called 'timeout' now"),
@@ -236,7 +236,7 @@ class Subcommand(Folder):
         code, err = self.lockstep(self.plan("ranks = 1"), "--output-folder=" + self.output)
         self.assertEqual(2, code)
         self.assertIn("nightly: ", err)
-        self.assertIn("2 or more", err)
+        self.assertIn("from 2 to", err)
 
     def test_a_plan_or_a_profile(self):
         self.assertEqual(2, self.lockstep()[0])

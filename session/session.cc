@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/base/program.h"
+#include "core/base/wrap.h"
 #include "core/coordinator/host_clocks.h"
 #include "core/verdict/lost_hosts.h"
 #include "core/verdict/outcome.h"
@@ -103,7 +104,7 @@ Output::Output(std::string suite, const std::string& asked, const results::store
 void Output::Announce() {
   if (file_.path() == announced_) return;
   fmt::print(stderr, "{}: note: results {}go to {}\n", suite_, announced_.empty() ? "" : "now ",
-             file_.path());
+             OneLine(file_.path()));
   announced_ = file_.path();
 }
 
@@ -157,12 +158,14 @@ ExitCode TakeOver(const std::string& suite, const std::string& asked,
   const Result<ExitCode> code = output.Store(run, report);
   const results::store::RunFile& file = output.file();
   if (!file.older().empty()) {
-    fmt::print(stderr, "{}: note: what the coordinator had stored is in {}\n", suite, file.older());
+    fmt::print(stderr, "{}: note: what the coordinator had stored is in {}\n", suite,
+               OneLine(file.older()));
   }
   fmt::print(stderr,
              "{}: the coordinator (rank 0's agent) is lost; rank {}'s agent took its place: {}\n",
              suite, failover.successor,
-             code.ok() ? fmt::format("{}; what is left is in {}", run.summary_line, file.path())
+             code.ok() ? fmt::format("{}; what is left is in {}", OneLine(run.summary_line),
+                             OneLine(file.path()))
                        : code.status().message());
   return code.ok() ? *code : ExitCodeOf(code.status().code());
 }

@@ -13,11 +13,12 @@ import subprocess
 import sys
 import threading
 import time
-import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "testing"))
 import run_stress  # noqa: E402
+from run_stress import started  # noqa: E402
 
+AS_ROOT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
 SEED = int(os.environ.get("LOCKSTEP_TEST_SEED", random.randrange(1, 10**6)))
 A_DAY = 86400
 LOOP = """ranks = 2
@@ -205,29 +206,16 @@ def killed():
     path = run_stress.scenario("own/held", HELD)
     for rank in (0, 1):
         before = mounts()
-        mark = str(uuid.uuid4())
-        environment_of = dict(os.environ, LOCKSTEP_TEST_MARK=mark, OMPI_ALLOW_RUN_AS_ROOT="1",
-                              OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-        output = os.path.join(run_stress.DIRECTORY, mark)
-        with subprocess.Popen(
-                ["mpirun", "-np", "2", "--oversubscribe", "--bind-to", "none", run_stress.STRESS,
-                 f"--scenario={path}", "-T", "50", f"--output={output}.h5"],
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment_of) as mpirun:
+        output = os.path.join(run_stress.DIRECTORY, f"killed{rank}.h5")
+        words = ["mpirun", "-np", "2", "--oversubscribe", "--bind-to", "none", run_stress.STRESS,
+                 f"--scenario={path}", "-T", "50", f"--output={output}"]
+        with started.Started(words, env=AS_ROOT, stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL) as mpirun:
             wanted = {"lockstep-hog", "lockstep-slow", "lockstep-shm"}
-            deadline = time.monotonic() + 60
-            seen = []
-            while time.monotonic() < deadline:
-                seen = names_of(run_stress.left_over(mark))
-                if wanted <= {name for name, _ in seen}:
-                    break
-                time.sleep(0.02)
-            assert wanted <= {name for name, _ in seen}, seen
-            os.kill(agent_of(rank, run_stress.left_over(mark)), signal.SIGKILL)
+            mpirun.until(lambda: wanted <= {name for name, _ in names_of(mpirun.processes())})
+            os.kill(agent_of(rank, mpirun.processes()), signal.SIGKILL)
             mpirun.wait()
-        deadline = time.monotonic() + 60
-        while run_stress.left_over(mark) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert not run_stress.left_over(mark), names_of(run_stress.left_over(mark))
+            mpirun.until(lambda: not mpirun.processes())
         assert mounts() == before
 
 
@@ -246,24 +234,16 @@ culprits = [2]
 """)
     held = run_stress.scenario("own/held", HELD.replace("= 2", "= 3", 1).replace(
         'rank.1 = ["sleep 60s"]', 'rank.1 = ["sleep 60s"]\nrank.2 = ["sleep 60s"]'))
-    mark = str(uuid.uuid4())
-    path = os.path.join(run_stress.DIRECTORY, mark)
-    with subprocess.Popen(
-            ["mpirun", "-np", "3", "--oversubscribe", "--bind-to", "none", run_stress.STRESS,
+    path = os.path.join(run_stress.DIRECTORY, "outlived")
+    words = ["mpirun", "-np", "3", "--oversubscribe", "--bind-to", "none", run_stress.STRESS,
              *(f"--scenario={one}" for one in (quick, gone, held)), "-T", "50",
-             f"--output={path}.h5", f"--verdicts={path}.json"], stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE, text=True,
-            env=dict(os.environ, LOCKSTEP_TEST_MARK=mark, OMPI_ALLOW_RUN_AS_ROOT="1",
-                     OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")) as mpirun:
-        deadline = time.monotonic() + 60
-        held_now = lambda: any(name == "lockstep-hog"
-                               for name, _ in names_of(run_stress.left_over(mark)))
-        while not held_now() and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert held_now()
+             f"--output={path}.h5", f"--verdicts={path}.json"]
+    with started.Started(words, env=AS_ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                         text=True) as mpirun:
+        mpirun.until(lambda: "lockstep-hog" in {name for name, _ in names_of(mpirun.processes())})
         with open(path + ".h5", "w", encoding="utf-8") as file:
             file.write("of another run")
-        os.kill(agent_of(0, run_stress.left_over(mark)), signal.SIGKILL)
+        os.kill(agent_of(0, mpirun.processes()), signal.SIGKILL)
         said = mpirun.communicate()[1]
     assert "rank 1's agent took its place" in said, said
     with open(path + ".json", encoding="utf-8") as file:

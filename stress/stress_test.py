@@ -11,10 +11,10 @@ import re
 import signal
 import subprocess
 import sys
-import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "testing"))
 import run_stress  # noqa: E402
+from run_stress import started  # noqa: E402
 
 SEED = int(os.environ.get("LOCKSTEP_TEST_SEED", random.randrange(1, 10**6)))
 
@@ -81,20 +81,19 @@ def kept():
 
 def killed_at_once():
     """Cases that are over outlive the end of all processes without a word."""
-    path, mark = os.path.join(run_stress.DIRECTORY, "killed.h5"), str(uuid.uuid4())
-    process = subprocess.Popen(
-        ["mpirun", "-np", "2", "--oversubscribe", "--bind-to", "none", "--mca",
-         "mpi_yield_when_idle", "1", run_stress.STRESS, "--scenario=uneven_inputs/case1",
-         "--repeat=100000", f"--output={path}"],
-        stderr=subprocess.PIPE, text=True, env=dict(os.environ, LOCKSTEP_TEST_MARK=mark))
-    begun, line = process.stderr.readline(), process.stderr.readline()
-    assert begun == "lockstep-stress: 100000 cases on 2 ranks, each at most 300 s\n", begun
-    assert line == f"lockstep-stress: note: results go to {path}\n", line
-    while left := run_stress.left_over(mark):
-        for pid in left:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-    process.communicate()
+    path = os.path.join(run_stress.DIRECTORY, "killed.h5")
+    words = ["mpirun", "-np", "2", "--oversubscribe", "--bind-to", "none", "--mca",
+             "mpi_yield_when_idle", "1", run_stress.STRESS, "--scenario=uneven_inputs/case1",
+             "--repeat=100000", f"--output={path}"]
+    with started.Started(words, stderr=subprocess.PIPE, text=True) as mpirun:
+        begun, line = mpirun.stderr.readline(), mpirun.stderr.readline()
+        assert begun == "lockstep-stress: 100000 cases on 2 ranks, each at most 300 s\n", begun
+        assert line == f"lockstep-stress: note: results go to {path}\n", line
+        while left := mpirun.processes():
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            mpirun.poll()
     with open(path, "rb") as file:
         seal = file.read(512).decode()
     length = int(re.search(r"bytes=(\d+)", seal)[1])

@@ -26,6 +26,7 @@
 #include "bench/plan/plan.h"
 #include "core/base/status.h"
 #include "core/base/units.h"
+#include "core/base/wrap.h"
 #include "core/comm/backends.h"
 #include "core/coordinator/coordinator.h"
 #include "core/coordinator/machine_facts.h"
@@ -329,7 +330,7 @@ class BenchSuite final : public session::Suite {
     fmt::print("{}",
                results::report::FormatTable(run, options_.wide ? results::report::Columns::kAll
                                                                : results::report::Columns::kFew));
-    if (file.saved()) fmt::print("\nresult file: {}\n", file.path());
+    if (file.saved()) fmt::print("\nresult file: {}\n", OneLine(file.path()));
   }
 
   // All samples, as they came, with nothing judged.

@@ -42,6 +42,7 @@ using ByRound = std::map<std::int32_t, std::vector<double>>;
 struct Series {
   std::vector<double> medians;
   std::vector<double> least;  // of these, without the waits
+  std::vector<double> seen;   // of all rounds
   bool busy = false;          // too few count
 };
 
@@ -90,6 +91,7 @@ class Exchanges {
     }
     Series rounds;
     rounds.busy = counted.size() < seen.size() && counted.size() < kFewestRounds;
+    for (const auto& [round, values] : seen) rounds.seen.push_back(stats::Median(values));
     for (const auto& [round, values] : rounds.busy ? seen : counted) {
       rounds.medians.push_back(stats::Median(values));
       rounds.least.push_back(stats::Median(least.at(round)));
@@ -168,6 +170,7 @@ PairTable MeasuredPairs(const plan::Plan& plan, const measure::SampleBook& book,
       const auto take = [&](const Series& rounds, std::vector<double> PairFigures::*into) {
         pair.*into = rounds.medians;
         pair.least.*into = rounds.least;
+        pair.seen.*into = rounds.seen;
         measured = measured && !rounds.medians.empty();
         pair.busy = pair.busy || rounds.busy;
       };

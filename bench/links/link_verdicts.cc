@@ -75,6 +75,7 @@ PairTable HalfOf(const PairTable& table, bool later) {
          {&PairFigures::latency_ns, &PairFigures::forward_ns, &PairFigures::back_ns}) {
       cut(rounds.*series, part.*series);
       cut(rounds.least.*series, part.least.*series);
+      cut(rounds.seen.*series, part.seen.*series);
     }
     cut(rounds.segments, part.segments);
     cut(rounds.lost, part.lost);
@@ -106,20 +107,31 @@ struct Compared {
   std::vector<stats::NodePair> nodes = {};
   std::vector<stats::PairSeries> latencies = {}, sendings = {};
 
+  // A pair of ranks between two nodes; what its rounds took, and what all of them took.
+  struct Member {
+    stats::NodePair ranks;
+    const PairFigures& counted;
+    const PairFigures& seen;
+  };
   void Add(const LinkGroup& group, const stats::NodePair& ends,
-           const std::vector<std::pair<stats::NodePair, const PairFigures*>>& members) {
-    std::vector<const std::vector<double>*> latency, forward, back;
-    for (const auto& [pair, figures] : members) {
-      const auto& first = group.ranks[static_cast<std::size_t>(ends.first)];
-      const bool along = std::count(first.begin(), first.end(), pair.first) > 0;
-      latency.push_back(&figures->latency_ns);
-      forward.push_back(along ? &figures->forward_ns : &figures->back_ns);
-      back.push_back(along ? &figures->back_ns : &figures->forward_ns);
-    }
+           const std::vector<Member>& members) {
+    const auto& first = group.ranks[static_cast<std::size_t>(ends.first)];
+    using Figure = std::vector<double> PairFigures::*;
+    const auto series = [&](int from, int to, Figure along, Figure against) {
+      std::vector<const std::vector<double>*> counted, seen;
+      for (const Member& member : members) {
+        const bool same = std::count(first.begin(), first.end(), member.ranks.first) > 0;
+        counted.push_back(&(member.counted.*(same ? along : against)));
+        seen.push_back(&(member.seen.*(same ? along : against)));
+      }
+      return stats::PairSeries{from, to, Together(counted), Together(seen)};
+    };
+    const Figure latency = &PairFigures::latency_ns;
+    const Figure forward = &PairFigures::forward_ns, back = &PairFigures::back_ns;
     nodes.push_back(ends);
-    latencies.push_back({ends.first, ends.second, Together(latency)});
-    sendings.push_back({ends.first, ends.second, Together(forward)});
-    sendings.push_back({ends.second, ends.first, Together(back)});
+    latencies.push_back(series(ends.first, ends.second, latency, latency));
+    sendings.push_back(series(ends.first, ends.second, forward, back));
+    sendings.push_back(series(ends.second, ends.first, back, forward));
   }
   // As it is, but for one entry, of which all waits are taken away.
   Compared With(std::size_t i, const Compared& least) const {
@@ -209,12 +221,13 @@ PairStatuses JudgeOnce(const LinkGroup& group, const PairTable& table, double sl
   Compared all, least;
   for (const auto& [nodes, members] : group.members) {
     const bool busy = AllBusy(members, table);
-    std::vector<std::pair<stats::NodePair, const PairFigures*>> figures, without_waits;
+    std::vector<Compared::Member> figures, without_waits;
     for (const stats::NodePair& pair : members) {
       const auto found = table.find(pair);
       if (found == table.end() || found->second.busy != busy) continue;
-      figures.emplace_back(pair, &found->second);
-      without_waits.emplace_back(pair, &found->second.least);
+      const PairRounds& rounds = found->second;
+      figures.push_back({pair, rounds, rounds.seen});
+      without_waits.push_back({pair, rounds.least, rounds.least});
     }
     if (figures.empty()) continue;
     if (busy) pass.busy.push_back(nodes);

@@ -11,8 +11,10 @@ import uuid
 
 sys.path.insert(0, os.path.abspath(os.path.join(__file__, "../../../results/python")))
 import lockstep  # pylint: disable=wrong-import-position
+sys.path.insert(0, os.path.abspath(os.path.join(__file__, "../../../core/base/testing")))
+import started  # pylint: disable=wrong-import-position
 
-MARK = "LOCKSTEP_TEST_MARK"
+MARK = started.MARK
 LOOK_S = 20  # between two looks at a launcher that may hang
 LOOKS = 3    # that find it alone and idle before it is ended
 
@@ -44,6 +46,7 @@ class Launch:
 
     def __init__(self, binary, arguments, ranks=2, environment=None, through=()):
         self.mark = uuid.uuid4().hex
+        self.jobs = set()
         folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
         self.path = os.path.join(folder, "run.h5")
         env = dict(os.environ, **(environment or {}))
@@ -68,6 +71,7 @@ class Launch:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.out, self.err = self.process.communicate(timeout=LOOK_S)
                 self.code = self.process.returncode
+                started.remove_segments(self.jobs)
                 return self
             looks.append((self.processes(), processor_seconds(self.process.pid)))
         print("mpirun hung after its processes had ended; the exit code is that of the file")
@@ -90,6 +94,8 @@ class Launch:
                 continue
             if needle not in variables or state == "Z":
                 continue
+            if job := started.job_of(variables):
+                self.jobs.add(job)
             is_worker = any(v.startswith(b"LOCKSTEP_WORKER=") for v in variables)
             if worker is None or worker == is_worker:
                 found.append(int(entry.rsplit("/", 1)[1]))

@@ -34,10 +34,10 @@ std::string Explain(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> words = app.remaining();
   const auto known = app.get_subcommands([](const CLI::App*) { return true; });
   const bool unknown = !known.empty() && app.get_subcommands().empty() && !words.empty();
-  if (!unknown || words.front().starts_with('-')) return WithAllNames(app, JoinLines(error.what()));
+  if (!unknown || words.front().starts_with('-')) return WithAllNames(app, OneLine(error.what()));
   std::string names;
   for (const CLI::App* each : known) names += " " + each->get_name();
-  return fmt::format("'{}' is not a subcommand; choose from:{}", JoinLines(words.front()), names);
+  return fmt::format("'{}' is not a subcommand; choose from:{}", OneLine(words.front()), names);
 }
 
 CLI::Option& Of(void* option) { return *static_cast<CLI::Option*>(option); }

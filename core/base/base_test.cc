@@ -188,7 +188,8 @@ TEST(Program, ErrorsAreOneLineAndTheirKindIsTheExitCode) {
     return std::to_string(code) + " " + testing::internal::GetCapturedStderr();
   };
   EXPECT_EQ(run([] { return ExitCode::kInconclusive; }), "3 ");
-  EXPECT_EQ(run([] { return InvalidInput("-x:\nno option"); }), "2 program: -x: no option\n");
+  EXPECT_EQ(run([] { return InvalidInput("'a\nb': no option\n"); }),
+            "2 program: 'a\\nb': no option\n");
   EXPECT_EQ(run([]() -> Result<ExitCode> { throw std::runtime_error("no map"); }),
             "10 program: internal error: no map\n");
 }

@@ -35,10 +35,23 @@ std::string Wrap(std::string_view text, std::size_t indent, std::size_t columns)
   return lines + "\n";
 }
 
-std::string JoinLines(std::string text) {
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  std::ranges::replace(text, '\n', ' ');
-  return text;
+std::string OneLine(std::string_view text) {
+  constexpr std::string_view kNamed = "\n\t\r", kNames = "ntr";
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  while (text.ends_with('\n')) text.remove_suffix(1);
+  std::string line;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const std::size_t named = kNamed.find(c);
+    if (byte >= ' ' && byte != 0x7f) {
+      line += c;
+    } else if (named != std::string_view::npos) {
+      line += {'\\', kNames[named]};
+    } else {
+      line += {'\\', 'x', kDigits[byte / 16], kDigits[byte % 16]};
+    }
+  }
+  return line;
 }
 
 }  // namespace lockstep

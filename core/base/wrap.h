@@ -15,7 +15,9 @@ inline constexpr std::size_t kTerminalColumns = 80;
 std::string Wrap(std::string_view text, std::size_t indent = 4,
                  std::size_t columns = kTerminalColumns);
 
-// `text` in one line: its line ends become blanks, and none is at its end.
-std::string JoinLines(std::string text);
+// `text` in one line that a terminal shows and does not obey: control characters are written as in
+// C (\n, \x1b), and no line end is at its end. Whatever a user typed, a library said or a file
+// holds passes through here when it is printed: a path in a note, the message of a Status.
+std::string OneLine(std::string_view text);
 
 }  // namespace lockstep

@@ -16,6 +16,12 @@ TEST(Wrap, ALongerWordHasALineOfItsOwn) {
   EXPECT_EQ(Wrap("incomprehensible", 4, 5), "incomprehensible\n");
 }
 
+// A terminal shows what a user typed, and does not obey it.
+TEST(OneLine, ControlCharactersAreShown) {
+  EXPECT_EQ(OneLine("a\nb\x1b[31m\t\r\x7f…: no file\n\n"), "a\\nb\\x1b[31m\\t\\r\\x7f…: no file");
+  EXPECT_EQ(OneLine(""), "");
+}
+
 TEST(Wrap, CountsCharacters) { EXPECT_EQ(Wrap("… … … …", 0, 3), "… …\n… …\n"); }
 
 TEST(Wrap, KeepsSpacesInsideALine) {

@@ -49,6 +49,12 @@ double SpreadOf(std::span<const double> good, double center) {
   return mixed * (1 + kFewPairs / pairs);
 }
 
+double BestOf(const PairSeries& pair) {
+  double best = *std::ranges::min_element(pair.rounds);
+  for (const double round : pair.seen) best = std::min(best, round);
+  return best;
+}
+
 // What the good pairs say of any other.
 class Usual {
  public:
@@ -114,7 +120,7 @@ PairStandings FindSlowPairs(std::span<const PairSeries> pairs, const SlowPairRul
   std::vector<double> medians, best;  // logarithms
   for (const PairSeries& pair : pairs) {
     medians.push_back(std::log(Median(pair.rounds)));
-    best.push_back(std::log(*std::ranges::min_element(pair.rounds)));
+    best.push_back(std::log(BestOf(pair)));
   }
   const double usual = SearchForward(medians, rules).center();
   const Usual usual_best = SearchForward(best, rules);

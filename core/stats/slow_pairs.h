@@ -18,6 +18,9 @@ struct PairSeries {
   int from = 0;
   int to = 0;
   std::vector<double> rounds;
+  // All rounds, also those that do not count because something else made them slower. A pair is at
+  // least as good as the best of them. Empty: all count.
+  std::vector<double> seen = {};
 };
 
 struct SlowPairRules {

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "core/base/units.h"
+#include "core/base/wrap.h"
 #include "results/compare/change_text.h"
 #include "results/report/exports/text.h"
 #include "results/report/figures.h"
@@ -26,7 +27,7 @@ std::string LaunchesText(const CaseComparison& one) {
 
 // What is to be said about a case beside its figures.
 std::string NoteText(const CaseComparison& one) {
-  std::string note = report::OneLine(one.why);
+  std::string note = OneLine(one.why);
   if (!one.resolve.empty()) note += (note.empty() ? "" : " -> ") + one.resolve;
   return note;
 }
@@ -49,7 +50,7 @@ std::string MethodText(const LaunchComparison& comparison) {
 
 std::string ForMarkdown(const std::string& text) {
   std::string out;
-  for (const char c : report::OneLine(text)) {
+  for (const char c : OneLine(text)) {
     if (c == '<') {
       out += "&lt;";
       continue;
@@ -114,13 +115,13 @@ std::string FormatTable(const LaunchComparison& comparison) {
   }
   std::string text = comparison.headline + "\n\n" + grid.Format();
   const std::string versions = OtherVersionText(comparison.differences);
-  if (!versions.empty()) text += fmt::format("\nThe sides were {}\n", report::OneLine(versions));
+  if (!versions.empty()) text += fmt::format("\nThe sides were {}\n", OneLine(versions));
   if (!comparison.differences.empty()) text += "\nWhat differs between the sides:\n";
   for (const Difference& difference : comparison.differences) {
-    text += fmt::format("  {}: {} -> {}\n", difference.fact, report::OneLine(difference.base),
-                        report::OneLine(difference.candidate));
+    text += fmt::format("  {}: {} -> {}\n", difference.fact, OneLine(difference.base),
+                        OneLine(difference.candidate));
   }
-  for (const std::string& note : comparison.notes) text += "\nnot read: " + report::OneLine(note);
+  for (const std::string& note : comparison.notes) text += "\nnot read: " + OneLine(note);
   return text + (comparison.notes.empty() ? "\n" : "\n\n") + MethodText(comparison) +
          fmt::format("exit code {}\n", static_cast<int>(comparison.exit_code));
 }
@@ -143,7 +144,7 @@ std::string FormatTable(const LaunchSummary& summary) {
                  duration(one.lowest_ns), duration(one.highest_ns),
                  one.timed == one.launches ? fmt::format("{}", one.launches)
                                            : fmt::format("{}/{}", one.timed, one.launches),
-                 report::OneLine(one.outcome)});
+                 OneLine(one.outcome)});
   }
   return summary.headline + "\n\n" + grid.Format() +
          "\nA launch counts once, by its median. +-%: half the 95 % interval of the median over "

@@ -14,6 +14,7 @@
 #include "core/base/named_members.h"
 #include "core/base/units.h"
 #include "core/base/version.h"
+#include "core/base/wrap.h"
 #include "core/stats/stats.h"
 #include "results/compare/change_text.h"
 #include "results/compare/trend.h"
@@ -64,8 +65,8 @@ std::string EventText(const TrendEvent& event) {
 
 std::string DifferenceText(const Difference& difference) {
   if (difference.fact == kLockstepFact) return OtherVersionText({&difference, 1});
-  return fmt::format("{}: {} -> {}", difference.fact, report::OneLine(difference.base),
-                     report::OneLine(difference.candidate));
+  return fmt::format("{}: {} -> {}", difference.fact, OneLine(difference.base),
+                     OneLine(difference.candidate));
 }
 
 std::string ChangeText(const Series& series, const LevelChange& change) {
@@ -178,7 +179,7 @@ std::string Lists(const Trend& trend, std::string_view heading, std::string_view
   for (const std::string& outlier : outliers) text += fmt::format("{}{}\n", item, outlier);
   if (!trend.notes.empty()) head("Not read");
   for (const std::string& note : trend.notes)
-    text += fmt::format("{}{}\n", item, report::OneLine(note));
+    text += fmt::format("{}{}\n", item, OneLine(note));
   return text;
 }
 

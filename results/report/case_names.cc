@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "core/base/wrap.h"
 #include "results/report/figures.h"
 #include "results/report/sections.h"
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/base/wrap.h"
 #include "core/verdict/wording.h"
 #include "results/report/figures.h"
 #include "results/report/report.h"

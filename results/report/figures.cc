@@ -114,12 +114,6 @@ std::string TypeText(const store::CaseRecord& record) {
   return text.empty() ? "-" : text;
 }
 
-std::string OneLine(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return (c >= 0 && c < 32) || c == 127; }, ' ');
-  return text;
-}
-
 std::string ValueOf(const std::vector<std::pair<std::string, std::string>>& values,
                     std::string_view name) {
   const auto found = std::ranges::find(values, name, &std::pair<std::string, std::string>::first);

@@ -40,8 +40,6 @@ std::string LineText(const store::Summary& summary);
 std::string WrongText(const store::Summary& summary);
 // "f32", "f32 f16" when the operations differ, "-" without data.
 std::string TypeText(const store::CaseRecord& record);
-// One line: control characters become spaces.
-std::string OneLine(std::string text);
 // Of a fact of the environment or a setting of a case; "" when there is none of that name.
 std::string ValueOf(const std::vector<std::pair<std::string, std::string>>& values,
                     std::string_view name);

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "core/base/wrap.h"
 #include "results/report/figures.h"
 #include "results/report/report.h"
 

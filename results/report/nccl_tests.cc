@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "core/base/wrap.h"
 #include "results/report/figures.h"
 #include "results/report/report.h"
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/wrap.h"
 #include "core/verdict/wording.h"
 #include "results/report/figures.h"
 #include "results/report/findings.h"

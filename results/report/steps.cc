@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/units.h"
+#include "core/base/wrap.h"
 #include "core/stats/skew.h"
 #include "results/report/figures.h"
 #include "results/report/findings.h"

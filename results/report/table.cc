@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/base/units.h"
+#include "core/base/wrap.h"
 #include "results/report/figures.h"
 #include "results/report/findings.h"
 #include "results/report/grid.h"

@@ -31,7 +31,8 @@ TEST(Trials, ATrialThatPassedHasALineOfWhy) {
   failed.name = "isolation/kill_init";
   failed.judgement.verdict = verdict::Verdict::kFail;
   const std::vector<std::string> lines = LinesOf(FormatTrials({passed, failed}));
-  EXPECT_EQ(lines.back(), "uneven_inputs/case2: as expected: rank 0 had inputs for 5 iterations");
+  EXPECT_EQ(lines.back(),
+            "uneven_inputs/case2: as expected: rank 0 had inputs for 5\\niterations");
   EXPECT_THAT(FormatTrials({failed}), Not(HasSubstr("as expected")));
 }
 

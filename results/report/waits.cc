@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/units.h"
+#include "core/base/wrap.h"
 #include "results/report/figures.h"
 #include "results/report/grid.h"
 #include "results/report/report.h"

@@ -18,7 +18,7 @@ class PlanError(ValueError):
     """One line: the input, the reason, the remedy."""
 
     def __init__(self, message):
-        super().__init__(" ".join(message.split()))
+        super().__init__(launches.one_line(message))
 
 
 def read_toml(path, text):
@@ -116,7 +116,7 @@ def _is_percent(value):
 _VALUES = {
     "name": (_is_name, "a text of at most 100 characters, without '/'"),
     "profile": (PROFILE_NAMES.__contains__, "one of " + ", ".join(PROFILE_NAMES)),
-    "ranks": (_is_count(1 << 20, 2), "a number, 2 or more"),
+    "ranks": (_is_count(1 << 20, 2), f"a number from 2 to {1 << 20}"),
     "backends": (_are_backends, 'a list of some of "mpi", "gloo", "nccl", each once'),
     "backend": (BACKENDS.__contains__, "one of mpi, gloo, nccl"),
     "launcher": (_is_launcher, "a command line, as in a shell"),

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "core/base/status.h"
+#include "core/base/wrap.h"
 #include "core/comm/backends.h"
 #include "core/coordinator/coordinator.h"
 #include "results/store/run.h"
@@ -214,7 +215,7 @@ class StressSuite final : public session::Suite {
   Status Report(const results::store::Run& run, const results::store::RunFile& file) override {
     const Status written = WriteVerdicts(options_.verdicts, FormatStressJson(outcome_));
     fmt::print("{}", FormatStressTable(outcome_, run));
-    if (file.saved()) fmt::print("\nresult file: {}\n", file.path());
+    if (file.saved()) fmt::print("\nresult file: {}\n", OneLine(file.path()));
     return written;
   }
 

@@ -2,9 +2,13 @@
 import json
 import os
 import subprocess
+import sys
 import tempfile
 import time
 import uuid
+
+sys.path.insert(0, os.path.abspath(os.path.join(__file__, "../../../core/base/testing")))
+import started  # pylint: disable=wrong-import-position,unused-import
 
 STRESS = "stress/stress"
 OURS = tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR"))  # until we end

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, os.path.abspath("watch/run/testing"))
+sys.path.insert(0, os.path.abspath("core/base/testing"))
 import started  # pylint: disable=wrong-import-position
 
 LOCKSTEP = os.path.abspath("cli/lockstep")

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/base/version.h"
+#include "core/base/wrap.h"
 #include "results/report/figures.h"
 #include "results/report/grid.h"
 
@@ -15,7 +16,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using results::report::Grid;
-using results::report::OneLine;
 
 std::string RankText(const RankNow& rank) {
   return rank.rank < 0 ? "?" : fmt::format("{}", rank.rank);

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/base/wrap.h"
 #include "results/report/figures.h"
 
 namespace lockstep::results::report::exports {

@@ -29,9 +29,11 @@ _EYES = {"all": numpy.eye(3),
 _XYZ = numpy.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722],
                     [0.0193, 0.1192, 0.9505]]) / numpy.array([[0.9505], [1], [1.089]])
 
-sys.path[:0] = [os.path.abspath("results/report/html/" + place) for place in ("", "testing")]
+sys.path[:0] = [os.path.abspath(place) for place in (
+    "results/report/html", "results/report/html/testing", "core/base/testing")]
 # pylint: disable=wrong-import-position
 import journal  # noqa: E402
+import started  # noqa: E402
 from pages import (DIRECTORY, HERE, LOCKSTEP, RUNS, Outline, make_examples,  # noqa: E402
                    page_of, path_of, report)
 
@@ -234,10 +236,10 @@ class ComparisonTest(unittest.TestCase):
         command = [os.path.join(HERE, "report.py"), "--lockstep=" + tool,
                    "--output=" + path_of("cut.html"), path_of("passing.h5"), path_of("other.h5")]
         # Of a test that runs behind & Python would ignore it.
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              env=dict(os.environ, **environment),
-                              preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
-                              ) as running:
+        with started.Started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             env=dict(os.environ, **environment),
+                             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
+                             ) as running:
             self.assertEqual(running.stdout.readline(), b"begun\n")
             running.send_signal(signal.SIGINT)
             error = running.communicate()[1]

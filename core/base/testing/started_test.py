@@ -7,7 +7,7 @@ import subprocess
 import sys
 import unittest
 
-sys.path.insert(0, os.path.abspath("watch/run/testing"))
+sys.path.insert(0, os.path.abspath("core/base/testing"))
 import started  # pylint: disable=wrong-import-position
 
 HANGS = ["sh", "-c", "echo word; setsid sleep 1234 & sleep 5678"]
@@ -54,6 +54,20 @@ class StartedTest(unittest.TestCase):
         self.assertRegex(said, "^KeyError: 3 processes of ")
         self.assertIn("said: b'word\\n'\n", said)
         self.assertEqual(commands[0].processes(), [])
+
+    def test_what_ranks_of_a_killed_launch_shared_is_removed(self):
+        job = os.getpid() << 16 | 1
+        theirs, of_others = (f"/dev/shm/vader_segment.started_test.0.{job + more:x}.0"
+                             for more in (0, 1))
+        for path in (theirs, of_others):
+            with open(path, "wb"):
+                self.addCleanup(lambda path=path: os.path.exists(path) and os.remove(path))
+        environment = dict(os.environ, OMPI_MCA_ess_base_jobid=str(job))
+        with started.Started(["sleep", "1234"], env=environment) as command:
+            command.until(command.processes)
+            command.kill()
+        self.assertFalse(os.path.exists(theirs))
+        self.assertTrue(os.path.exists(of_others))
 
     def test_a_command_that_ends(self):
         ended = started.run(["sh", "-c", "echo out; echo said >&2; exit 3"])

@@ -1,4 +1,6 @@
-"""Commands that tests of `lockstep watch` start. None outlives its test, and what hangs is told."""
+"""Commands that tests start. None outlives its test, what hangs is told, and no shared memory of a
+launcher that was killed is left."""
+import contextlib
 import glob
 import os
 import shutil
@@ -11,6 +13,7 @@ import uuid
 
 MARK = "LOCKSTEP_TEST_MARK"
 BOUND_S = 250  # only bounds a hang
+_JOB = b"OMPI_MCA_ess_base_jobid="  # Open MPI's number of a launch, in the environment of ranks
 _STACK_S = 30
 
 
@@ -20,6 +23,20 @@ def _read(path):
             return file.read()
     except OSError:  # it ended, or belongs to another user
         return b""
+
+
+def job_of(variables):
+    """Of a process with this environment, a list of bytes: its launch's number; None: no rank."""
+    found = [int(each[len(_JOB):]) for each in variables if each.startswith(_JOB)]
+    return found[0] if found else None
+
+
+def remove_segments(jobs):
+    """What ranks of these launches shared. mpirun removes it, where nobody kills mpirun."""
+    for job in jobs:
+        for path in glob.glob(f"/dev/shm/vader_segment.*.{job:x}.*"):
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(path)
 
 
 def _stack(pid):
@@ -39,6 +56,7 @@ class Started(subprocess.Popen):
     def __init__(self, words, env=None, **how):
         self._mark = uuid.uuid4().hex
         self.hung = False
+        self._jobs = set()  # launches of which processes were seen
         self._bound = threading.Timer(BOUND_S, self._bound_is_over)
         self._bound.daemon = True
         super().__init__(words, env=dict(env or os.environ, **{MARK: self._mark}), **how)
@@ -53,6 +71,7 @@ class Started(subprocess.Popen):
             self.tell(*(each.read() for each in (self.stdout, self.stderr)
                         if each and not each.closed))
         super().__exit__(failure, *more)
+        remove_segments(self._jobs)
         if self.hung:
             raise TimeoutError(f"{self.args} was not over after {BOUND_S} s")
 
@@ -69,8 +88,14 @@ class Started(subprocess.Popen):
     def processes(self):
         """Pids of this command and of all that it has started and that live."""
         mark = f"{MARK}={self._mark}".encode()
-        return [int(path.split("/")[2]) for path in glob.glob("/proc/[0-9]*/environ")
-                if mark in _read(path).split(b"\0")]
+        pids = []
+        for path in glob.glob("/proc/[0-9]*/environ"):
+            variables = _read(path).split(b"\0")
+            if mark in variables:
+                pids.append(int(path.split("/")[2]))
+                if job := job_of(variables):
+                    self._jobs.add(job)
+        return pids
 
     def _bound_is_over(self):
         self.hung = True
