@@ -48,22 +48,23 @@ LOCKSTEP_WATCHED(Wait, (Handles request, Statuses status), (request, status), Ow
                  if (status.Ignored()) status = {&own}; RequestFacts facts;
                  const Handle kept = *request;
                  call.Requests(1, request, &facts),
-                 if (result == kMpiSuccess) call.Over(kept, facts, status))
+                 if (TookMessage(result)) call.Over(kept, facts, status))
 
 LOCKSTEP_WATCHED(
     Waitall, (int asked, Handles requests, Statuses statuses), (asked, requests, statuses),
     int count = asked;
     LOCKSTEP_BEFORE(count); if (statuses.Ignored() && count == asked) statuses = before.statuses;
     call.Requests(count, requests, before.facts),
-    for (int each = 0; result == kMpiSuccess && each < count;
-         ++each) { before.Over(call, each, statuses + each); })
+    for (int each = 0; each < count; ++each) {
+      if (IsOver(result, statuses + each)) before.Over(call, each, statuses + each);
+    })
 
 LOCKSTEP_WATCHED(
     Waitany, (int asked, Handles requests, int* index, Statuses status),
     (asked, requests, index, status), int count = asked;
     LOCKSTEP_BEFORE(count); OwnStatus own; if (status.Ignored()) status = {&own};
     call.Requests(count, requests, before.facts),
-    if (result == kMpiSuccess && *index >= 0 && *index < count) {
+    if (TookMessage(result) && *index >= 0 && *index < count) {
       before.Over(call, *index, status);
     })
 
@@ -72,8 +73,15 @@ LOCKSTEP_WATCHED(
     (asked, requests, over, indices, statuses), int count = asked;
     LOCKSTEP_BEFORE(count); if (statuses.Ignored() && count == asked) statuses = before.statuses;
     call.Requests(count, requests, before.facts),
-    for (int each = 0; result == kMpiSuccess && each < *over && *over <= count;
-         ++each) { before.Over(call, indices[each], statuses + each); })
+    for (int each = 0; each < *over && *over <= count; ++each) {
+      if (IsOver(result, statuses + each)) before.Over(call, indices[each], statuses + each);
+    })
+
+namespace {
+
+bool MayHaveFound(int error) { return TookMessage(error) || IsOf(error, abi.error_in_status); }
+
+}  // namespace
 
 // As LOCKSTEP_WATCHED, but nothing is written before it is known that something was found.
 #define LOCKSTEP_POLLED(NAME, PARAMS, ARGUMENTS, BEFORE, FOUND, AFTER) \
@@ -81,7 +89,7 @@ LOCKSTEP_WATCHED(
     LOCKSTEP_BEGIN(NAME, PARAMS, ARGUMENTS);                           \
     BEFORE;                                                            \
     const int result = real ARGUMENTS;                                 \
-    if (result != kMpiSuccess || !(FOUND)) {                           \
+    if (!MayHaveFound(result) || !(FOUND)) {                           \
       if (internal::header) CountPoll(call.site());                    \
       return result;                                                   \
     }                                                                  \
@@ -101,7 +109,9 @@ LOCKSTEP_POLLED(Testall, (int asked, Handles requests, int* flag, Statuses statu
                 (asked, requests, flag, statuses), int count = asked;
                 LOCKSTEP_BEFORE(count);
                 if (statuses.Ignored() && count == asked) statuses = before.statuses, *flag,
-                for (int each = 0; each < count; ++each) before.Over(call, each, statuses + each))
+                for (int each = 0; each < count; ++each) {
+                  if (IsOver(result, statuses + each)) before.Over(call, each, statuses + each);
+                })
 
 LOCKSTEP_POLLED(Testany, (int asked, Handles requests, int* index, int* flag, Statuses status),
                 (asked, requests, index, flag, status), int count = asked;
@@ -113,9 +123,11 @@ LOCKSTEP_POLLED(Testsome, (int asked, Handles requests, int* over, int* indices,
                 (asked, requests, over, indices, statuses), int count = asked;
                 LOCKSTEP_BEFORE(count);
                 if (statuses.Ignored() && count == asked) statuses = before.statuses,
-                *over > 0 && *over <= count,
-                for (int each = 0; each < *over; ++each)
-                    before.Over(call, indices[each], statuses + each))
+                *over > 0 && *over <= count, for (int each = 0; each < *over; ++each) {
+                  if (IsOver(result, statuses + each)) {
+                    before.Over(call, indices[each], statuses + each);
+                  }
+                })
 
 // The message stays where it is.
 LOCKSTEP_POLLED(Iprobe, (int source, int tag, Handle comm, int* flag, Statuses status),

@@ -33,7 +33,7 @@ LOCKSTEP_WATCHED(
     Recv, (void* data, int count, Handle type, int source, int tag, Handle comm, Statuses status),
     (data, count, type, source, tag, comm, status), OwnStatus own;
     if (status.Ignored()) status = {&own};
-    call.Receive(count, type, source, tag, comm), if (result == kMpiSuccess) call.Done(0, status))
+    call.Receive(count, type, source, tag, comm), if (TookMessage(result)) call.Done(0, status))
 
 LOCKSTEP_WATCHED(
     Irecv, (void* data, int count, Handle type, int source, int tag, Handle comm, Handles request),
@@ -72,7 +72,7 @@ LOCKSTEP_WATCHED(
     OwnStatus own;
     if (status.Ignored()) status = {&own};
     call.SendPart(send_count, send_type, peer, send_tag, comm);
-    call.Receive(count, type, source, tag, comm), if (result == kMpiSuccess) call.Done(0, status))
+    call.Receive(count, type, source, tag, comm), if (TookMessage(result)) call.Done(0, status))
 
 LOCKSTEP_WATCHED(Sendrecv_replace,
                  (void* data, int count, Handle type, int peer, int send_tag, int source, int tag,
@@ -81,7 +81,7 @@ LOCKSTEP_WATCHED(Sendrecv_replace,
                  if (status.Ignored()) status = {&own};
                  call.SendPart(count, type, peer, send_tag, comm);
                  call.Receive(count, type, source, tag, comm),
-                 if (result == kMpiSuccess) call.Done(0, status))
+                 if (TookMessage(result)) call.Done(0, status))
 
 LOCKSTEP_WATCHED(Start, (Handles request), (request), RequestFacts facts;
                  call.Requests(1, request, &facts), )

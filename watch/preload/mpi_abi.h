@@ -131,9 +131,12 @@ struct Abi {
   std::size_t status_bytes = 0;
   std::size_t source_at = 0;  // in a status
   std::size_t tag_at = 0;
+  std::size_t error_at = 0;
   int any_source = 0;
   int proc_null = 0;
   int cart = 0;  // what MPI_Topo_test says of MPI_Cart_create's
+  int error_truncate = 0;  // classes of errors
+  int error_in_status = 0;
   std::uintptr_t in_place = 0;
   std::uintptr_t status_ignore = 0;  // one status, or all
 #define LOCKSTEP_FIELD(field, ...) Handle field = {};
@@ -146,18 +149,24 @@ inline constexpr Abi kOpenMpi = {.handle_bytes = 8,
                                  .status_bytes = 24,
                                  .source_at = 0,
                                  .tag_at = 4,
+                                 .error_at = 8,
                                  .any_source = -1,
                                  .proc_null = -2,
                                  .cart = 1,
+                                 .error_truncate = 15,
+                                 .error_in_status = 18,
                                  .in_place = 1,
                                  .status_ignore = 0};
 inline constexpr Abi kMpich = {.handle_bytes = 4,
                                .status_bytes = 20,
                                .source_at = 8,
                                .tag_at = 12,
+                               .error_at = 16,
                                .any_source = -2,
                                .proc_null = -1,
                                .cart = 2,
+                               .error_truncate = 14,
+                               .error_in_status = 17,
                                .in_place = ~std::uintptr_t{0},
                                .status_ignore = 1};
 
@@ -215,6 +224,7 @@ struct Statuses {
   bool Ignored() const { return reinterpret_cast<std::uintptr_t>(at) == abi.status_ignore; }
   int Source() const { return Int(abi.source_at); }
   int Tag() const { return Int(abi.tag_at); }
+  int Error() const { return Int(abi.error_at); }
   Statuses operator+(int each) const {
     return {static_cast<char*>(at) + each * static_cast<std::ptrdiff_t>(abi.status_bytes)};
   }

@@ -69,11 +69,13 @@ TEST_F(MpiAbi, Statuses) {
   statuses[0].MPI_TAG = 4;
   statuses[1].MPI_SOURCE = 5;
   statuses[1].MPI_TAG = 6;
+  statuses[1].MPI_ERROR = 7;
   const Statuses ours = {statuses};
   EXPECT_EQ(ours.Source(), 3);
   EXPECT_EQ(ours.Tag(), 4);
   EXPECT_EQ((ours + 1).Source(), 5);
   EXPECT_EQ((ours + 1).Tag(), 6);
+  EXPECT_EQ((ours + 1).Error(), 7);
   EXPECT_FALSE(ours.Ignored());
   EXPECT_TRUE(Statuses{MPI_STATUS_IGNORE}.Ignored());
   EXPECT_TRUE(Statuses{MPI_STATUSES_IGNORE}.Ignored());
@@ -83,6 +85,8 @@ TEST_F(MpiAbi, Constants) {
   EXPECT_EQ(MPI_ANY_SOURCE, abi.any_source);
   EXPECT_EQ(MPI_PROC_NULL, abi.proc_null);
   EXPECT_EQ(MPI_CART, abi.cart);
+  EXPECT_EQ(MPI_ERR_TRUNCATE, abi.error_truncate);
+  EXPECT_EQ(MPI_ERR_IN_STATUS, abi.error_in_status);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(MPI_IN_PLACE), abi.in_place);
   EXPECT_EQ(MPI_SUCCESS, kMpiSuccess);
   EXPECT_NE(MPI_SUCCESS, kMpiErrOther);

@@ -10,6 +10,12 @@ namespace lockstep::watch::preload {
 using events::Event;
 using events::Phase;
 
+bool IsOf(int error, int error_class) {
+  static const auto class_of = Real<int(int, int*)>("PMPI_Error_class");
+  int its = kMpiSuccess;
+  return class_of(error, &its) == kMpiSuccess && its == error_class;
+}
+
 void Watched::SendPart(std::int64_t count, Handle type, int peer, int tag, Handle comm) {
   event_.ticks = events::NowTicks();
   const Event kept = event_;

@@ -12,9 +12,20 @@
 
 namespace lockstep::watch::preload {
 
+// Whether an error of MPI is of this class.
+bool IsOf(int error, int error_class);
+
 // Of a library whose handles are known, and called by the program?
 inline bool WatchingMpi(const void* site) {
   return Watching() && abi.handle_bytes != 0 && !OfLibrary(site);
+}
+
+// A receive that returned `error` took a message: also one that was larger than its buffer.
+inline bool TookMessage(int error) { return error == kMpiSuccess || IsOf(error, abi.error_truncate); }
+// The same of one of several requests, which has `status`, where their call returned `error`.
+inline bool IsOver(int error, Statuses status) {
+  return error == kMpiSuccess ||
+         (IsOf(error, abi.error_in_status) && TookMessage(status.Error()));
 }
 
 // One call of the program, from its entry to its return. What most calls do is inlined.

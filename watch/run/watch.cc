@@ -34,10 +34,11 @@ namespace {
 
 constexpr int kLookMs = 3;
 constexpr int kMostLookMs = 8 * kLookMs;  // while all ranks go on
-constexpr int kKillLooks = 10'000 / kLookMs;
-constexpr int kSettledLooks = 10;      // after the last word of a rank that ended badly
-constexpr double kHurrySeconds = 0.5;  // where the launcher must hear how this rank ended
-constexpr double kLateSeconds = 5;     // for watchers that have not come when the command has ended
+constexpr double kTermSeconds = 1.5;      // Open MPI ends ranks a second after SIGTERM
+constexpr double kClearSeconds = 10;      // a launcher whose ranks are ended may clear away
+constexpr int kSettledLooks = 10;         // after the last word of a rank that ended badly
+constexpr double kHurrySeconds = 0.5;     // where the launcher must hear how this rank ended
+constexpr double kLateSeconds = 5;  // for watchers that have not come when the command has ended
 
 class Watcher {
  public:
@@ -87,7 +88,8 @@ class Watcher {
   Jobs jobs_;
   std::map<int, int> looks_since_end_;  // by the rank of a watcher
   bool killed_ = false;
-  int kill_looks_ = 0;
+  std::optional<Deadline> ranks_end_by_;     // since ranks are to be killed
+  std::optional<Deadline> command_ends_by_;  // since they are
   int look_ms_ = kLookMs;
 };
 
@@ -105,18 +107,22 @@ void Watcher::Place(std::unique_ptr<Process> process) {
   if (process->name().rank < job->size()) job->Add(std::move(process));
 }
 
-// A launcher ends its ranks and clears away what they shared; where it doesn't, this does.
+// A launcher ends its ranks and clears away what they shared. A script around one need not pass
+// SIGTERM on: so this ends the ranks, and leaves the script time to see that.
 void Watcher::Kill() {
-  if (followers_) {
-    if (kill_looks_++ > 0) return;
+  if (!ranks_end_by_) {
+    ranks_end_by_ = Deadline::AfterSeconds(kTermSeconds);
+    if (!followers_) return command_.Signal(SIGTERM);
     followers_->Kill();
     KillRanks();
     return command_.Signal(SIGKILL);
   }
-  if (kill_looks_ == 0) command_.Signal(SIGTERM);
-  if (++kill_looks_ < kKillLooks) return;
-  KillRanks();
-  command_.Signal(SIGKILL);
+  if (followers_ || !ranks_end_by_->Passed()) return;
+  if (!command_ends_by_) {
+    command_ends_by_ = Deadline::AfterSeconds(kClearSeconds);
+    KillRanks();
+  }
+  if (command_ends_by_->Passed()) command_.Signal(SIGKILL);
 }
 
 void Watcher::KillRanks() {

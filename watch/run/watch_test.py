@@ -184,6 +184,22 @@ class WrongPrograms(unittest.TestCase):
         self.wrong("truncated", "truncation", r"rank 0 sends 3 elements at cases\.c:\d+; "
                                               r"rank 1 has room for 2 at cases\.c:\d+")
 
+    def test_messages_that_are_too_large_and_a_program_that_goes_on(self):
+        """Each receive took its message: so the last one waits for one that nobody sends."""
+        ended = launch("too_small")
+        told = findings(ended)
+        self.assertEqual([cause for cause, _ in told], ["truncation"] * 8, ended.stderr)
+        self.assertEqual(ended.returncode, 1)
+
+    def test_a_launcher_that_does_not_end_its_ranks(self):
+        """The ranks are ended before it is: so it may go on."""
+        script = 'trap : TERM; "$@" & wait $!; wait $!; echo "ended with $?"'
+        ended = started.run([LOCKSTEP, "watch", "--on-hang=kill", "--", "sh", "-c", script, "sh",
+                             LAUNCHER, "-n", "3", *OPTIONS, CASES, "receives"], cwd=FOLDER)
+        self.assertEqual([cause for cause, _ in findings(ended)], ["deadlock"], ended.stderr)
+        self.assertEqual(ended.returncode, 1)
+        self.assertRegex(ended.stdout, r"ended with \d+")
+
     def until_said(self, options, case, last):
         """What was said up to the line that has `last`; then the launch is told to end."""
         command = [LOCKSTEP, "watch", *options, "--", LAUNCHER, "-n", "3", *OPTIONS, CASES, case]

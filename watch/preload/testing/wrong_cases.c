@@ -67,6 +67,37 @@ static void exits(int rank, int size, char* program) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
+// Rank 1 has too little room for each message, goes on, and waits for one more in the end.
+static void too_small(int rank, int size, char* program) {
+  enum { kWays = 8 };
+  int values[3] = {0}, over = 0, index;
+  MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  const MPI_Comm world = MPI_COMM_WORLD;
+  (void)size, (void)program;
+  MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
+  for (int way = 0; rank == 0 && way < kWays; ++way) MPI_Send(values, 3, MPI_INT, 1, 5, world);
+  if (rank == 1) {
+    MPI_Recv(values, 2, MPI_INT, 0, 5, world, MPI_STATUS_IGNORE);
+    MPI_Recv(values, 2, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, world, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(&rank, 1, MPI_INT, MPI_PROC_NULL, 0, values, 2, MPI_INT, 0, 5, world,
+                 MPI_STATUS_IGNORE);
+    MPI_Irecv(values, 2, MPI_INT, 0, 5, world, requests);
+    MPI_Wait(requests, MPI_STATUS_IGNORE);
+    MPI_Irecv(values, 2, MPI_INT, 0, 5, world, requests + 1);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    MPI_Irecv(values, 2, MPI_INT, 0, 5, world, requests + 1);
+    MPI_Waitany(2, requests, &index, MPI_STATUS_IGNORE);
+    MPI_Irecv(values, 2, MPI_INT, 0, 5, world, requests);
+    while (!over) MPI_Test(requests, &over, MPI_STATUS_IGNORE);
+    MPI_Recv_init(values, 2, MPI_INT, 0, 5, world, requests);
+    MPI_Start(requests);
+    MPI_Wait(requests, MPI_STATUS_IGNORE);
+    MPI_Request_free(requests);
+    MPI_Recv(values, 3, MPI_INT, 0, 5, world, MPI_STATUS_IGNORE);
+  }
+  MPI_Barrier(world);
+}
+
 Case* wrong_case(const char* name) {
   static const struct {
     const char* name;
@@ -74,6 +105,7 @@ Case* wrong_case(const char* name) {
   } kCases[] = {
       {"outrun", outrun},       {"roots", roots},       {"swapped", swapped},     {"exits", exits},
       {"ungrouped", ungrouped}, {"unmerged", unmerged}, {"unbridged", unbridged},
+      {"too_small", too_small},
   };
   for (size_t each = 0; each < sizeof kCases / sizeof *kCases; ++each) {
     if (strcmp(name, kCases[each].name) == 0) return kCases[each].run;
