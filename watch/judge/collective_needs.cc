@@ -23,8 +23,9 @@ bool Differs(const Position& there, int member) {
 }
 
 // Whether `me` cannot leave the collective before `member` entered it, whatever is buffered.
-bool MustWaitFor(const Event& event, int me, int member) {
+bool MustWaitFor(const Event& event, const Place& place, int me, int member) {
   const Sync sync = FactsOf(event.call).sync;
+  if (sync == Sync::kNeighbors) return std::ranges::count(place.sources, member) > 0;
   return sync == Sync::kAll || (sync == Sync::kRoot && member == event.peer) ||
          (sync == Sync::kAtRoot && me == event.peer) || (sync == Sync::kLower && member < me);
 }
@@ -89,7 +90,7 @@ std::vector<Need> NeedsOfLed(const History& history, int me, const Event& event,
 
 // Where calls are alike, as far as members have come.
 std::vector<Need> NeedsByPlace(const Communicator& comm, const Position& there, int me,
-                               const Event& event) {
+                               const Event& event, const Place& place) {
   std::vector<Need> needs;
   Need others{{}, true, &event};
   for (int member = 0; member < comm.size; ++member) {
@@ -98,9 +99,9 @@ std::vector<Need> NeedsByPlace(const Communicator& comm, const Position& there, 
     if (member == me || entered) continue;
     const int world = comm.world[Index(member)];
     if (world < 0) return {};
-    if (MustWaitFor(event, me, member)) {
+    if (MustWaitFor(event, place, me, member)) {
       needs.push_back({{world}, false, &event});
-    } else {
+    } else if (FactsOf(event.call).sync != Sync::kNeighbors) {
       others.any_of.push_back(world);
     }
   }
@@ -124,7 +125,7 @@ std::vector<Need> NeedsOfCollective(const History& history, int rank, const Even
     return NeedsOfLed(history, me, event, place);
   }
   if (comm.apart || there == nullptr) return {};
-  return NeedsByPlace(comm, *there, me, event);
+  return NeedsByPlace(comm, *there, me, event, place);
 }
 
 }  // namespace lockstep::watch::judge

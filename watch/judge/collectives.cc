@@ -54,7 +54,8 @@ bool SendsWhatItReceives(const Event& event) {
 
 bool IsOverCollective(const Event& event) {
   // What lies before this one belongs to it.
-  const bool alone = event.call != Call::kIntercomm_create;
+  const bool alone =
+      event.call != Call::kIntercomm_create && FactsOf(event.call).sync != Sync::kNeighbors;
   return event.phase == events::Phase::kEnterLeft && !OfGroup(event.call) && alone &&
          FactsOf(event.call).call_class == Class::kCollective && SendsWhatItReceives(event);
 }
@@ -120,7 +121,8 @@ Place Judge::EnterCollective(int rank, const Event& event) {
   const std::uint64_t place = order != 0 ? order : comm.called[Index(me)];
   ++comm.called[Index(me)];
   if (comm.apart) return {place + 1, comm.apart->Count(event, me)};
-  if (FactsOf(event.call).call_class == Class::kCollective) comm.passed[Index(me)] = place + 1;
+  const auto [name, kind, sync] = FactsOf(event.call);
+  if (kind == Class::kCollective && sync != Sync::kNeighbors) comm.passed[Index(me)] = place + 1;
   Position& there = PositionAt(rank, event, comm, place);
   if (!there.came.empty()) there.came[Index(me)] = true;
   ++there.entered;

@@ -95,8 +95,9 @@ using ChannelKey = std::tuple<std::uint64_t, int, int>;
 
 // Of a collective in the order of its communicator.
 struct Place {
-  std::uint64_t position = 0;  // 0: not known
-  Turn turn = {};              // where calls differ
+  std::uint64_t position = 0;     // 0: not known
+  Turn turn = {};                 // where calls differ
+  std::vector<int> sources = {};  // of neighbours: members of which this one gets something
 };
 
 struct Request {

@@ -25,6 +25,14 @@ bool MayHang(Cause cause) {
          cause != Cause::kLostMessage && cause < Cause::kUnfinishedRequest;
 }
 
+// Of a collective of neighbours.
+std::vector<int> SourcesOf(const OpenCall& open) {
+  std::vector<int> sources;
+  if (FactsOf(open.event.call).sync != events::Sync::kNeighbors) return sources;
+  for (const Event& part : open.parts) sources.push_back(part.peer);
+  return sources;
+}
+
 void NoteInGroup(const Event& event, Rank* rank) {
   rank->open[event.thread].event = event;
   if (event.count2 != 0) rank->last = event;
@@ -191,9 +199,12 @@ void Judge::Follow(int rank, OpenCall& open) {
     case Class::kCollective:
       EnterBlocking(rank, open);
       break;
-    case Class::kPostCollective:
-      requested().place = EnterCollective(rank, event);
+    case Class::kPostCollective: {
+      Request& request = requested();
+      request.place = EnterCollective(rank, event);
+      request.place.sources = SourcesOf(open);
       break;
+    }
     case Class::kFinalize:
       mine.finalizing = true;
       TellUnfinished(rank);
@@ -207,6 +218,7 @@ void Judge::Follow(int rank, OpenCall& open) {
 
 void Judge::EnterBlocking(int rank, OpenCall& open) {
   open.place = EnterCollective(rank, open.event);
+  open.place.sources = SourcesOf(open);
   const bool leads = open.event.call == Call::kIntercomm_create && !open.parts.empty();
   if (leads) open.leaders = EnterCollective(rank, open.parts.front());
 }

@@ -135,6 +135,7 @@ struct Abi {
   int any_source = 0;
   int proc_null = 0;
   int cart = 0;  // what MPI_Topo_test says of MPI_Cart_create's
+  int graph = 0;
   int error_truncate = 0;  // classes of errors
   int error_in_status = 0;
   std::uintptr_t in_place = 0;
@@ -153,6 +154,7 @@ inline constexpr Abi kOpenMpi = {.handle_bytes = 8,
                                  .any_source = -1,
                                  .proc_null = -2,
                                  .cart = 1,
+                                 .graph = 2,
                                  .error_truncate = 15,
                                  .error_in_status = 18,
                                  .in_place = 1,
@@ -165,6 +167,7 @@ inline constexpr Abi kMpich = {.handle_bytes = 4,
                                .any_source = -2,
                                .proc_null = -1,
                                .cart = 2,
+                               .graph = 1,
                                .error_truncate = 14,
                                .error_in_status = 17,
                                .in_place = ~std::uintptr_t{0},
@@ -177,6 +180,7 @@ inline constexpr int kMpiErrOther =
 inline constexpr int kMpiAnyTag = -1;
 inline constexpr int kMpiUndefined = -32766;
 inline constexpr int kMpiThreadMultiple = 3;
+inline constexpr int kMpiDistGraph = 3;
 
 // Of this process, from its MPI_Init on.
 extern Abi abi;

@@ -85,6 +85,8 @@ TEST_F(MpiAbi, Constants) {
   EXPECT_EQ(MPI_ANY_SOURCE, abi.any_source);
   EXPECT_EQ(MPI_PROC_NULL, abi.proc_null);
   EXPECT_EQ(MPI_CART, abi.cart);
+  EXPECT_EQ(MPI_GRAPH, abi.graph);
+  EXPECT_EQ(MPI_DIST_GRAPH, kMpiDistGraph);
   EXPECT_EQ(MPI_ERR_TRUNCATE, abi.error_truncate);
   EXPECT_EQ(MPI_ERR_IN_STATUS, abi.error_in_status);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(MPI_IN_PLACE), abi.in_place);

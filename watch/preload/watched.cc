@@ -25,6 +25,15 @@ void Watched::SendPart(std::int64_t count, Handle type, int peer, int tag, Handl
   event_ = kept;
 }
 
+void Watched::NeedsPart(int rank) {
+  event_.ticks = events::NowTicks();
+  Event part = event_;
+  part.phase = Phase::kPart;
+  part.request = 0;
+  part.peer = rank;
+  Write(part);
+}
+
 void Watched::OnComm(std::uint64_t comm) {
   event_.comm = comm;
   event_.peer = events::kNoRoot;

@@ -21,11 +21,12 @@ inline bool WatchingMpi(const void* site) {
 }
 
 // A receive that returned `error` took a message: also one that was larger than its buffer.
-inline bool TookMessage(int error) { return error == kMpiSuccess || IsOf(error, abi.error_truncate); }
+inline bool TookMessage(int error) {
+  return error == kMpiSuccess || IsOf(error, abi.error_truncate);
+}
 // The same of one of several requests, which has `status`, where their call returned `error`.
 inline bool IsOver(int error, Statuses status) {
-  return error == kMpiSuccess ||
-         (IsOf(error, abi.error_in_status) && TookMessage(status.Error()));
+  return error == kMpiSuccess || (IsOf(error, abi.error_in_status) && TookMessage(status.Error()));
 }
 
 // One call of the program, from its entry to its return. What most calls do is inlined.
@@ -72,6 +73,8 @@ class Watched {
   void Data2(std::int64_t count, Handle type);
   void TypeOnly(Handle type);  // counts differ from peer to peer
   void BadArgument();
+  // Of a collective: member `rank` must have entered it before this one can leave.
+  void NeedsPart(int rank);
 
   void Enter() {
     event_.phase = events::Phase::kEnter;

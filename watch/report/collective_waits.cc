@@ -85,6 +85,8 @@ Needed NeededBy(std::size_t me, std::size_t size, Sync sync, std::int32_t root) 
       return {0, size};
     case Sync::kRoot:
       return known && me != at ? Needed{at, at + 1} : Needed{};
+    case Sync::kNeighbors:  // who they are is not known here
+      return {};
     case Sync::kAtRoot:
       return me == at ? Needed{0, size} : Needed{};
     case Sync::kLower:

@@ -200,6 +200,10 @@ class WrongPrograms(unittest.TestCase):
         self.assertEqual(ended.returncode, 1)
         self.assertRegex(ended.stdout, r"ended with \d+")
 
+    def test_a_neighbor_that_never_comes(self):
+        self.wrong("alone", "deadlock", r"rank 0 waits in MPI_Wait for MPI_Ineighbor_allgather at "
+                   r"wrong_cases\.c:\d+; rank 1 is in MPI_Barrier at wrong_cases\.c:\d+")
+
     def until_said(self, options, case, last):
         """What was said up to the line that has `last`; then the launch is told to end."""
         command = [LOCKSTEP, "watch", *options, "--", LAUNCHER, "-n", "3", *OPTIONS, CASES, case]

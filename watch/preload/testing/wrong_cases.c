@@ -98,14 +98,30 @@ static void too_small(int rank, int size, char* program) {
   MPI_Barrier(world);
 }
 
+// Rank 1 never comes to its neighbours.
+static void alone(int rank, int size, char* program) {
+  const int circle = 1;
+  int got[2];
+  MPI_Comm cart;
+  MPI_Request request;
+  (void)program;
+  MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &circle, 0, &cart);
+  MPI_Neighbor_allgather(&rank, 1, MPI_INT, got, 1, MPI_INT, cart);
+  if (rank != 1) {
+    MPI_Ineighbor_allgather(&rank, 1, MPI_INT, got, 1, MPI_INT, cart, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
 Case* wrong_case(const char* name) {
   static const struct {
     const char* name;
     Case* run;
   } kCases[] = {
-      {"outrun", outrun},       {"roots", roots},       {"swapped", swapped},     {"exits", exits},
-      {"ungrouped", ungrouped}, {"unmerged", unmerged}, {"unbridged", unbridged},
-      {"too_small", too_small},
+      {"outrun", outrun},       {"roots", roots},         {"swapped", swapped},
+      {"exits", exits},         {"ungrouped", ungrouped}, {"unmerged", unmerged},
+      {"unbridged", unbridged}, {"too_small", too_small}, {"alone", alone},
   };
   for (size_t each = 0; each < sizeof kCases / sizeof *kCases; ++each) {
     if (strcmp(name, kCases[each].name) == 0) return kCases[each].run;
