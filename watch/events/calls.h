@@ -21,6 +21,7 @@ enum class Class : std::uint8_t {
   kTest,         // never waits
   kCollective,   // all members of a communicator, in one order
   kPostCollective,
+  kWindow,  // of some members of a window: epochs and locks
   kFinalize,
 };
 
@@ -173,6 +174,19 @@ enum class Sync : std::uint8_t {
   X(Win_create_dynamic, kCollective, kAll)             \
   X(Win_fence, kCollective, kAll)                      \
   X(Win_free, kCollective, kAll)                       \
+  X(Win_post, kWindow, kNone)                          \
+  X(Win_start, kWindow, kNone)                         \
+  X(Win_complete, kWindow, kNone)                      \
+  X(Win_wait, kWindow, kNone)                          \
+  X(Win_test, kWindow, kNone)                          \
+  X(Win_lock, kWindow, kNone)                          \
+  X(Win_lock_all, kWindow, kNone)                      \
+  X(Win_unlock, kWindow, kNone)                        \
+  X(Win_unlock_all, kWindow, kNone)                    \
+  X(Win_flush, kWindow, kNone)                         \
+  X(Win_flush_all, kWindow, kNone)                     \
+  X(Win_flush_local, kWindow, kNone)                   \
+  X(Win_flush_local_all, kWindow, kNone)               \
   X(Put, kLocal, kNone)                                \
   X(Get, kLocal, kNone)                                \
   X(Accumulate, kLocal, kNone)                         \

@@ -88,6 +88,7 @@ enum Flag : std::uint8_t {
   kIntercomm = 32,
   kNoMessage = 64,  // of a kDone: it is not known which message it was
   kBadArgument = 128,
+  kExclusive = 1,  // of a lock
 };
 
 struct Event {

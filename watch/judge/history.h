@@ -19,6 +19,7 @@
 #include "watch/judge/calls_apart.h"
 #include "watch/judge/finding.h"
 #include "watch/judge/positions.h"
+#include "watch/judge/windows.h"
 
 namespace lockstep::watch::judge {
 
@@ -166,6 +167,7 @@ struct History {
   std::vector<Rank> ranks;
   std::unordered_map<std::uint64_t, Communicator> communicators;
   std::map<ChannelKey, Channel> channels;
+  std::unordered_map<std::uint64_t, Window> windows;  // by the name of their members
   std::uint64_t last_message = 0;
   std::uint64_t last_order = 0;
   bool smaller_groups = false;  // of which no name is known that all members share

@@ -1,12 +1,11 @@
-// Events in, findings out: requests and the life of objects. Messages are in messages.cc,
-// collectives in collectives.cc, arguments in arguments.cc, the texts of a standstill in
-// standstill.cc.
+// Events in, findings out: calls and requests. The life of objects is in objects.cc, messages are
+// in messages.cc, collectives in collectives.cc, arguments in arguments.cc, the texts of a
+// standstill in standstill.cc.
 #include "watch/judge/judge.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 namespace lockstep::watch::judge {
@@ -91,7 +90,7 @@ void Judge::TakeOne(int rank, const Event& event) {
       NoteMembers(event);
       break;
     case Phase::kFreed:
-      mine.objects.erase(event.request);
+      Freed(rank, event.request);
       break;
     case Phase::kNothing:
     case Phase::kEnterLeft:
@@ -205,6 +204,9 @@ void Judge::Follow(int rank, OpenCall& open) {
       request.place.sources = SourcesOf(open);
       break;
     }
+    case Class::kWindow:
+      EnterWindow(history_, rank, open);
+      break;
     case Class::kFinalize:
       mine.finalizing = true;
       TellUnfinished(rank);
@@ -328,54 +330,14 @@ void Judge::Leave(int rank, const Event& event) {
       Release(rank, part.request, Call::kRequest_free);
     }
   }
+  if (!failed && open != mine.open.end() &&
+      FactsOf(open->second.event.call).call_class == Class::kWindow) {
+    LeaveWindow(history_, rank, open->second);
+  }
   mine.open.erase(event.thread);
   if (event.call != Call::kFinalize) return;
   mine.finalized = true;
   TellLeaks(rank);
-}
-
-void Judge::MadeObject(int rank, const Event& event) {
-  Rank& mine = history_.ranks[Index(rank)];
-  if (event.request != 0) mine.objects[event.request] = event;
-  unseen_ways_ = unseen_ways_ || IsUnseenWay(event);
-  const bool mpi = mine.in.count(events::kWorldComm) > 0;
-  mine.in_group =
-      mine.in_group || event.call == Call::kGroupInit || (events::OfNccl(event.call) && !mpi);
-  if (event.comm <= events::kFreedComm) return;
-  Communicator& comm = history_.communicators[event.comm];
-  if (comm.size == 0) {
-    comm.size = static_cast<int>(event.count);
-    comm.inter = (event.flags & events::kIntercomm) != 0;
-    comm.world.assign(Index(comm.size), -1);
-    // Known before all its members were read.
-    if (event.comm == events::kWorldComm) std::iota(comm.world.begin(), comm.world.end(), 0);
-    comm.called.assign(Index(comm.size), 0);
-    comm.passed.assign(Index(comm.size), 0);
-  }
-  mine.newest = {};
-  if (event.peer < 0 || event.peer >= comm.size) return;
-  comm.enqueued = events::OfNccl(event.call);
-  const auto [me, first] = mine.in.try_emplace(event.comm, event.peer);
-  if (!first && me->second != event.peer) {  // several members in one process
-    comm.broken = history_.smaller_groups = true;
-  }
-  comm.world[Index(event.peer)] = rank;
-  mine.in[event.comm] = event.peer;
-}
-
-// Those who never say so themselves are members, too.
-void Judge::NoteMembers(const Event& event) {
-  Communicator& comm = history_.communicators[event.comm];
-  for (int each = 0; each < event.count; ++each) {
-    const int me = event.peer + each;
-    const int rank = static_cast<int>(event.request) + each;
-    if (me < 0 || me >= comm.size || rank < 0 || rank >= history_.size) continue;
-    Rank& member = history_.ranks[Index(rank)];
-    comm.world[Index(me)] = rank;
-    if (!member.in.try_emplace(event.comm, me).second) continue;
-    member.newest = {};
-    if (member.finalizing) EndMember(rank, comm, me);
-  }
 }
 
 std::vector<Finding> Judge::Tell() {

@@ -73,6 +73,7 @@ class Judge {
   void Done(int rank, const Event& event);
   void Got(int rank, const Event& event);
   void MadeObject(int rank, const Event& event);
+  void Freed(int rank, std::uint32_t number);
   void NoteMembers(const Event& event);
   void Start(int rank, std::uint32_t request);
   void Release(int rank, std::uint32_t request, Call call);

@@ -182,6 +182,8 @@ std::optional<Wait> Graph::WaitOf(int rank) const {
           NeedsOfCollective(history_, rank, open->parts.front(), open->leaders);
       wait->needs.insert(wait->needs.end(), pair.begin(), pair.end());
     }
+  } else if (kind == Class::kWindow) {
+    wait->needs = NeedsOfWindow(history_, rank, *open, &wait->pending);
   } else {
     wait->needs = NeedsOfMessages(rank, *open);
     wait->pending = kind == Class::kExchange && claims_.Served(rank, open->order);

@@ -3,7 +3,6 @@
 #include "watch/preload/callers.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "watch/preload/members.h"
 #include "watch/preload/mpi_names.h"
@@ -15,38 +14,6 @@ namespace {
 
 using events::Event;
 using events::Phase;
-
-// A group of MPI that is freed here.
-class Group {
- public:
-  Group(const char* function, Handle comm) { Real<int(Handle, Handle*)>(function)(comm, &handle_); }
-  ~Group() { Real<int(Handle*)>("PMPI_Group_free")(&handle_); }
-  Group(const Group&) = delete;
-  Group& operator=(const Group&) = delete;
-  Handle handle() const { return handle_; }
-
- private:
-  Handle handle_;
-};
-
-// What is said of a rank of the world: kMpiUndefined where it is another world's.
-template <typename Visit>
-void ForEach(Handle group, Visit visit) {
-  constexpr int kAtATime = 64;
-  const Group world("PMPI_Comm_group", abi.comm_world);
-  const auto translate =
-      Real<int(Handle, int, const int*, Handle, int*)>("PMPI_Group_translate_ranks");
-  int size = 0;
-  Real<int(Handle, int*)>("PMPI_Group_size")(group, &size);
-  for (int first = 0; first < size; first += kAtATime) {
-    const int count = std::min(size - first, kAtATime);
-    int here[kAtATime];
-    int there[kAtATime];
-    std::iota(here, here + count, first);
-    translate(group, count, here, world.handle(), there);
-    std::for_each(there, there + count, visit);
-  }
-}
 
 int WorldRank() {
   int rank = -1;
@@ -122,7 +89,7 @@ std::uint64_t CallersOfGroup(Handle comm, Handle group, int tag, events::Call ca
   if (!IsKnown(parent)) return parent;
   if (group == abi.group_null) return events::kUnknownComm;
   return Name(Mix(parent, static_cast<std::uint64_t>(tag)), call,
-              [group](auto visit) { ForEach(group, visit); });
+              [group](auto visit) { ForEachInWorld(group, visit); });
 }
 
 // The side of the lower rank comes first. Members of other worlds are nobody's neighbours.
@@ -136,13 +103,13 @@ std::uint64_t CallersOfInter(Handle inter, events::Call call) {
   const Group theirs("PMPI_Comm_remote_group", inter);
   const auto lowest = [](const Group& group) {
     int rank = INT32_MAX;
-    ForEach(group.handle(), [&rank](int each) { rank = std::min(rank, each); });
+    ForEachInWorld(group.handle(), [&rank](int each) { rank = std::min(rank, each); });
     return rank;
   };
   const bool first = lowest(mine) < lowest(theirs);
   return Name(static_cast<std::uint64_t>(call), call, [&](auto visit) {
-    ForEach((first ? mine : theirs).handle(), visit);
-    ForEach((first ? theirs : mine).handle(), visit);
+    ForEachInWorld((first ? mine : theirs).handle(), visit);
+    ForEachInWorld((first ? theirs : mine).handle(), visit);
   });
 }
 
@@ -152,7 +119,7 @@ std::uint64_t CallersOfPair(Handle comm, int other, int tag, events::Call call) 
   int rank = -1;
   int member = 0;
   const Group all("PMPI_Comm_group", comm);
-  ForEach(all.handle(), [&](int each) { rank = member++ == other ? each : rank; });
+  ForEachInWorld(all.handle(), [&](int each) { rank = member++ == other ? each : rank; });
   const int me = WorldRank();
   if (rank < 0 || rank == me) return events::kUnknownComm;
   return Name(Mix(parent, static_cast<std::uint64_t>(tag)), call, [=](auto visit) {

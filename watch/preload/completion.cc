@@ -54,8 +54,7 @@ LOCKSTEP_WATCHED(
     Waitall, (int asked, Handles requests, Statuses statuses), (asked, requests, statuses),
     int count = asked;
     LOCKSTEP_BEFORE(count); if (statuses.Ignored() && count == asked) statuses = before.statuses;
-    call.Requests(count, requests, before.facts),
-    for (int each = 0; each < count; ++each) {
+    call.Requests(count, requests, before.facts), for (int each = 0; each < count; ++each) {
       if (IsOver(result, statuses + each)) before.Over(call, each, statuses + each);
     })
 
@@ -77,41 +76,19 @@ LOCKSTEP_WATCHED(
       if (IsOver(result, statuses + each)) before.Over(call, indices[each], statuses + each);
     })
 
-namespace {
-
-bool MayHaveFound(int error) { return TookMessage(error) || IsOf(error, abi.error_in_status); }
-
-}  // namespace
-
-// As LOCKSTEP_WATCHED, but nothing is written before it is known that something was found.
-#define LOCKSTEP_POLLED(NAME, PARAMS, ARGUMENTS, BEFORE, FOUND, AFTER) \
-  extern "C" LOCKSTEP_WATCH_VISIBLE int MPI_##NAME PARAMS {            \
-    LOCKSTEP_BEGIN(NAME, PARAMS, ARGUMENTS);                           \
-    BEFORE;                                                            \
-    const int result = real ARGUMENTS;                                 \
-    if (!MayHaveFound(result) || !(FOUND)) {                           \
-      if (internal::header) CountPoll(call.site());                    \
-      return result;                                                   \
-    }                                                                  \
-    call.Enter();                                                      \
-    AFTER;                                                             \
-    call.Leave(result);                                                \
-    return result;                                                     \
-  }                                                                    \
-  extern "C" LOCKSTEP_WATCH_VISIBLE int PMPI_##NAME PARAMS __attribute__((alias("MPI_" #NAME)));
-
 LOCKSTEP_POLLED(Test, (Handles requests, int* flag, Statuses status), (requests, flag, status),
                 int count = 1;
                 LOCKSTEP_BEFORE(count);
                 if (status.Ignored()) status = before.statuses, *flag, before.Over(call, 0, status))
 
-LOCKSTEP_POLLED(Testall, (int asked, Handles requests, int* flag, Statuses statuses),
-                (asked, requests, flag, statuses), int count = asked;
-                LOCKSTEP_BEFORE(count);
-                if (statuses.Ignored() && count == asked) statuses = before.statuses, *flag,
-                for (int each = 0; each < count; ++each) {
-                  if (IsOver(result, statuses + each)) before.Over(call, each, statuses + each);
-                })
+LOCKSTEP_POLLED(
+    Testall, (int asked, Handles requests, int* flag, Statuses statuses),
+    (asked, requests, flag, statuses), int count = asked;
+    LOCKSTEP_BEFORE(count); if (statuses.Ignored() && count == asked) statuses = before.statuses,
+                            *flag, for (int each = 0; each < count; ++each) {
+                              if (IsOver(result, statuses + each))
+                                before.Over(call, each, statuses + each);
+                            })
 
 LOCKSTEP_POLLED(Testany, (int asked, Handles requests, int* index, int* flag, Statuses status),
                 (asked, requests, index, flag, status), int count = asked;
@@ -119,15 +96,15 @@ LOCKSTEP_POLLED(Testany, (int asked, Handles requests, int* index, int* flag, St
                 if (status.Ignored()) status = before.statuses,
                 *flag&&* index >= 0 && *index < count, before.Over(call, *index, status))
 
-LOCKSTEP_POLLED(Testsome, (int asked, Handles requests, int* over, int* indices, Statuses statuses),
-                (asked, requests, over, indices, statuses), int count = asked;
-                LOCKSTEP_BEFORE(count);
-                if (statuses.Ignored() && count == asked) statuses = before.statuses,
-                *over > 0 && *over <= count, for (int each = 0; each < *over; ++each) {
-                  if (IsOver(result, statuses + each)) {
-                    before.Over(call, indices[each], statuses + each);
-                  }
-                })
+LOCKSTEP_POLLED(
+    Testsome, (int asked, Handles requests, int* over, int* indices, Statuses statuses),
+    (asked, requests, over, indices, statuses), int count = asked;
+    LOCKSTEP_BEFORE(count); if (statuses.Ignored() && count == asked) statuses = before.statuses,
+                            *over > 0 && *over <= count, for (int each = 0; each < *over; ++each) {
+                              if (IsOver(result, statuses + each)) {
+                                before.Over(call, indices[each], statuses + each);
+                              }
+                            })
 
 // The message stays where it is.
 LOCKSTEP_POLLED(Iprobe, (int source, int tag, Handle comm, int* flag, Statuses status),

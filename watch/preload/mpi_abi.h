@@ -136,6 +136,7 @@ struct Abi {
   int proc_null = 0;
   int cart = 0;  // what MPI_Topo_test says of MPI_Cart_create's
   int graph = 0;
+  int lock_exclusive = 0;
   int error_truncate = 0;  // classes of errors
   int error_in_status = 0;
   std::uintptr_t in_place = 0;
@@ -155,6 +156,7 @@ inline constexpr Abi kOpenMpi = {.handle_bytes = 8,
                                  .proc_null = -2,
                                  .cart = 1,
                                  .graph = 2,
+                                 .lock_exclusive = 1,
                                  .error_truncate = 15,
                                  .error_in_status = 18,
                                  .in_place = 1,
@@ -168,6 +170,7 @@ inline constexpr Abi kMpich = {.handle_bytes = 4,
                                .proc_null = -1,
                                .cart = 2,
                                .graph = 1,
+                               .lock_exclusive = 234,
                                .error_truncate = 14,
                                .error_in_status = 17,
                                .in_place = ~std::uintptr_t{0},

@@ -86,6 +86,7 @@ TEST_F(MpiAbi, Constants) {
   EXPECT_EQ(MPI_PROC_NULL, abi.proc_null);
   EXPECT_EQ(MPI_CART, abi.cart);
   EXPECT_EQ(MPI_GRAPH, abi.graph);
+  EXPECT_EQ(MPI_LOCK_EXCLUSIVE, abi.lock_exclusive);
   EXPECT_EQ(MPI_DIST_GRAPH, kMpiDistGraph);
   EXPECT_EQ(MPI_ERR_TRUNCATE, abi.error_truncate);
   EXPECT_EQ(MPI_ERR_IN_STATUS, abi.error_in_status);

@@ -29,6 +29,11 @@ inline bool IsOver(int error, Statuses status) {
   return error == kMpiSuccess || (IsOf(error, abi.error_in_status) && TookMessage(status.Error()));
 }
 
+// … of one or several.
+inline bool MayHaveFound(int error) {
+  return TookMessage(error) || IsOf(error, abi.error_in_status);
+}
+
 // One call of the program, from its entry to its return. What most calls do is inlined.
 class Watched {
  public:
@@ -75,6 +80,11 @@ class Watched {
   void BadArgument();
   // Of a collective: member `rank` must have entered it before this one can leave.
   void NeedsPart(int rank);
+  // Of one member of a window.
+  void At(std::int32_t target, std::uint8_t flags) {
+    event_.peer = target;
+    event_.flags |= flags;
+  }
 
   void Enter() {
     event_.phase = events::Phase::kEnter;
@@ -128,4 +138,21 @@ class Watched {
     call.Leave(result);                                          \
     return result;                                               \
   }                                                              \
+  extern "C" LOCKSTEP_WATCH_VISIBLE int PMPI_##NAME PARAMS __attribute__((alias("MPI_" #NAME)));
+
+// As LOCKSTEP_WATCHED, but nothing is written before it is known that something was found.
+#define LOCKSTEP_POLLED(NAME, PARAMS, ARGUMENTS, BEFORE, FOUND, AFTER) \
+  extern "C" LOCKSTEP_WATCH_VISIBLE int MPI_##NAME PARAMS {            \
+    LOCKSTEP_BEGIN(NAME, PARAMS, ARGUMENTS);                           \
+    BEFORE;                                                            \
+    const int result = real ARGUMENTS;                                 \
+    if (!MayHaveFound(result) || !(FOUND)) {                           \
+      if (internal::header) CountPoll(call.site());                    \
+      return result;                                                   \
+    }                                                                  \
+    call.Enter();                                                      \
+    AFTER;                                                             \
+    call.Leave(result);                                                \
+    return result;                                                     \
+  }                                                                    \
   extern "C" LOCKSTEP_WATCH_VISIBLE int PMPI_##NAME PARAMS __attribute__((alias("MPI_" #NAME)));

@@ -1,4 +1,6 @@
-// Windows and files as far as their calls are collective; of one-sided calls, the arguments.
+// Windows: what is collective, epochs of some members, and locks. Of one-sided calls, the
+// arguments. Files as far as their calls are collective.
+#include "watch/preload/callers.h"
 #include "watch/preload/watched.h"
 
 namespace lockstep::watch::preload {
@@ -24,6 +26,49 @@ LOCKSTEP_WATCHED(Win_free, (Handles window), (window),
                  const Known held = Held(events::Object::kWindow, (*window).Bits());
                  call.OnComm(WindowOf(*window)),
                  if (result == kMpiSuccess) Freed(events::Object::kWindow, held, call.site()))
+
+namespace {
+
+// The members of `group`, before they are named in the call.
+void WithGroup(Watched& call, Handle window, Handle group) {
+  call.OnComm(WindowOf(window));
+  ForEachInWorld(group, [&call](int rank) {
+    if (rank != kMpiUndefined) call.NeedsPart(rank);
+  });
+}
+
+// `assert`: where nobody else may want it, there is no lock.
+void Locks(Watched& call, int assert, std::int32_t target, bool exclusive, Handle window) {
+  call.OnComm(assert == 0 ? WindowOf(window) : events::kUnknownComm);
+  call.At(target, exclusive ? events::kExclusive : 0);
+}
+
+}  // namespace
+
+LOCKSTEP_WATCHED(Win_post, (Handle group, int assert, Handle window), (group, assert, window),
+                 WithGroup(call, window, group), )
+LOCKSTEP_WATCHED(Win_start, (Handle group, int assert, Handle window), (group, assert, window),
+                 WithGroup(call, window, group), )
+LOCKSTEP_WATCHED(Win_complete, (Handle window), (window), call.OnComm(WindowOf(window)), )
+LOCKSTEP_WATCHED(Win_wait, (Handle window), (window), call.OnComm(WindowOf(window)), )
+LOCKSTEP_POLLED(Win_test, (Handle window, int* flag), (window, flag), call.OnComm(WindowOf(window)),
+                *flag, )
+LOCKSTEP_WATCHED(Win_lock, (int type, int target, int assert, Handle window),
+                 (type, target, assert, window),
+                 Locks(call, assert, target, type == abi.lock_exclusive, window), )
+LOCKSTEP_WATCHED(Win_lock_all, (int assert, Handle window), (assert, window),
+                 Locks(call, assert, events::kNoRoot, false, window), )
+#define LOCKSTEP_OF_LOCK(NAME)                                          \
+  LOCKSTEP_WATCHED(NAME, (int target, Handle window), (target, window), \
+                   Locks(call, 0, target, false, window), )
+#define LOCKSTEP_OF_LOCKS(NAME) \
+  LOCKSTEP_WATCHED(NAME, (Handle window), (window), call.OnComm(WindowOf(window)), )
+LOCKSTEP_OF_LOCK(Win_unlock)
+LOCKSTEP_OF_LOCK(Win_flush)
+LOCKSTEP_OF_LOCK(Win_flush_local)
+LOCKSTEP_OF_LOCKS(Win_unlock_all)
+LOCKSTEP_OF_LOCKS(Win_flush_all)
+LOCKSTEP_OF_LOCKS(Win_flush_local_all)
 
 #define LOCKSTEP_ONE_SIDED       \
   call.OnComm(WindowOf(window)); \

@@ -78,6 +78,10 @@ class RightPrograms(unittest.TestCase):
     def test_a_request_of_a_call_that_is_not_followed(self):
         self.right("neighbors")
 
+    def test_windows_of_some_ranks_and_locks(self):
+        self.right("epochs")
+        self.right("locks")
+
     def test_processes_that_fork(self):
         self.right("forks")
 
@@ -203,6 +207,12 @@ class WrongPrograms(unittest.TestCase):
     def test_a_neighbor_that_never_comes(self):
         self.wrong("alone", "deadlock", r"rank 0 waits in MPI_Wait for MPI_Ineighbor_allgather at "
                    r"wrong_cases\.c:\d+; rank 1 is in MPI_Barrier at wrong_cases\.c:\d+")
+
+    def test_windows_that_are_not_given_back(self):
+        at = r"wrong_cases\.c:\d+"
+        self.wrong("uncompleted", "deadlock",
+                   rf"rank 0 waits in MPI_Win_wait at {at}; rank 1 is in MPI_Barrier at {at}")
+        self.wrong("locked", "deadlock", rf"rank 1 is in MPI_Win_lock at {at}")
 
     def until_said(self, options, case, last):
         """What was said up to the line that has `last`; then the launch is told to end."""

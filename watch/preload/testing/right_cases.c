@@ -1,11 +1,12 @@
 // Right programs that use what few do: handles of what was freed come again, halves of messages are
 // given up, processes are spawned, callbacks run in MPI_Finalize, threads call at a time.
-#include "watch/preload/testing/more_cases.h"
-
 #include <mpi.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "watch/preload/testing/more_cases.h"
 
 enum { kRounds = 5 };
 
@@ -281,6 +282,54 @@ static void unites(int rank, int size, char* program) {
   }
 }
 
+// Each rank puts into the window of the next one, which takes its time.
+static void epochs(int rank, int size, char* program) {
+  const int right = (rank + 1) % size, left = (rank + size - 1) % size;
+  int memory = 0, over = 0;
+  MPI_Group all, before, behind;
+  MPI_Win window;
+  (void)program;
+  MPI_Win_create(&memory, sizeof memory, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+  MPI_Comm_group(MPI_COMM_WORLD, &all);
+  MPI_Group_incl(all, 1, &left, &before);
+  MPI_Group_incl(all, 1, &right, &behind);
+  for (int round = 0; round < kRounds; ++round) {
+    if (rank == round) usleep(400000);
+    MPI_Win_post(before, 0, window);
+    MPI_Win_start(behind, 0, window);
+    MPI_Put(&rank, 1, MPI_INT, right, 0, 1, MPI_INT, window);
+    MPI_Win_complete(window);
+    if (round % 2 == 0) MPI_Win_wait(window);
+    for (over = round % 2 == 0; !over;) MPI_Win_test(window, &over);
+  }
+  MPI_Group_free(&all);
+  MPI_Group_free(&before);
+  MPI_Group_free(&behind);
+  MPI_Win_free(&window);
+}
+
+// All others wait for two that want the same lock, of which one keeps it for a while.
+static void locks(int rank, int size, char* program) {
+  int* memory;
+  int value = 0;
+  MPI_Win window;
+  (void)program;
+  MPI_Win_allocate(sizeof value, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
+  for (int round = 0; rank < 2 && round < kRounds; ++round) {
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, size - 1, 0, window);
+    MPI_Get(&value, 1, MPI_INT, size - 1, 0, 1, MPI_INT, window);
+    MPI_Win_flush(size - 1, window);
+    if (rank == round) usleep(600000);
+    MPI_Put(&value, 1, MPI_INT, size - 1, 0, 1, MPI_INT, window);
+    MPI_Win_unlock(size - 1, window);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Win_lock_all(0, window);
+  MPI_Win_flush_all(window);
+  MPI_Win_unlock_all(window);
+  MPI_Win_free(&window);
+}
+
 Case* right_case(const char* name) {
   static const struct {
     const char* name;
@@ -297,6 +346,8 @@ Case* right_case(const char* name) {
       {"thread_requests", thread_requests},
       {"thread_types", thread_types},
       {"thread_orders", thread_orders},
+      {"epochs", epochs},
+      {"locks", locks},
   };
   for (size_t each = 0; each < sizeof kCases / sizeof *kCases; ++each) {
     if (strcmp(name, kCases[each].name) == 0) return kCases[each].run;

@@ -114,14 +114,54 @@ static void alone(int rank, int size, char* program) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
+// Rank 1 never completes what it began on the window of rank 0.
+static void uncompleted(int rank, int size, char* program) {
+  const int other = 1 - rank;
+  int value = 0;
+  MPI_Group all, one;
+  MPI_Win window;
+  (void)size, (void)program;
+  MPI_Win_create(&value, sizeof value, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+  MPI_Comm_group(MPI_COMM_WORLD, &all);
+  if (rank < 2) MPI_Group_incl(all, 1, &other, &one);
+  if (rank == 0) MPI_Win_post(one, 0, window);
+  if (rank == 0) MPI_Win_wait(window);
+  if (rank == 1) MPI_Win_start(one, 0, window);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+// Rank 0 never unlocks the window of the last rank.
+static void locked(int rank, int size, char* program) {
+  int value = 0;
+  void* memory;
+  MPI_Win window;
+  (void)program;
+  MPI_Win_allocate(sizeof value, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
+  if (rank == 0) {
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, size - 1, 0, window);
+    MPI_Put(&value, 1, MPI_INT, size - 1, 0, 1, MPI_INT, window);
+    MPI_Win_flush(size - 1, window);
+  }
+  MPI_Bcast(&value, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  if (rank == 1) {
+    MPI_Win_lock(MPI_LOCK_SHARED, size - 1, 0, window);
+    MPI_Get(&value, 1, MPI_INT, size - 1, 0, 1, MPI_INT, window);
+    MPI_Win_unlock(size - 1, window);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
 Case* wrong_case(const char* name) {
   static const struct {
     const char* name;
     Case* run;
   } kCases[] = {
-      {"outrun", outrun},       {"roots", roots},         {"swapped", swapped},
-      {"exits", exits},         {"ungrouped", ungrouped}, {"unmerged", unmerged},
-      {"unbridged", unbridged}, {"too_small", too_small}, {"alone", alone},
+      {"outrun", outrun},       {"roots", roots},
+      {"swapped", swapped},     {"exits", exits},
+      {"ungrouped", ungrouped}, {"unmerged", unmerged},
+      {"unbridged", unbridged}, {"too_small", too_small},
+      {"alone", alone},         {"uncompleted", uncompleted},
+      {"locked", locked},
   };
   for (size_t each = 0; each < sizeof kCases / sizeof *kCases; ++each) {
     if (strcmp(name, kCases[each].name) == 0) return kCases[each].run;
