@@ -15,6 +15,7 @@ namespace lockstep::watch::events {
 inline constexpr std::uint64_t kMagic = 0x3368637461776b6cULL;  // "lkwatch3"
 inline constexpr std::uint64_t kChunkEvents = 4096;
 inline constexpr std::uint64_t kChunks = 1024;
+inline constexpr std::size_t kLibraryThreads = 16;
 inline constexpr std::size_t kChunkBytes = kChunkEvents * sizeof(Event);
 inline constexpr std::size_t kHeaderBytes = 12288;
 inline constexpr std::size_t kSegmentBytes = kHeaderBytes + kChunks * kChunkBytes;
@@ -56,6 +57,8 @@ struct Header {
   std::atomic<std::uint32_t> threads;  // more than one calls MPI at a time
   std::atomic<std::uint32_t> exited;   // how the process ended itself: an Exit
   std::atomic<std::int32_t> exit_code;
+  // Threads that MPI_Init began, by the kernel's number; 0: none, or others may have been there.
+  std::atomic<std::int32_t> library_threads[kLibraryThreads];
   std::atomic<std::uint64_t> head;   // events begun; one may say two things (HasLeft)
   std::atomic<std::uint64_t> tail;   // events whose chunks may be used again
   std::atomic<std::uint64_t> ready;  // chunks that were prepared: events are in these alone

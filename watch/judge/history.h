@@ -147,6 +147,7 @@ struct Rank {
   bool aborted = false;
   bool misused = false;  // an argument of it was wrong: what follows is a consequence
   bool any_thread = false;
+  int live_threads = 0;          // where any_thread; 0: not known
   bool in_group = false;         // process groups: its threads call, and it needs no Finalize
   bool failed = false;           // a collective of a group ended with an error
   bool met_all = true;           // as in Knowledge, now

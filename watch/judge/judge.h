@@ -47,6 +47,8 @@ class Judge {
   void Stopped(int rank);
   void Continued(int rank) { stopped_.erase(rank); }
   void ThreadsMayCall(int rank) { history_.ranks[Index(rank)].any_thread = true; }
+  // So many of the program's are there now; 0: not known.
+  void ThreadsLive(int rank, int threads) { history_.ranks[Index(rank)].live_threads = threads; }
   // Whatever ends from now on was ended by somebody else.
   void EndsAreNoNews() { rank_lost_ = true; }
   // All processes are gone: what nobody received will never be.

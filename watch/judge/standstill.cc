@@ -28,6 +28,20 @@ const Event* Subject(const Rank& rank) {
   return &open.event;
 }
 
+// The call that `subject` is about; of several threads the first one's, where it is about none.
+const Event& CallAbout(const Rank& rank, const Event* subject) {
+  for (const auto& [thread, open] : rank.open) {
+    if (&open.event == subject) return open.event;
+    for (const Event& part : open.parts) {
+      const auto found = rank.requests.find(part.request);
+      const bool its =
+          &part == subject || (found != rank.requests.end() && &found->second.event == subject);
+      if (its) return open.event;
+    }
+  }
+  return rank.open.begin()->second.event;
+}
+
 // What members of no communicator call together.
 bool HasCallersOnly(Call call) {
   return call == Call::kComm_create_group || call == Call::kIntercomm_create ||
@@ -70,7 +84,7 @@ std::string Judge::Describe(int rank, const Event* subject) const {
                                  : "after " + Named(rank, mine.last);
   }
   if (mine.open.empty()) return mine.begun ? "outside MPI" : "before MPI_Init";
-  const Event& open = mine.open.begin()->second.event;
+  const Event& open = CallAbout(mine, subject);
   const Event& event = *subject;
   std::string text = fmt::format("in {}", FactsOf(open.call).name);
   if (event.call != open.call) text += fmt::format(" for {}", FactsOf(event.call).name);

@@ -25,10 +25,11 @@ class Graph {
 
  private:
   bool Over(const Rank& rank) const { return rank.finalizing || rank.lost || rank.aborted; }
-  // The call that the rank is in; none where another of its threads may free it.
-  const OpenCall* OnlyCall(int rank) const;
+  // All threads of the rank are in calls: no other may free it.
+  bool IsInCalls(int rank) const;
   // What blocks the rank; none where nothing does, as far as is known.
   std::optional<Wait> WaitOf(int rank) const;
+  std::optional<Wait> WaitOfCall(int rank, const OpenCall& open) const;
   std::vector<Need> NeedsOfMessages(int rank, const OpenCall& open) const;
   std::optional<Wait> WaitOfThreads(int rank) const;
   std::optional<Wait> WaitForRequests(int rank, const OpenCall& open) const;
@@ -109,10 +110,10 @@ bool Graph::IsUnderWay(int rank, std::uint32_t number) const {
          Unreceived(request.event, request.message) != nullptr;
 }
 
-const OpenCall* Graph::OnlyCall(int rank) const {
+bool Graph::IsInCalls(int rank) const {
   const Rank& mine = history_.ranks[Index(rank)];
-  const bool alone = mine.begun && mine.OneThread();
-  return alone && mine.open.size() == 1 ? &mine.open.begin()->second : nullptr;
+  const std::size_t threads = mine.OneThread() ? 1 : static_cast<std::size_t>(mine.live_threads);
+  return mine.begun && threads > 0 && mine.open.size() == threads;
 }
 
 std::vector<Need> Graph::NeedsOfMessages(int rank, const OpenCall& open) const {
@@ -169,24 +170,39 @@ std::optional<Wait> Graph::WaitOfThreads(int rank) const {
 
 std::optional<Wait> Graph::WaitOf(int rank) const {
   if (history_.ranks[Index(rank)].in_group) return WaitOfThreads(rank);
-  const OpenCall* const open = OnlyCall(rank);
-  if (open == nullptr || open->over) return std::nullopt;
-  const Class kind = FactsOf(open->event.call).call_class;
+  if (!IsInCalls(rank)) return std::nullopt;
+  // Of several threads, one that goes on may free the others. Only of the main thread a look sees
+  // whether it had a processor, as soft needs ask.
+  const auto& calls = history_.ranks[Index(rank)].open;
+  if (calls.size() == 1) return WaitOfCall(rank, calls.begin()->second);
+  Wait wait{rank, false, {}, false};
+  for (const auto& [thread, open] : calls) {
+    const std::optional<Wait> its = WaitOfCall(rank, open);
+    const auto sure = [](const Need& need) { return !need.soft && !need.apart; };
+    if (!its || !std::ranges::all_of(its->needs, sure)) return std::nullopt;
+    wait.needs.insert(wait.needs.end(), its->needs.begin(), its->needs.end());
+  }
+  return wait;
+}
+
+std::optional<Wait> Graph::WaitOfCall(int rank, const OpenCall& open) const {
+  if (open.over) return std::nullopt;
+  const Class kind = FactsOf(open.event.call).call_class;
   std::optional<Wait> wait = Wait{rank, true, {}, false};
   if (kind == Class::kWaitAll || kind == Class::kWaitAny) {
-    wait = WaitForRequests(rank, *open);
+    wait = WaitForRequests(rank, open);
   } else if (kind == Class::kCollective) {
-    wait->needs = NeedsOfCollective(history_, rank, open->event, open->place);
-    if (open->leaders.position != 0) {
+    wait->needs = NeedsOfCollective(history_, rank, open.event, open.place);
+    if (open.leaders.position != 0) {
       const std::vector<Need> pair =
-          NeedsOfCollective(history_, rank, open->parts.front(), open->leaders);
+          NeedsOfCollective(history_, rank, open.parts.front(), open.leaders);
       wait->needs.insert(wait->needs.end(), pair.begin(), pair.end());
     }
   } else if (kind == Class::kWindow) {
-    wait->needs = NeedsOfWindow(history_, rank, *open, &wait->pending);
+    wait->needs = NeedsOfWindow(history_, rank, open, &wait->pending);
   } else {
-    wait->needs = NeedsOfMessages(rank, *open);
-    wait->pending = kind == Class::kExchange && claims_.Served(rank, open->order);
+    wait->needs = NeedsOfMessages(rank, open);
+    wait->pending = kind == Class::kExchange && claims_.Served(rank, open.order);
   }
   if (wait && wait->needs.empty()) return std::nullopt;
   const bool hard =

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "watch/events/segment.h"
+#include "watch/preload/library_threads.h"
 #include "watch/preload/mpi_names.h"
 #include "watch/preload/real.h"
 #include "watch/preload/recorder.h"
@@ -94,7 +95,8 @@ void BeginProgram(events::Call call, std::uint64_t site) {
   Write(event);
 }
 
-void Began(events::Call call, int error) {
+// `alone`: MPI_Init was entered by the only thread.
+void Began(events::Call call, int error, bool alone) {
   if (error == kMpiSuccess && abi.handle_bytes != 0) CarryEndpoint();
   if (!internal::header) return;
   if (error == kMpiSuccess) {
@@ -104,6 +106,7 @@ void Began(events::Call call, int error) {
     Real<int(Handle, int*)>("PMPI_Comm_rank")(abi.comm_world, &rank);
     Real<int(Handle, int*)>("PMPI_Comm_size")(abi.comm_world, &size);
     Real<int(int*)>("PMPI_Query_thread")(&threads);
+    if (alone) NoteLibraryThreads();
     SetRank(rank, size, threads == kMpiThreadMultiple);
     several_threads = any_thread_calls || threads == kMpiThreadMultiple;
     LearnPredefined();
@@ -124,10 +127,11 @@ void Began(events::Call call, int error) {
     if (!real) return kMpiErrOther;                                             \
     BeginProgram(events::Call::k##NAME,                                         \
                  reinterpret_cast<std::uint64_t>(__builtin_return_address(0))); \
+    const bool alone = IsOnlyThread();                                          \
     ++internal::depth;                                                          \
     const int result = real ARGUMENTS;                                          \
     --internal::depth;                                                          \
-    Began(events::Call::k##NAME, result);                                       \
+    Began(events::Call::k##NAME, result, alone);                                \
     return result;                                                              \
   }                                                                             \
   extern "C" LOCKSTEP_WATCH_VISIBLE int PMPI_##NAME PARAMS __attribute__((alias("MPI_" #NAME)));

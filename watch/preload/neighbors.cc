@@ -5,17 +5,17 @@
 namespace lockstep::watch::preload {
 namespace {
 
-constexpr int kMost = 64;  // neighbours; who has more is not said to wait
+constexpr int kMostNeighbors = 64;  // neighbours; who has more is not said to wait
 
 struct Sources {
-  int ranks[kMost];  // of the communicator
+  int ranks[kMostNeighbors];  // of the communicator
   int count = 0;     // 0: also where they are not known
 };
 
 void AddOfCart(Handle comm, Sources& sources) {
   int dimensions = 0;
   Real<int(Handle, int*)>("PMPI_Cartdim_get")(comm, &dimensions);
-  if (2 * dimensions > kMost) return;
+  if (2 * dimensions > kMostNeighbors) return;
   const auto shift = Real<int(Handle, int, int, int*, int*)>("PMPI_Cart_shift");
   for (int each = 0; each < dimensions; ++each) {
     shift(comm, each, 1, sources.ranks + 2 * each, sources.ranks + 2 * each + 1);
@@ -29,8 +29,8 @@ void AddOfDistGraph(Handle comm, Sources& sources) {
   int weighted = 0;
   Real<int(Handle, int*, int*, int*)>("PMPI_Dist_graph_neighbors_count")(comm, &in, &out,
                                                                          &weighted);
-  if (in > kMost || out > kMost) return;
-  int unused[3][kMost];
+  if (in > kMostNeighbors || out > kMostNeighbors) return;
+  int unused[3][kMostNeighbors];
   const auto neighbors =
       Real<int(Handle, int, int*, int*, int, int*, int*)>("PMPI_Dist_graph_neighbors");
   const int error = neighbors(comm, in, sources.ranks, unused[0], out, unused[1], unused[2]);
@@ -42,7 +42,7 @@ void AddOfGraph(Handle comm, Sources& sources) {
   int count = 0;
   Real<int(Handle, int*)>("PMPI_Comm_rank")(comm, &rank);
   Real<int(Handle, int, int*)>("PMPI_Graph_neighbors_count")(comm, rank, &count);
-  if (count > kMost) return;
+  if (count > kMostNeighbors) return;
   const auto neighbors = Real<int(Handle, int, int, int*)>("PMPI_Graph_neighbors");
   if (neighbors(comm, rank, count, sources.ranks) == kMpiSuccess) sources.count = count;
 }

@@ -243,6 +243,9 @@ bool Job::WantsLook() const {
 bool Job::LookForStandstill() {
   if (!WantsLook()) return false;
   changed_ = false;
+  for (const auto& [rank, process] : processes_) {
+    if (process->name().threads) judge_.ThreadsLive(rank, process->Look(false).threads);
+  }
   const judge::StuckRanks stuck = judge_.Standstill();
   Look second = LookNow(stuck);
   if (stuck.waits.empty() || !second.SameEvents(first_)) {

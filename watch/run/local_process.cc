@@ -5,7 +5,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "core/base/process_stat.h"
@@ -37,6 +41,21 @@ std::uint64_t RanNs(pid_t pid) {
   return ran;
 }
 
+// Threads that are not MPI's.
+int ThreadsOfProgram(const events::Header& header) {
+  std::error_code error;
+  int threads = 0;
+  for (std::filesystem::directory_iterator each("/proc/" + std::to_string(header.pid) + "/task",
+                                                error);
+       !error && each != std::filesystem::directory_iterator(); each.increment(error)) {
+    const int thread = std::atoi(each->path().filename().c_str());
+    const bool its = std::ranges::any_of(header.library_threads,
+                                         [thread](const auto& one) { return one == thread; });
+    threads += its ? 0 : 1;
+  }
+  return error ? 0 : threads;
+}
+
 ProcessName NameOf(const events::Header& header) {
   return {header.job, header.rank.load(), header.size.load(), header.threads.load() != 0};
 }
@@ -65,6 +84,7 @@ ProcessFacts LocalProcess::Look(bool over) {
   facts.exited = exit == events::Exit::kExit;
   facts.quit = exit == events::Exit::kQuit;
   facts.exit_code = header.exit_code.load();
+  if (header.threads.load() != 0) facts.threads = ThreadsOfProgram(header);
   return facts;
 }
 

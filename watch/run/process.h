@@ -42,9 +42,10 @@ struct ProcessFacts {
   bool quit = false;         // by _exit()
   bool told_to_end = false;  // its watcher was, by a signal
   std::int32_t exit_code = 0;
+  std::int32_t threads = 0;  // of the program, where several may call MPI; 0: not known
   static void Describe(auto& fields, auto& facts) {
-    fields(facts.begun, facts.ran_ns, facts.cut_off, facts.exited, facts.quit,
-           facts.told_to_end, facts.exit_code);
+    fields(facts.begun, facts.ran_ns, facts.cut_off, facts.exited, facts.quit, facts.told_to_end,
+           facts.exit_code, facts.threads);
     fields.UpTo(facts.state, ProcessState::kUnknown);
   }
 };

@@ -113,6 +113,9 @@ class RightPrograms(unittest.TestCase):
     def test_threads_of_which_one_makes_the_collectives(self):
         self.right("thread_orders")
 
+    def test_a_thread_that_frees_another_one(self):
+        self.right("thread_helps")
+
     @unittest.skipIf(LAUNCHER != "mpirun", "Debian's Hydra spawns nothing")
     def test_processes_that_the_program_starts(self):
         self.right("spawned", ranks=5)
@@ -213,6 +216,10 @@ class WrongPrograms(unittest.TestCase):
         self.wrong("uncompleted", "deadlock",
                    rf"rank 0 waits in MPI_Win_wait at {at}; rank 1 is in MPI_Barrier at {at}")
         self.wrong("locked", "deadlock", rf"rank 1 is in MPI_Win_lock at {at}")
+
+    def test_threads_that_are_all_stuck(self):
+        self.wrong("thread_receives", "deadlock", r"rank 0 waits in MPI_Recv from rank 1, tag [12], "
+                   r"at wrong_cases\.c:\d+")
 
     def until_said(self, options, case, last):
         """What was said up to the line that has `last`; then the launch is told to end."""

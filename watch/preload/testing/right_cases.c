@@ -330,6 +330,24 @@ static void locks(int rank, int size, char* program) {
   MPI_Win_free(&window);
 }
 
+// One thread waits for a message that the other one sends later; all other ranks wait for both.
+static void* receive_own(void* rank) {
+  int value = 0;
+  MPI_Recv(&value, 1, MPI_INT, *(int*)rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  return NULL;
+}
+static void thread_helps(int rank, int size, char* program) {
+  pthread_t other;
+  (void)size, (void)program;
+  if (rank == 0) {
+    pthread_create(&other, NULL, receive_own, &rank);
+    usleep(600000);
+    MPI_Send(&rank, 1, MPI_INT, rank, 1, MPI_COMM_WORLD);
+    pthread_join(other, NULL);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
 Case* right_case(const char* name) {
   static const struct {
     const char* name;
@@ -346,6 +364,7 @@ Case* right_case(const char* name) {
       {"thread_requests", thread_requests},
       {"thread_types", thread_types},
       {"thread_orders", thread_orders},
+      {"thread_helps", thread_helps},
       {"epochs", epochs},
       {"locks", locks},
   };

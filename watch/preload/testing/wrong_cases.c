@@ -1,5 +1,6 @@
 // Wrong programs, one a case.
 #include <mpi.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -151,6 +152,21 @@ static void locked(int rank, int size, char* program) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
+// Both threads of all ranks wait for the next one.
+static void* receive_next(void* next) {
+  int value = 0;
+  MPI_Recv(&value, 1, MPI_INT, *(int*)next, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  return NULL;
+}
+static void thread_receives(int rank, int size, char* program) {
+  int next = (rank + 1) % size, value = 0;
+  pthread_t other;
+  (void)program;
+  pthread_create(&other, NULL, receive_next, &next);
+  MPI_Recv(&value, 1, MPI_INT, next, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  pthread_join(other, NULL);
+}
+
 Case* wrong_case(const char* name) {
   static const struct {
     const char* name;
@@ -161,7 +177,7 @@ Case* wrong_case(const char* name) {
       {"ungrouped", ungrouped}, {"unmerged", unmerged},
       {"unbridged", unbridged}, {"too_small", too_small},
       {"alone", alone},         {"uncompleted", uncompleted},
-      {"locked", locked},
+      {"locked", locked},       {"thread_receives", thread_receives},
   };
   for (size_t each = 0; each < sizeof kCases / sizeof *kCases; ++each) {
     if (strcmp(name, kCases[each].name) == 0) return kCases[each].run;
