@@ -315,6 +315,13 @@ void Judge::Failed(int rank, std::uint16_t thread) {
   if (open.order != 0 && !open.over) StopComparing(rank, open.event);
 }
 
+void Judge::Succeeded(int rank, const OpenCall& open) {
+  if (open.event.call == Call::kRequest_free) {
+    for (const Event& part : open.parts) Release(rank, part.request, Call::kRequest_free);
+  }
+  if (FactsOf(open.event.call).call_class == Class::kWindow) LeaveWindow(history_, rank, open);
+}
+
 void Judge::Leave(int rank, const Event& event) {
   Rank& mine = history_.ranks[Index(rank)];
   if (events::OfGroup(event.call) && event.peer != 0) {
@@ -325,15 +332,7 @@ void Judge::Leave(int rank, const Event& event) {
   const bool failed = event.phase == Phase::kLeave && event.peer > 0;
   if (failed && !events::OfGroup(event.call)) Failed(rank, event.thread);
   const auto open = mine.open.find(event.thread);
-  if (!failed && open != mine.open.end() && open->second.event.call == Call::kRequest_free) {
-    for (const Event& part : open->second.parts) {
-      Release(rank, part.request, Call::kRequest_free);
-    }
-  }
-  if (!failed && open != mine.open.end() &&
-      FactsOf(open->second.event.call).call_class == Class::kWindow) {
-    LeaveWindow(history_, rank, open->second);
-  }
+  if (!failed && open != mine.open.end()) Succeeded(rank, open->second);
   mine.open.erase(event.thread);
   if (event.call != Call::kFinalize) return;
   mine.finalized = true;

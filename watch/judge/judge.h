@@ -72,6 +72,7 @@ class Judge {
   void Follow(int rank, OpenCall& open);
   void Leave(int rank, const Event& event);
   void Failed(int rank, std::uint16_t thread);
+  void Succeeded(int rank, const OpenCall& open);
   void Done(int rank, const Event& event);
   void Got(int rank, const Event& event);
   void MadeObject(int rank, const Event& event);

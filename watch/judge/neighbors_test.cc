@@ -11,8 +11,8 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using Literal = LiteralHistory;
 
-Event Asks(LiteralHistory& history, int rank, Call call, int line,
-           std::initializer_list<int> sources) {
+Event AsksOf(LiteralHistory& history, int rank, Call call, int line,
+             std::initializer_list<int> sources) {
   Event event = Literal::Asks(call, line);
   for (const int source : sources) {
     Event part = event;
@@ -24,7 +24,7 @@ Event Asks(LiteralHistory& history, int rank, Call call, int line,
 }
 
 void Open(LiteralHistory& history, int rank, int line, std::initializer_list<int> sources) {
-  history.Open(rank, Asks(history, rank, Call::kNeighbor_allgather, line, sources));
+  history.Open(rank, AsksOf(history, rank, Call::kNeighbor_allgather, line, sources));
 }
 
 TEST(Neighbors, OneThatNeverComesIsWaitedFor) {
@@ -58,7 +58,7 @@ TEST(Neighbors, WhoIsNoneIsNotWaitedFor) {
 
 TEST(Neighbors, TheirRequestsNeedTheSame) {
   LiteralHistory history(2);
-  history.Posts(0, Asks(history, 0, Call::kIneighbor_alltoall, 3, {1}), 1);
+  history.Posts(0, AsksOf(history, 0, Call::kIneighbor_alltoall, 3, {1}), 1);
   history.OpenOn(0, Call::kWait, 4, {1});
   history.Open(1, Literal::Receives(Call::kRecv, 5, 0));
   EXPECT_THAT(history.Stuck(), ElementsAre(0, 1));

@@ -9,7 +9,7 @@ constexpr int kMostNeighbors = 64;  // neighbours; who has more is not said to w
 
 struct Sources {
   int ranks[kMostNeighbors];  // of the communicator
-  int count = 0;     // 0: also where they are not known
+  int count = 0;              // 0: also where they are not known
 };
 
 void AddOfCart(Handle comm, Sources& sources) {
@@ -64,7 +64,7 @@ Sources SourcesOf(Handle comm) {
 
 // `count_of` says how much comes from the n-th.
 template <typename CountOf>
-void Enters(Watched& call, Handle comm, CountOf count_of) {
+void AddSources(Watched& call, Handle comm, CountOf count_of) {
   call.Collective(comm);
   const Sources sources = SourcesOf(comm);
   for (int each = 0; each < sources.count; ++each) {
@@ -77,12 +77,12 @@ void Enters(Watched& call, Handle comm, CountOf count_of) {
 
 #define LOCKSTEP_UNPACK(...) __VA_ARGS__
 // And its posted sister, which has a request. COUNT is how much comes from neighbour `each`.
-#define LOCKSTEP_OF_NEIGHBORS(NAME, PARAMS, ARGUMENTS, COUNT)                              \
-  LOCKSTEP_WATCHED(Neighbor_##NAME, (LOCKSTEP_UNPACK PARAMS), (LOCKSTEP_UNPACK ARGUMENTS), \
-                   Enters(call, comm, [&]([[maybe_unused]] int each) { return COUNT; }), ) \
-  LOCKSTEP_WATCHED(Ineighbor_##NAME, (LOCKSTEP_UNPACK PARAMS, Handles request),            \
-                   (LOCKSTEP_UNPACK ARGUMENTS, request), call.Post();                      \
-                   Enters(call, comm, [&]([[maybe_unused]] int each) { return COUNT; }),   \
+#define LOCKSTEP_OF_NEIGHBORS(NAME, PARAMS, ARGUMENTS, COUNT)                                  \
+  LOCKSTEP_WATCHED(Neighbor_##NAME, (LOCKSTEP_UNPACK PARAMS), (LOCKSTEP_UNPACK ARGUMENTS),     \
+                   AddSources(call, comm, [&]([[maybe_unused]] int each) { return COUNT; }), ) \
+  LOCKSTEP_WATCHED(Ineighbor_##NAME, (LOCKSTEP_UNPACK PARAMS, Handles request),                \
+                   (LOCKSTEP_UNPACK ARGUMENTS, request), call.Post();                          \
+                   AddSources(call, comm, [&]([[maybe_unused]] int each) { return COUNT; }),   \
                    call.Posted(*request, result))
 
 LOCKSTEP_OF_NEIGHBORS(allgather,

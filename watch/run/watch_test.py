@@ -218,8 +218,8 @@ class WrongPrograms(unittest.TestCase):
         self.wrong("locked", "deadlock", rf"rank 1 is in MPI_Win_lock at {at}")
 
     def test_threads_that_are_all_stuck(self):
-        self.wrong("thread_receives", "deadlock", r"rank 0 waits in MPI_Recv from rank 1, tag [12], "
-                   r"at wrong_cases\.c:\d+")
+        self.wrong("thread_receives", "deadlock", r"rank 0 waits in MPI_Recv from rank 1, "
+                   r"tag [12], at wrong_cases\.c:\d+")
 
     def until_said(self, options, case, last):
         """What was said up to the line that has `last`; then the launch is told to end."""
