@@ -23,6 +23,11 @@ if words[0] == "build" and "odr" in script:
     print("a.h:3: warning: type 'struct Step' violates the C++ One Definition Rule [-Wodr]")
 if words[0] != "test":
     sys.exit(0)
+for option in script.split()[1:] if script.startswith("say") else []:  # as processes of tests do
+    (places,) = [word.split("log_path=")[1] for word in words if option in word]
+    assert "--sandbox_writable_path=" + os.path.dirname(places) in words
+    with open(folder + "/said") as said, open(places + ".my.program.77", "w") as file:
+        file.write(said.read())
 bad = words[-1].strip("/.") in script
 events = [word.split("=", 1)[1] for word in words if word.startswith("--build_event_json_file")]
 with open(events[0], "w") as file:
@@ -51,6 +56,7 @@ class SanitizeTest(unittest.TestCase):
         os.makedirs(os.path.join(self.tree, "scripts/suite"))
         for name in ("sanitize", "launches.py", "suite/sanitize.py", "suite/test_summary.py"):
             shutil.copy("scripts/" + name, os.path.join(self.tree, "scripts", name))
+        self.write(os.path.join(self.tree, ".bazelrc"), "test --test_env=ASAN_OPTIONS=a=1\n")
         self.bazel = os.path.join(self.folder, "bazel")
         self.write(self.bazel, _BAZEL)
         os.chmod(self.bazel, 0o755)
@@ -97,6 +103,15 @@ class SanitizeTest(unittest.TestCase):
         for said, code in ((_SAID, 1), ("ERROR: AddressSanitizer: SEGV on unknown address", 0)):
             self.write(os.path.join(self.folder, "log.good"), said + "\n")
             self.assertEqual(self.sanitize("asan", "--rooms=core/plain")[0], code, said)
+
+    def test_a_finding_that_only_its_process_told(self):
+        for name, option in (("asan", "ASAN_OPTIONS=a=1:"), ("tsan", "TSAN_OPTIONS=")):
+            self.write(os.path.join(self.folder, "script"), "say " + option)
+            for said, code in ((_SAID, 1), ("ERROR: AddressSanitizer: SEGV on unknown", 0)):
+                self.write(os.path.join(self.folder, "said"), said + "\n")
+                found, out, _ = self.sanitize(name, "--rooms=core/plain")
+                self.assertEqual(found, code, said)
+                self.assertEqual("a process of my.program\n    " + _SAID in out, code == 1, out)
 
     def test_a_folder_of_rooms(self):
         self.assertEqual(self.sanitize("asan", "--rooms=core")[::2], (0, ""))

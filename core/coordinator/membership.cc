@@ -295,8 +295,7 @@ void Membership::Dismiss() {
   for (int rank = 1; rank < size(); ++rank) Order(rank, FrameType::kDismiss);
   const Deadline deadline = Deadline::AfterSeconds(kDismissSeconds);
   for (Member& member : members_) {
-    // Each answers kDismissed, then waits for our channel to close, which the end of this object
-    // does: the launcher sees our exit first.
+    // Each answers kDismissed, then waits for our channel to close.
     while (member.channel && !member.lost && member.channel->open() && !deadline.Passed()) {
       member.channel->MoveOn(deadline);
       bool gone = false;
@@ -305,6 +304,12 @@ void Membership::Dismiss() {
       }
       if (gone) break;
     }
+  }
+  // The end of this process closes them, not that of this object: destructors take time, and the
+  // launcher should see our exit first.
+  static auto& left_open = *new std::vector<control::Channel>;
+  for (Member& member : members_) {
+    if (member.channel) left_open.push_back(std::move(*member.channel));
   }
 }
 

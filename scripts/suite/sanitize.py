@@ -5,7 +5,8 @@
   O0    nothing is optimized, over all rooms: what only optimized code gets right
   odr   links every program with -flto -Wodr: types that one program defines twice
 
-asan and tsan check the indices of the standard library, too (-D_GLIBCXX_ASSERTIONS). Each pass
+asan and tsan check the indices of the standard library, too (-D_GLIBCXX_ASSERTIONS). What a process
+of a test finds is in FOLDER/PASS/ROOM, even where the test drops what the process says. Each pass
 compiles everything anew, in a cache of its own (~/.cache): hours on two processors, so it is for
 nights.
 What is over is a line of FOLDER/sanitize.jsonl and is not run again, as long as the commit is the
@@ -30,12 +31,13 @@ _CONFIGS = {"asan": ["--config=asan", "--config=ubsan"],
                      command("tsan_suppressions")],
             "O0": ["--copt=-O0", "--copt=-g0"],
             "odr": ["--config=odr"]}
+_OPTIONS = re.compile(r"--test_env=[AT]SAN_OPTIONS=\S+")  # of a runtime
 _THREADS = re.compile(r"std::(j?thread|async)\b|pthread_create")
-_FOUND = re.compile(r"ERROR: AddressSanitizer.*|runtime error: .*|WARNING: ThreadSanitizer.*|"
+_FOUND = re.compile(r"ERROR: AddressSanitizer.*|.*runtime error: .*|WARNING: ThreadSanitizer.*|"
                     r"SUMMARY: \w+Sanitizer.*|.*Assertion '.*' failed.*|.*\[-W(error=)?odr\]|"
                     r".*\[-W(error=)?lto-type-mismatch\]")
 # Faults of the scenarios: a process that is to crash.
-_INJECTED = re.compile(r"AddressSanitizer: (SEGV|ABRT)")
+_INJECTED = re.compile(r"(Address|Thread)Sanitizer: (SEGV|ABRT)")
 _LINES = 3  # of a compiler
 
 
@@ -115,12 +117,38 @@ def findings_of(what, logs, said):
     return [line for line in found if what != "passed" or not _INJECTED.search(line)]
 
 
+def words_of(name, folder):
+    """A pass, each of whose processes says into a file of `folder` what it finds. ubsan beside asan
+    knows standard error only."""
+    words = list(_CONFIGS[name])
+    if name == "asan":  # whose options everybody uses
+        with open(os.path.join(TREE, ".bazelrc"), encoding="utf-8") as file:
+            words += _OPTIONS.findall(file.read())
+    into = ":log_exe_name=1:log_path=" + os.path.join(folder, "said")
+    return [word + into if _OPTIONS.match(word) else word for word in words]
+
+
+def findings_of_processes(folder):
+    """{program: what its processes said}; a test may drop what a process of its own says."""
+    found = {}
+    for name in sorted(os.listdir(folder)):  # said.PROGRAM.PROCESS
+        with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
+            lines = [line for line in findings_in(file.read()) if not _INJECTED.search(line)]
+        said = found.setdefault("a process of " + name.split(".", 1)[1].rsplit(".", 1)[0], [])
+        said += [line for line in lines if line not in said]
+    return {program: said for program, said in found.items() if said}
+
+
 def test_room(options, name, room):
     """{label: what was found} of the tests of a room, and how many there were."""
     events_path = os.path.abspath(os.path.join(options.output_folder, "events"))
-    code, said = run_bazel(options, "test", *_CONFIGS[name], "--keep_going", "--symlink_prefix=/",
-                     "--test_output=summary", "--build_event_json_file=" + events_path,
-                     "//%s/..." % room)
+    folder = os.path.abspath(os.path.join(options.output_folder, name, room))
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    code, said = run_bazel(options, "test", *words_of(name, folder), "--keep_going",
+                           "--symlink_prefix=/", "--sandbox_writable_path=" + folder,
+                           "--test_output=summary", "--build_event_json_file=" + events_path,
+                           "//%s/..." % room)
     events = test_summary.read_events(events_path)
     results = test_summary.ran(events)
     if code == 4 and not results:  # bazel's word for a folder without tests
@@ -128,7 +156,7 @@ def test_room(options, name, room):
     if not results:
         raise SanitizeError("%s of %s: bazel ended with exit code %d: %s" % (
             name, room, code, said.strip().splitlines()[-1:]))
-    logs, failed = test_summary.logs_of(events), {}
+    logs, failed = test_summary.logs_of(events), findings_of_processes(folder)
     for label, what in results.items():
         found = findings_of(what, logs[label], said)
         if what == "passed" and not found:

@@ -1,10 +1,12 @@
 // launch_probe SCENARIO SEED [FILE]: driver and worker of the launch tests; run under mpirun.
 // FILE.<rank> is what the successor saves of each rank when the coordinator is lost.
 #include <fmt/core.h>
+#include <sys/socket.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 
 #include "core/coordinator/coordinator.h"
@@ -38,6 +40,18 @@ CoordinatorOptions ProbeOptions(const control::LaunchContext& context,
   return options;
 }
 
+// How many sockets of this process lead to another.
+int CountConnections() {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    sockaddr_storage peer;
+    socklen_t length = sizeof peer;
+    const int fd = std::atoi(entry.path().filename().c_str());
+    count += getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) == 0 ? 1 : 0;
+  }
+  return count;
+}
+
 int Run(const std::string& name, std::uint64_t seed, const std::string& file) {
   const ProbeScenario& scenario = Scenarios().at(name);
   const Result<control::LaunchContext> context = control::DetectLaunch();
@@ -50,6 +64,10 @@ int Run(const std::string& name, std::uint64_t seed, const std::string& file) {
   const int code = scenario.run(driver);
   driver.End();
   (*coordinator)->Dismiss();
+  // The others wait for their connection's end; the launcher is to see this process's end before.
+  const int connections = CountConnections();
+  coordinator->reset();
+  ProbeDriver::Expect(CountConnections() == connections, "the end of a coordinator closes nothing");
   fmt::print("done {}\n", name);
   std::fflush(stdout);
   return code;
