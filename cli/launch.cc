@@ -34,9 +34,10 @@ void Pause() {
 LaunchEnd Await(pid_t pid, const std::string& result) {
   int status = 0;
   bool ended = false;
-  std::optional<Deadline> leave;  // its result is there
+  std::optional<Deadline> leave;  // its result was there before it was told to end
   while (waitpid(pid, &status, WNOHANG) == 0) {
-    if (!leave && access(result.c_str(), F_OK) == 0) leave = Deadline::AfterSeconds(kLeaveSeconds);
+    const bool over = told_to_end == 0 && access(result.c_str(), F_OK) == 0;
+    if (!leave && over) leave = Deadline::AfterSeconds(kLeaveSeconds);
     if (!ended && (told_to_end != 0 || (leave && leave->Passed()))) {
       kill(pid, SIGTERM);  // timeout(1) passes it on, and kills when that does not help
       ended = true;

@@ -135,7 +135,7 @@ class StressTest(unittest.TestCase):
         launcher = os.path.join(self.folder, "told")
         with open(launcher, "w", encoding="utf-8") as file:
             file.write(OUTPUT_OF_LAUNCH +
-                       f'trap \'cp {said} "$run"; exit 1\' TERM\n'
+                       f'trap \'cp {said} "$run"; sleep 1; exit 1\' TERM\n'
                        f'echo launch >>{self.folder}/launches\n'
                        'while :; do sleep 0.1; done\n')
         os.chmod(launcher, 0o755)
