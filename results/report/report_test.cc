@@ -278,7 +278,8 @@ TEST(Table, EveryLineIsPrintable) {
   run.cases[0].judgement.findings[0].headline = verdict::Headline("two\nlines\x1b[31m");
   run.summary_line = "";
   EXPECT_THAT(FormatTable(run), Not(HasSubstr("\x1b")));
-  EXPECT_THAT(FormatTable(run), StartsWith("FAIL: two\\nlines\\x1b[31m\n"));
+  EXPECT_THAT(FormatTable(run), HasSubstr("two\\nlines\\x1b[31m"));
+  EXPECT_THAT(FormatTable(run), StartsWith("FAIL: two lines [31m\n"));
 }
 
 TEST(NcclTests, OfAPassingRun) {

@@ -78,7 +78,8 @@ constexpr std::size_t kMaybeCut = 1800;
 // (what the process did, the stacks of its threads, the main one first)
 std::pair<std::string, std::vector<std::string>> SplitOf(std::string evidence) {
   const bool maybe_cut = evidence.size() > kMaybeCut;
-  evidence = OneLine(std::move(evidence));
+  std::ranges::replace(evidence, '\n', ' ');  // of stacks
+  evidence = OneLine(evidence);
   std::vector<std::string> threads;
   for (const std::string_view mark : {"; thread ", "; stack: "}) {
     for (std::size_t at; (at = evidence.rfind(mark)) != std::string::npos; evidence.resize(at)) {
