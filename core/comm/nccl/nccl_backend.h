@@ -1,31 +1,17 @@
 // NCCL as the backend of the programs: which library, which device, what they say of themselves.
 #pragma once
 
-#include <memory>
 #include <string>
 
 #include "core/base/status.h"
-#include "core/collective/pattern_memory.h"
 #include "core/comm/nccl/choices.h"
 #include "core/comm/nccl/nccl_communicator.h"
-#include "core/device/device.h"
-#include "core/device/kernels.h"
+#include "core/comm/nccl/platform.h"
 
 namespace lockstep::comm::nccl {
 
 // The user's choices (core/comm/nccl/choices.h) as options.
 NcclOptions NcclOptionsFromEnvironment();
-
-struct NcclPlatform {
-  std::unique_ptr<device::Device>
-      device;  // CUDA's; nullptr: the library is a stand-in for the host
-  std::unique_ptr<device::Kernels> kernels;  // with the device
-  std::unique_ptr<collective::PatternMemory>
-      pattern_memory;    // where the host can't reach its memory
-  std::string gpu_bus;   // where the device sits
-  std::string log_file;  // NCCL's own; empty: we cannot follow it
-  std::string remark;    // what makes the figures no figures of NCCL
-};
 
 // For the process that is number `local_rank` on this host; with `host_access` the host can read
 // and write the device's buffers, whose pages then move. kEnvironment in one line: no library, no
