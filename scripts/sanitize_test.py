@@ -39,7 +39,7 @@ with open(events[0], "w") as file:
                                   ("bad" if bad and "bad" in label else "good")}]}}) + "\\n")
         file.write(json.dumps({"id": {"testSummary": {"label": label}},
                                "testSummary": {"overallStatus": status}}) + "\\n")
-sys.exit(3 if bad else 0)
+sys.exit(8 if "stop" in script else 3 if bad else 0)
 """ % sys.executable
 _SAID = "x.cc:7:3: runtime error: signed integer overflow"
 
@@ -112,6 +112,12 @@ class SanitizeTest(unittest.TestCase):
                 found, out, _ = self.sanitize(name, "--rooms=core/plain")
                 self.assertEqual(found, code, said)
                 self.assertEqual("a process of my.program\n    " + _SAID in out, code == 1, out)
+
+    def test_an_interrupted_bazel_finds_nothing(self):
+        self.write(os.path.join(self.folder, "script"), "stop core/plain")
+        self.assertEqual(self.sanitize("asan", "--rooms=core/plain")[0], 3)
+        with open(self.folder + "/out/sanitize.jsonl", encoding="utf-8") as file:
+            self.assertEqual(file.read(), "")
 
     def test_a_folder_of_rooms(self):
         self.assertEqual(self.sanitize("asan", "--rooms=core")[::2], (0, ""))

@@ -31,6 +31,7 @@ _CONFIGS = {"asan": ["--config=asan", "--config=ubsan"],
                      command("tsan_suppressions")],
             "O0": ["--copt=-O0", "--copt=-g0"],
             "odr": ["--config=odr"]}
+_INTERRUPTED = 8  # exit code of bazel; what it did not run is no finding
 _OPTIONS = re.compile(r"--test_env=[AT]SAN_OPTIONS=\S+")  # of a runtime
 _THREADS = re.compile(r"std::(j?thread|async)\b|pthread_create")
 _FOUND = re.compile(r"ERROR: AddressSanitizer.*|.*runtime error: .*|WARNING: ThreadSanitizer.*|"
@@ -96,6 +97,8 @@ def run_bazel(options, *words):
         code = subprocess.run(
             ["nice", "-n", "19", options.bazel, "--output_base=" + base, *words], cwd=TREE,
             stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, check=False).returncode
+        if code == _INTERRUPTED:
+            raise KeyboardInterrupt
         log.seek(0)
         return code, log.read()
 
