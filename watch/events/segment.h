@@ -57,8 +57,6 @@ struct Header {
   std::atomic<std::uint32_t> threads;  // more than one calls MPI at a time
   std::atomic<std::uint32_t> exited;   // how the process ended itself: an Exit
   std::atomic<std::int32_t> exit_code;
-  // Threads that MPI_Init began, by the kernel's number; 0: none, or others may have been there.
-  std::atomic<std::int32_t> library_threads[kLibraryThreads];
   std::atomic<std::uint64_t> head;   // events begun; one may say two things (HasLeft)
   std::atomic<std::uint64_t> tail;   // events whose chunks may be used again
   std::atomic<std::uint64_t> ready;  // chunks that were prepared: events are in these alone
@@ -69,6 +67,8 @@ struct Header {
   char maps[6144];        // file names too long for it are cut off
   // Where a chunk lies in the file: chunk c at places[c % kChunks], counted in chunks.
   std::atomic<std::uint32_t> places[kChunks];
+  // Threads that MPI_Init began, by the kernel's number; 0: none, or others may have been there.
+  std::atomic<std::int32_t> library_threads[kLibraryThreads];
 };
 static_assert(sizeof(Header) <= kHeaderBytes);
 
