@@ -64,20 +64,25 @@ class Launch:
         """Waits; afterwards code, out, err hold what it said.
 
         Open MPI 4.1.4's mpirun can wait for its own mutex for ever after its processes ended
-        (PMIx_server_finalize). It is ended then, and the code is the one that the file holds.
+        (PMIx_server_finalize), and is ended then. It can also crash there, within libgcc. The code
+        is the one that the file holds then.
         """
-        looks = []
+        looks, failed = [], False
         while not hangs_alone(looks, self.process.pid):
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.out, self.err = self.process.communicate(timeout=LOOK_S)
-                self.code = self.process.returncode
-                started.remove_segments(self.jobs)
-                return self
+                failed = self.process.returncode == -signal.SIGSEGV
+                break
             looks.append((self.processes(), processor_seconds(self.process.pid)))
-        print("mpirun hung after its processes had ended; the exit code is that of the file")
-        self.process.kill()
-        self.out, self.err = self.process.communicate()
-        self.code = int(self.attribute("exit_code"))
+        else:
+            failed = True
+            self.process.kill()
+            self.out, self.err = self.process.communicate()
+        self.code = self.process.returncode
+        if failed:
+            print(f"mpirun ended by signal {-self.code}; the exit code is that of the file")
+            self.code = int(self.attribute("exit_code"))
+        started.remove_segments(self.jobs)
         return self
 
     def processes(self, worker=None):

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""A launcher that hangs after its processes ended costs no test; others are waited for."""
+"""A launcher that hangs or crashes after its processes ended costs no test; others are waited
+for."""
 import os
 import shutil
 import subprocess
@@ -10,13 +11,10 @@ import unittest
 sys.path.insert(0, os.getcwd())
 from bench.testing import launch
 
-MPIRUN = """#!/bin/sh
-echo said
-exec sleep 1000000
-"""
+HANGS, CRASHES = "exec sleep 1000000", "kill -SEGV $$"
 
 
-class HungLauncherTest(unittest.TestCase):
+class FailedLauncherTest(unittest.TestCase):
     def test_three_looks_must_find_it_alone_and_idle(self):
         alone = ([7], 0.25)
         self.assertTrue(launch.hangs_alone([alone] * 3, 7))
@@ -27,18 +25,24 @@ class HungLauncherTest(unittest.TestCase):
         self.assertTrue(launch.hangs_alone([([7, 8], 0.1), alone, alone, alone], 7))
 
     def test_what_it_said_is_kept_and_the_code_is_the_files(self):
+        launch.LOOK_S = 0.05
+        for end in (HANGS, CRASHES):
+            with self.subTest(end):
+                started = self.finished(end)
+                self.assertEqual((started.code, started.out), (1, "said\n"))
+                self.assertEqual(started.leftovers(), [])
+
+    def finished(self, end):
+        """A launch by a launcher that ends so, of which a file says that it failed."""
         folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
         path = os.path.join(folder, "mpirun")
         with open(path, "w", encoding="utf-8") as file:
-            file.write(MPIRUN)
+            file.write(f"#!/bin/sh\necho said\n{end}\n")
         os.chmod(path, 0o755)
         started = launch.Launch("none", [], environment={"PATH": folder + ":" + os.environ["PATH"]})
         subprocess.run(["results/example_runs", folder], check=True)
         shutil.copy(os.path.join(folder, "failing.h5"), started.path)
-        launch.LOOK_S = 0.05
-        started.finish()
-        self.assertEqual((started.code, started.out), (1, "said\n"))
-        self.assertEqual(started.leftovers(), [])
+        return started.finish()
 
 
 if __name__ == "__main__":
