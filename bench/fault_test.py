@@ -90,33 +90,25 @@ class FaultTest(unittest.TestCase):
         self.assertEqual(launch.code, 1, launch.out + launch.err)
         self.assertEqual(launch.outcomes(), {0: "hung", 1: "crashed"})
 
-    def await_line(self, launch, words):
-        line = ""
-        while words not in line:
-            line = launch.process.stderr.readline()
-            self.assertTrue(line, f"the launch ended without a line that says '{words}'")
-        return line
-
     def test_a_stop_is_told_at_once_and_survived(self):
-        # It measures until it is told to end; far from the deadline.
+        # Long enough to be stopped and continued; far from the deadline.
         launch = Launch(BENCH, ["-b", "8", "-e", "1K", "-T", "100", "--precision", "0.0001",
-                                "--time-budget", "600"],
-                        environment={"OMPI_MCA_odls_base_sigkill_timeout": "60"})
+                                "--time-budget", "20"])
         pid = launch.await_workers(computed_seconds=0.5)[1]
         os.kill(pid, signal.SIGSTOP)
         try:
-            line = self.await_line(launch, "was stopped")
+            line = ""
+            while "was stopped" not in line:
+                line = launch.process.stderr.readline()
+                self.assertTrue(line, "the launch ended without a word of the stop")
         finally:
             os.kill(pid, signal.SIGCONT)
         self.assertIn("rank 1", line)
         self.assertIn("kill -CONT", line)
-        self.assertIn("rank 1", self.await_line(launch, "was continued"))
-        launch.process.send_signal(signal.SIGINT)
         launch.finish()
-        # The launcher has an exit code of its own for a signal.
-        self.assertEqual(launch.attribute("exit_code"), 3, launch.out + launch.err)
-        self.assertTrue(launch.out.startswith("INCONCLUSIVE: "), launch.out)
-        self.assertEqual(launch.outcomes(), {0: "finished", 1: "finished"})
+        self.assertEqual(launch.code, 0, launch.out + launch.err)
+        self.assertIn("rank 1", launch.err)
+        self.assertIn("was continued", launch.err)
 
     def test_a_slow_rank_is_not_a_hung_rank(self):
         launch = run("sleep", "-n", "200", deadline="10")
