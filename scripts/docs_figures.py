@@ -79,7 +79,7 @@ FIGURES = {
     "torch_newest": ("help:lockstep buckets", r"rules count \(\d\.\d, \d\.\d+ or (\d\.\d)"),
     "flight_oldest": ("core/flight/dump.h", r"\(versions (\d\.\d) to \d\.\d+;"),
     "flight_newest": ("core/flight/dump.h", r"\(versions \d\.\d to (\d\.\d+);"),
-    "flight_deadline_s": ("core/flight/diagnosis.h", r"kFlightDeadlineSeconds = (\d+)"),
+    "flight_deadline_s": ("core/flight/history.h", r"kFlightDeadlineSeconds = (\d+)"),
     "random_programs": ("scripts/torch_oracle/torch_compare_test.py",
                         r'"--programs",.*default=(\d+)'),
     # Verdicts.

@@ -113,7 +113,7 @@ std::string TextOf(const results::store::OptionEffect& effect) {
   const auto times = [faster](double ratio) { return faster ? ratio : 1 / ratio; };
   const auto [low, high] = std::minmax({times(effect.interval_low), times(effect.interval_high)});
   // Advice needs no more than hundredths.
-  const double half_width = std::max((high - low) / 2, 0.03);
+  const double half_width = std::max((high - low) / 2, HalfWidthOfStep(0.01));
   return fmt::format("{}={}: {} times {} than {}{} (95 %: {} to {})", effect.option, effect.value,
                      FormatFigure(times(effect.ratio), half_width), faster ? "faster" : "slower",
                      effect.baseline_value == "default" ? "the " : "", effect.baseline_value,

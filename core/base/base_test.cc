@@ -98,6 +98,12 @@ TEST(UnitsTest, AFigureHasTheDigitsOfItsInterval) {
   EXPECT_GE(rows, 20);
 }
 
+TEST(UnitsTest, AFigureCanHaveALeastStep) {
+  EXPECT_EQ(FormatFigure(0.826, HalfWidthOfStep(0.01)), "0.83");
+  EXPECT_EQ(FormatFigure(4.24, HalfWidthOfStep(0.1)), "4.2");
+  EXPECT_EQ(FormatFigure(87.4, HalfWidthOfStep(1)), "87");
+}
+
 TEST(UnitsTest, ChangesHaveASign) {
   EXPECT_EQ(FormatChange(5.14, 4), "+5");
   EXPECT_EQ(FormatChange(-20.04, 0.3), "-20.0");

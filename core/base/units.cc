@@ -132,6 +132,8 @@ std::string FormatBytes(std::int64_t bytes) {
   return fmt::format("{:.1f} {}", value, kNames[unit]);
 }
 
+double HalfWidthOfStep(double step) { return kStepsOfHalfWidth * step; }
+
 std::string FormatFigure(double value, double half_width) {
   if (!std::isfinite(value)) return "-";
   const int last = LastPlace(value, half_width);

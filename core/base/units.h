@@ -23,6 +23,9 @@ std::string FormatBytes(std::int64_t bytes);
 // The half width of a figure's interval where no interval is known.
 inline constexpr double kNoHalfWidth = std::numeric_limits<double>::quiet_NaN();
 
+// The half width of a figure that has no digit below `step`, a power of ten.
+double HalfWidthOfStep(double step);
+
 // `value` with the digits that its interval supports, without an exponent: the last digit is a
 // power of ten of at most a third of `half_width`, half of the interval in the unit of the value.
 // "25900" for 25948.3 and 2335, "26000" for 4000. Three digits where the half width is no positive

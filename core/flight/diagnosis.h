@@ -12,9 +12,6 @@
 
 namespace lockstep::flight {
 
-// Calls under way for so long are taken for a hang, unless their own time-out is shorter.
-inline constexpr double kFlightDeadlineSeconds = 30;
-
 struct FlightDiagnosis {
   verdict::Judgement judgement;  // of the ranks with dumps, and of those that miss
   verdict::Trace trace;          // PyTorch's names and places; no rows when nothing is in question
@@ -29,7 +26,8 @@ struct FlightDiagnosis {
 // between two ranks, ranks without a dump. Verdict: kPass when every call of every rank is done;
 // kUnknown when no dump holds a call.
 // `deadline_seconds`: silence that is taken for a hang. Without it a call hangs that is under way
-// for its own time-out, at which PyTorch ends the job, or for kFlightDeadlineSeconds.
+// for its own time-out, at which PyTorch ends the job, or for kFlightDeadlineSeconds
+// (history.h).
 Result<FlightDiagnosis> DiagnoseFlight(const FlightJob& job,
                                        std::optional<double> deadline_seconds = std::nullopt,
                                        const verdict::TraceLimits& limits = {});

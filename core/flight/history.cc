@@ -8,7 +8,6 @@
 #include <optional>
 #include <unordered_map>
 
-#include "core/flight/diagnosis.h"
 
 namespace lockstep::flight {
 namespace {

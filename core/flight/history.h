@@ -15,6 +15,9 @@ using collective::Collective;
 using journal::JournalEvent;
 using verdict::RankEvidence;
 
+// Calls under way for so long are taken for a hang, unless their own time-out is shorter.
+inline constexpr double kFlightDeadlineSeconds = 30;
+
 struct FlightHistory {
   // One a dump, then one a missing rank (ProcessState::kLost); all others run.
   std::vector<RankEvidence> evidence;

@@ -6,7 +6,7 @@ namespace lockstep::results::compare {
 
 std::string ChangeText(double ratio, double half_width) {
   if (!std::isfinite(ratio) || ratio <= -1) return "?";
-  const double finest = std::abs(ratio) < 0.995 ? 0.3 : 3;  // for steps of 0.1 and of 1 %
+  const double finest = HalfWidthOfStep(std::abs(ratio) < 0.995 ? 0.1 : 1);
   return FormatChange(100 * ratio, std::fmax(100 * half_width, finest));
 }
 

@@ -60,6 +60,10 @@ class DigitsTest(unittest.TestCase):
         for value, half_width, text in rows:
             self.assertEqual(digits.figure(float(value), float(half_width)), text)
 
+    def test_a_figure_can_have_a_least_step(self):
+        self.assertEqual([digits.figure(value, digits.half_width_of_step(step)) for value, step in (
+            (0.826, 0.01), (4.24, 0.1), (87.4, 1))], ["0.83", "4.2", "87"])
+
     def test_changes_have_a_sign(self):
         self.assertEqual([digits.change(*pair) for pair in (
             (5.14, 4), (-20.04, 0.3), (-0.04, 3), (numpy.nan,))], ["+5", "-20.0", "+0", "-"])

@@ -47,7 +47,7 @@ std::string MedianText(const store::Summary& summary, const TimeUnit& unit) {
 std::string BandwidthText(double gbps, double half_width) {
   if (!std::isfinite(gbps) || gbps <= 0) return "-";
   // Of what is slow, thousandths are enough.
-  return FormatFigure(gbps, gbps < 0.1 ? std::fmax(half_width, 0.003) : half_width);
+  return FormatFigure(gbps, gbps < 0.1 ? std::fmax(half_width, HalfWidthOfStep(1e-3)) : half_width);
 }
 
 std::string AlgorithmBandwidthText(const store::Summary& summary) {
@@ -59,23 +59,24 @@ std::string BusBandwidthText(const store::Summary& summary) {
 }
 
 std::string PercentText(double percent) {
-  // Steps of 0.1 and of 1 %; of what is 1000 % and more, three digits.
-  return FormatFigure(percent, percent < 9.95 ? 0.3 : percent < 99.95 ? 3 : kNoHalfWidth);
+  // Of what is 1000 % and more, three digits.
+  return FormatFigure(percent, percent < 9.95    ? HalfWidthOfStep(0.1)
+                               : percent < 99.95 ? HalfWidthOfStep(1)
+                                                 : kNoHalfWidth);
 }
 
 std::string LimitText(const store::Summary& summary) {
   if (!(summary.floor_ns > 0)) return "-";
   const double percent = summary.percent_of_limit;
-  const double finest = percent >= 9.95 ? 3 : 0.3;  // for steps of 1 and of 0.1 %
+  const double finest = HalfWidthOfStep(percent >= 9.95 ? 1 : 0.1);
   return FormatFigure(percent, std::fmax((summary.limit_high - summary.limit_low) / 2, finest));
 }
 
 std::string PartText(const store::Part& part, const TimeUnit& unit) {
   const double half_width = (part.interval_high - part.interval_low) / 2;
   if (part.units == "ns") return FormatFigure(part.median / unit.ns, half_width / unit.ns);
-  constexpr double kFinest = 0.03;  // of a ratio, for steps of a hundredth
-  const std::string text =
-      FormatFigure(part.median, part.units.empty() ? std::fmax(half_width, kFinest) : half_width);
+  const double finest = part.units.empty() ? HalfWidthOfStep(0.01) : 0;  // of a ratio
+  const std::string text = FormatFigure(part.median, std::fmax(half_width, finest));
   return part.units.empty() || text == "-" ? text : text + " " + part.units;
 }
 

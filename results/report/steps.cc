@@ -174,7 +174,7 @@ std::string FormatSkew(const store::Run& run) {
       grid.AddRow({first ? record.name : "", std::to_string(rank),
                    FormatFigure(SamplesPerSecond(record, rank)), FormatDuration(one.p50),
                    FormatDuration(one.p99), FormatDuration(one.waited / iterations),
-                   first ? FormatFigure(skew->imbalance, 0.03) : "",
+                   first ? FormatFigure(skew->imbalance, HalfWidthOfStep(0.01)) : "",
                    first ? PercentText(100 * skew->waiting_fraction) : ""});
     }
   }

@@ -128,8 +128,10 @@ def figure_of(values):
 
 def percent(share):
     """Tenths below 100 %."""
-    return digits.figure(100 * share, 0.3 if share < 0.9995 else 3) + " %" \
-        if math.isfinite(share) else "-"
+    if not math.isfinite(share):
+        return "-"
+    step = digits.half_width_of_step(0.1 if share < 0.9995 else 1)
+    return digits.figure(100 * share, step) + " %"
 
 
 def row_of(peer, figures, size):

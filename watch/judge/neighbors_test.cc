@@ -11,20 +11,9 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using Literal = LiteralHistory;
 
-Event AsksOf(LiteralHistory& history, int rank, Call call, int line,
-             std::initializer_list<int> sources) {
-  Event event = Literal::Asks(call, line);
-  for (const int source : sources) {
-    Event part = event;
-    part.phase = events::Phase::kPart;
-    part.peer = source;
-    history.judge().Take(rank, part);
-  }
-  return event;
-}
-
 void Open(LiteralHistory& history, int rank, int line, std::initializer_list<int> sources) {
-  history.Open(rank, AsksOf(history, rank, Call::kNeighbor_allgather, line, sources));
+  history.Open(rank,
+               history.Naming(rank, Literal::Asks(Call::kNeighbor_allgather, line), sources));
 }
 
 TEST(Neighbors, OneThatNeverComesIsWaitedFor) {
@@ -58,7 +47,7 @@ TEST(Neighbors, WhoIsNoneIsNotWaitedFor) {
 
 TEST(Neighbors, TheirRequestsNeedTheSame) {
   LiteralHistory history(2);
-  history.Posts(0, AsksOf(history, 0, Call::kIneighbor_alltoall, 3, {1}), 1);
+  history.Posts(0, history.Naming(0, Literal::Asks(Call::kIneighbor_alltoall, 3), {1}), 1);
   history.OpenOn(0, Call::kWait, 4, {1});
   history.Open(1, Literal::Receives(Call::kRecv, 5, 0));
   EXPECT_THAT(history.Stuck(), ElementsAre(0, 1));

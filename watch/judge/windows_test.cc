@@ -32,12 +32,7 @@ Event Asks(Call call, int line, int target = events::kNoRoot, std::uint8_t flags
 // MPI_Win_post or MPI_Win_start, for some ranks.
 Event With(LiteralHistory& history, int rank, Call call, int line,
            std::initializer_list<int> others) {
-  for (const int other : others) {
-    Event part = Asks(call, line, other);
-    part.phase = events::Phase::kPart;
-    history.judge().Take(rank, part);
-  }
-  return Asks(call, line);
+  return history.Naming(rank, Asks(call, line), others);
 }
 
 TEST(Windows, ATargetWaitsForOriginsThatNeverComplete) {

@@ -6,10 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "core/base/process_stat.h"
@@ -43,17 +40,11 @@ std::uint64_t RanNs(pid_t pid) {
 
 // Threads that are not MPI's.
 int ThreadsOfProgram(const events::Header& header) {
-  std::error_code error;
-  int threads = 0;
-  for (std::filesystem::directory_iterator each("/proc/" + std::to_string(header.pid) + "/task",
-                                                error);
-       !error && each != std::filesystem::directory_iterator(); each.increment(error)) {
-    const int thread = std::atoi(each->path().filename().c_str());
-    const bool its = std::ranges::any_of(header.library_threads,
-                                         [thread](const auto& one) { return one == thread; });
-    threads += its ? 0 : 1;
-  }
-  return error ? 0 : threads;
+  const std::vector<int> threads = NumbersIn("/proc/" + std::to_string(header.pid) + "/task");
+  return static_cast<int>(std::ranges::count_if(threads, [&header](int thread) {
+    return std::ranges::none_of(header.library_threads,
+                                [thread](const auto& one) { return one == thread; });
+  }));
 }
 
 ProcessName NameOf(const events::Header& header) {

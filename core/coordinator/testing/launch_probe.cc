@@ -3,12 +3,13 @@
 #include <fmt/core.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 
+#include "core/base/process_stat.h"
 #include "core/coordinator/coordinator.h"
 #include "core/coordinator/testing/probe.h"
 #include "core/worker/worker_link.h"
@@ -42,14 +43,11 @@ CoordinatorOptions ProbeOptions(const control::LaunchContext& context,
 
 // How many sockets of this process lead to another.
 int CountConnections() {
-  int count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+  return static_cast<int>(std::ranges::count_if(NumbersIn("/proc/self/fd"), [](int fd) {
     sockaddr_storage peer;
     socklen_t length = sizeof peer;
-    const int fd = std::atoi(entry.path().filename().c_str());
-    count += getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) == 0 ? 1 : 0;
-  }
-  return count;
+    return getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) == 0;
+  }));
 }
 
 int Run(const std::string& name, std::uint64_t seed, const std::string& file) {

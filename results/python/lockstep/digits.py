@@ -40,6 +40,11 @@ def _rounded(value: float, last: int) -> str:
     return text if text[0] != "-" or text.strip("-0.") else text[1:]
 
 
+def half_width_of_step(step: float) -> float:
+    """Of a figure that has no digit below `step`, a power of ten."""
+    return _STEPS_OF_HALF_WIDTH * step
+
+
 def figure(value: float, half_width: float = _NOT_KNOWN) -> str:
     """The last digit is a power of ten of at most a third of `half_width`, half of the interval:
     "25900" for 25948.3 and 2335. Three digits where it is no positive number; seven at most, one

@@ -73,7 +73,7 @@ def change(share, half_width=math.nan):
     """Of a time: 0.08 is 8 % more. Tenths at most."""
     if share is None:
         return _DASH
-    finest = 0.3 if abs(share) < 0.995 else 3  # for steps of 0.1 and of 1 %
+    finest = digits.half_width_of_step(0.1 if abs(share) < 0.995 else 1)
     known = 100 * half_width if half_width > 0 else 0
     return digits.change(100 * share, max(known, finest)) + " %"
 
@@ -112,7 +112,7 @@ def limit_of(case):
     value = case["percent_of_limit"]
     if value is None or not math.isfinite(value):
         return _DASH
-    finest = 3 if value >= 9.95 else 0.3  # for steps of 1 and of 0.1 %
+    finest = digits.half_width_of_step(1 if value >= 9.95 else 0.1)
     return digits.figure(value, half if half > finest else finest) + " %"
 
 

@@ -56,6 +56,16 @@ class LiteralHistory {
     return event;
   }
 
+  // An event that names some ranks: as parts, which come before it.
+  Event Naming(int rank, const Event& event, std::initializer_list<int> others) {
+    for (const int other : others) {
+      Event part = event;
+      part.phase = events::Phase::kPart;
+      part.peer = other;
+      judge_.Take(rank, part);
+    }
+    return event;
+  }
   void Open(int rank, const Event& event) { judge_.Take(rank, event); }
   void Left(int rank, Call call) {
     Event event = Asks(call, 0);
