@@ -21,7 +21,12 @@ enum class Phase : std::uint8_t {
   // These two become what they are where the call returns and nothing was written meanwhile.
   kEnterLeft,  // kEnter, then kLeave
   kDoneLeft,   // kDone, then kLeave
+  // The `peer` events before it come again, in their order, and are only counted: `count` grows by
+  // one where a call is entered, and where it returns. `ticks`: when the watcher last saw it grow.
+  kAgain,
 };
+
+inline constexpr int kMostAgain = 4;  // events that may come again together
 
 // What the newest event of a call becomes when that returns; kNothing: it can't say so.
 inline constexpr Phase LeftAfter(Phase phase) {
@@ -29,7 +34,9 @@ inline constexpr Phase LeftAfter(Phase phase) {
          : phase == Phase::kDone ? Phase::kDoneLeft
                                  : Phase::kNothing;
 }
-inline constexpr bool HasLeft(Phase phase) { return phase >= Phase::kEnterLeft; }
+inline constexpr bool HasLeft(Phase phase) {
+  return phase == Phase::kEnterLeft || phase == Phase::kDoneLeft;
+}
 // What comes before the kLeave in those two; others are what they are.
 inline constexpr Phase BeforeLeft(Phase phase) {
   return phase == Phase::kEnterLeft  ? Phase::kEnter
@@ -110,6 +117,18 @@ struct Event {
   std::int32_t count2 = 0;           // in a group: how many of its kind the rank has called
 };
 static_assert(sizeof(Event) == 64);
+
+// What the step of this number, from 0 on, of an event of kAgain says: a call is entered where it
+// is even, else it returns.
+inline Event EventAgain(const Event* again, std::int64_t step) {
+  Event event = *(again - again->peer + step / 2 % again->peer);
+  event.ticks = again->ticks;
+  event.phase = Phase::kEnter;
+  if (step % 2 == 0) return event;
+  event.phase = Phase::kLeave;
+  event.peer = 0;
+  return event;
+}
 
 // The place of a group's collective, where the call says it (threads enter in any order); else 0.
 inline std::uint64_t OrderOf(const Event& event) {

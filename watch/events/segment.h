@@ -1,7 +1,8 @@
 // The file that a watched process and its watcher share: a header and chunks of events. The writer
 // owns the memory and never waits. It prepares a chunk ahead: one that was read, or else a new one
 // (a full /dev/shm is an error there, not a signal). So a reader that keeps up costs no page
-// faults, and some chunks are all that is used. A whole ring behind, it stops for good.
+// faults, and some chunks are all that is used. A whole ring behind, it stops for good. A loop of
+// the same collectives takes no memory: its calls are counted in one event (kAgain).
 #pragma once
 
 #include <atomic>
@@ -12,7 +13,7 @@
 
 namespace lockstep::watch::events {
 
-inline constexpr std::uint64_t kMagic = 0x3368637461776b6cULL;  // "lkwatch3"
+inline constexpr std::uint64_t kMagic = 0x3468637461776b6cULL;  // "lkwatch4"
 inline constexpr std::uint64_t kChunkEvents = 4096;
 inline constexpr std::uint64_t kChunks = 1024;
 inline constexpr std::size_t kLibraryThreads = 16;
@@ -69,6 +70,7 @@ struct Header {
   std::atomic<std::uint32_t> places[kChunks];
   // Threads that MPI_Init began, by the kernel's number; 0: none, or others may have been there.
   std::atomic<std::int32_t> library_threads[kLibraryThreads];
+  std::atomic<std::uint64_t> counted;  // by events of kAgain, but for the newest event
 };
 static_assert(sizeof(Header) <= kHeaderBytes);
 

@@ -95,6 +95,7 @@ void Judge::TakeOne(int rank, const Event& event) {
     case Phase::kNothing:
     case Phase::kEnterLeft:
     case Phase::kDoneLeft:
+    case Phase::kAgain:
       break;
   }
   if (events::HasLeft(event.phase)) Leave(rank, event);

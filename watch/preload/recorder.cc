@@ -169,6 +169,26 @@ std::uint16_t NumberThread() {
   return thread_number;
 }
 
+std::uint64_t WriteOrCount(const Event& event) {
+  const std::uint64_t number = header->head.load(std::memory_order_relaxed);
+  const bool counts = !repeats.counting() && repeats.Comes(event, number);
+  if (!counts) {
+    const std::uint64_t ticks = Write(event);
+    if (newest) repeats.Note(newest, number);
+    return ticks;
+  }
+  Event* const place = Claim(*header);
+  if (!place) return 0;
+  newest = nullptr;
+  repeats.Begin(place, event.thread, events::NowTicks());
+  return 0;
+}
+
+void EndRepeats() {
+  header->counted.store(header->counted.load(std::memory_order_relaxed) + repeats.End(),
+                        std::memory_order_relaxed);
+}
+
 bool PrepareChunkAfter(std::uint64_t event) {
   if (header->stopped.load(std::memory_order_relaxed) != 0) {
     header = nullptr;

@@ -9,18 +9,27 @@
 #include "watch/events/segment.h"
 #include "watch/events/ticks.h"
 #include "watch/preload/handles.h"
+#include "watch/preload/repeats.h"
 
 namespace lockstep::watch::preload {
 
 namespace internal {
-extern events::Header* header;  // null: this process is not watched
-extern bool times;              // the moments at which calls return are wanted, too
-extern events::Event* newest;   // while one thread writes: what it wrote last; null: not known
+extern events::Header* header;     // null: this process is not watched
+extern bool times;                 // the moments at which calls return are wanted, too
+extern events::Event* newest;      // while one thread writes: what it wrote last; null: not known
+inline constinit Repeats repeats;  // while one thread writes, and nobody asks how long calls take
 inline constinit thread_local int depth __attribute__((tls_model("initial-exec"))) = 0;
 inline constinit thread_local std::uint16_t thread_number
     __attribute__((tls_model("initial-exec"))) = 0;
 
 std::uint16_t NumberThread();
+inline std::uint16_t NumberOfThread() {
+  return thread_number != 0 ? thread_number : NumberThread();
+}
+// An event that was not counted: it is written down, or those like it are counted from now on.
+std::uint64_t WriteOrCount(const events::Event& event);
+// The calls that were counted come no more.
+void EndRepeats();
 // Makes ready the chunk behind that of `event`. False: recording has stopped.
 bool PrepareChunkAfter(std::uint64_t event);
 // Of several threads. Null: recording has stopped.
@@ -65,28 +74,44 @@ void AwaitExit();
 
 // gloo's and NCCL's calls come from any thread, whatever MPI was told.
 inline constinit bool any_thread_calls = false;
-inline void AnyThreadCalls() { several_threads = any_thread_calls = true; }
+inline void AnyThreadCalls() {
+  if (internal::header && internal::repeats.counting()) internal::EndRepeats();
+  several_threads = any_thread_calls = true;
+}
 
 // Inlined, so that a call's fields go from registers to their place. An event that has no stamp
-// gets one, which takes as long as all the rest.
-[[gnu::always_inline]] inline void Write(const events::Event& event) {
+// gets one, which takes as long as all the rest. The stamp; 0: nothing was written.
+[[gnu::always_inline]] inline std::uint64_t Write(const events::Event& event) {
   events::Header* const header = internal::header;
-  if (!header) return;
+  if (!header) return 0;
+  if (internal::repeats.counting()) internal::EndRepeats();
   events::Event* const place = internal::Claim(*header);
-  if (!place) return;
+  if (!place) return 0;
   events::Event whole = event;
   whole.phase = events::Phase::kNothing;
-  whole.thread = internal::thread_number != 0 ? internal::thread_number : internal::NumberThread();
+  whole.thread = internal::NumberOfThread();
   if (whole.ticks == 0) whole.ticks = events::NowTicks();
   *place = whole;
   std::atomic_ref<events::Phase>(place->phase).store(event.phase, std::memory_order_release);
   internal::newest = several_threads ? nullptr : place;
   internal::FetchToWrite(place + 2);
+  return whole.ticks;
+}
+
+// The same of a collective that is entered, and may be one of those that come again and again. The
+// stamp; 0: it was only counted, or not even that.
+[[gnu::always_inline]] inline std::uint64_t WriteCollective(events::Event& event) {
+  if (several_threads || internal::times || !internal::header) return Write(event);
+  event.thread = internal::NumberOfThread();
+  if (internal::repeats.counting() && internal::repeats.Enter(event)) return 0;
+  return internal::WriteOrCount(event);
 }
 
 // The call that wrote last returns, and its event says so. False: that needs an event of its own.
 [[gnu::always_inline]] inline bool LeaveInPlace() {
-  if (!internal::header || !internal::newest || several_threads) return false;
+  if (!internal::header || several_threads) return false;
+  if (internal::repeats.counting()) return internal::repeats.Leave();
+  if (!internal::newest) return false;
   const std::atomic_ref<events::Phase> phase(internal::newest->phase);
   const events::Phase left = events::LeftAfter(phase.load(std::memory_order_relaxed));
   if (left == events::Phase::kNothing) return false;

@@ -63,6 +63,7 @@ class Watched {
   }
   void SendPart(std::int64_t count, Handle type, int peer, int tag, Handle comm);
   void Collective(Handle comm, int root = events::kNoRoot, std::int32_t op = events::kNoOp) {
+    collective_ = true;
     event_.comm = CommOf(comm);
     event_.peer = root;
     event_.tag = op;
@@ -88,8 +89,7 @@ class Watched {
 
   void Enter() {
     event_.phase = events::Phase::kEnter;
-    if (event_.ticks == 0) event_.ticks = events::NowTicks();
-    Write(event_);
+    event_.ticks = collective_ && event_.request == 0 ? WriteCollective(event_) : Write(event_);
   }
   void Done(std::uint32_t request, Statuses status);
   void Leave(int error) {
@@ -112,6 +112,7 @@ class Watched {
 
  private:
   events::Event event_;
+  bool collective_ = false;
 };
 
 }  // namespace lockstep::watch::preload

@@ -56,6 +56,7 @@ void Waits::Take(int rank, const Event& event) {
     case Phase::kMembers:
     case Phase::kEnterLeft:
     case Phase::kDoneLeft:
+    case Phase::kAgain:
       break;
   }
   if (events::HasLeft(event.phase)) Leave(rank, event);

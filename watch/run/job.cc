@@ -66,10 +66,11 @@ void Job::Add(std::unique_ptr<Process> process) {
 // A fast rank waits until the others had their turn, and what is done beside reading, too. Short
 // turns also keep what the judge holds of one rank without the others small.
 bool Job::Drain() {
-  fresh_ = 0;
+  fresh_ = fresh_from_ring_ = 0;
   for (int turn = 0; turn < kTurns; ++turn) {
     behind_.clear();
     for (auto& [rank, process] : processes_) {
+      const std::uint64_t before = process->read_from_ring();
       const std::uint64_t some =
           process->Drain(kAtATime, [this, who = rank](std::span<const events::Event> events) {
             judge_.Take(who, events);
@@ -77,6 +78,7 @@ bool Job::Drain() {
             for (const events::Event& event : events) waits_->Take(who, event);
           });
       fresh_ += some;
+      fresh_from_ring_ += process->read_from_ring() - before;
       if (some >= kAtATime) behind_.insert(rank);
     }
     if (behind_.empty()) break;
@@ -87,15 +89,17 @@ bool Job::Drain() {
   return fresh_ > 0;
 }
 
-bool Job::Progresses() const {
+bool Job::Hurries() const {
   const auto strange = [](const auto& each) { return each.second > 0; };
-  return fresh_ > 0 && std::ranges::none_of(gone_, strange) &&
-         std::ranges::none_of(stopped_ns_, strange);
+  if (std::ranges::any_of(gone_, strange) || std::ranges::any_of(stopped_ns_, strange)) return true;
+  if (static_cast<int>(processes_.size()) < size_) return true;
+  if (hung_ || ending_ || !complete_) return false;
+  return !first_.ranks.empty() || (changed_ && fresh_ == 0);
 }
 
 bool Job::Floods() const {
-  constexpr std::uint64_t kMany = 8 * events::kChunkEvents;  // two of most lie at one place
-  return fresh_ > kMany * processes_.size();
+  constexpr std::uint64_t kMany = 4 * events::kChunkEvents;
+  return fresh_from_ring_ > kMany * processes_.size();
 }
 
 // Those that were seen gone would not let anybody wait.

@@ -34,9 +34,10 @@ class Job {
   bool Drain();
   // Some ranks had more than that.
   bool behind() const { return !behind_.empty(); }
-  // Ranks call, and none is strange: the end of one is seen at AddEnds(), so looks may be rare.
-  bool Progresses() const;
-  // … but not so rare: a cache should hold the events that wait.
+  // What was seen is to be confirmed, or a rank has yet to come. Else looks may be rare: the end of
+  // a rank is seen at AddEnds().
+  bool Hurries() const;
+  // Looks should come more often: a cache should hold the events that wait.
   bool Floods() const;
   void AddEnds(std::vector<pollfd>& items) const;
   // Who ended, who is stopped. `over`: the launchers are gone, so every process is.
@@ -122,7 +123,8 @@ class Job {
   std::int64_t last_event_ns_ = 0;
   std::int64_t no_stacks_until_ns_ = 0;
   bool changed_ = true;
-  std::uint64_t fresh_ = 0;  // events of the last Drain()
+  std::uint64_t fresh_ = 0;            // events of the last Drain()
+  std::uint64_t fresh_from_ring_ = 0;  // of these, those that took room
   bool ending_ = false;
   bool hung_ = false;
   std::uint64_t silent_since_ = 0;  // events, when the silence was told

@@ -18,6 +18,7 @@ class LocalProcess : public Process {
 
   std::uint64_t Drain(std::uint64_t most, const Take& take) override;
   std::uint64_t read() const override { return reader_->read(); }
+  std::uint64_t read_from_ring() const override { return reader_->places(); }
   ProcessFacts Look(bool over) override;
   std::string Line(std::uint64_t site) override;
   stacks::PythonStack Python() override;

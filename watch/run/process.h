@@ -65,6 +65,8 @@ class Process {
   virtual std::uint64_t Drain(std::uint64_t most, const Take& take) = 0;
   // Events that were given away; one that says that its call returned, too, is two.
   virtual std::uint64_t read() const = 0;
+  // … those that took room until then: not those that were only counted.
+  virtual std::uint64_t read_from_ring() const { return read(); }
   // `over`: its launcher is gone, so it is, too. Of another watcher's: what that told last.
   virtual ProcessFacts Look(bool over) = 0;
   // "solver.c:31"; "?" where that is not known.

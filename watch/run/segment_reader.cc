@@ -11,7 +11,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <utility>
+
+#include "watch/events/ticks.h"
 
 namespace lockstep::watch::run {
 
@@ -59,23 +63,60 @@ Phase PhaseOf(Event& event) {
   return std::atomic_ref<Phase>(event.phase).load(std::memory_order_acquire);
 }
 
+std::int64_t StepsOf(Event& again) {
+  return std::atomic_ref(again.count).load(std::memory_order_acquire);
+}
+
 }  // namespace
+
+std::uint64_t SegmentReader::Known() {
+  // The writer's processor has these words: it takes a while to get them.
+  const std::uint64_t ready = header_->ready.load(std::memory_order_acquire);
+  const std::uint64_t head = header_->head.load(std::memory_order_acquire);
+  return known_ = std::min(head, ready * events::kChunkEvents);
+}
 
 std::span<const Event> SegmentReader::Complete(std::uint64_t most) {
   constexpr std::uint64_t kMostAtOnce = 64;  // they are still in the nearest cache when taken
-  if (read_ >= known_) {
-    // The writer's processor has these words: it takes a while to get them.
-    const std::uint64_t ready = header_->ready.load(std::memory_order_acquire);
-    const std::uint64_t head = header_->head.load(std::memory_order_acquire);
-    known_ = std::min(head, ready * events::kChunkEvents);
-    if (read_ >= known_) return {};
-  }
+  if (read_ >= known_ && read_ >= Known()) return {};
   const std::uint64_t of_chunk = events::kChunkEvents - read_ % events::kChunkEvents;
   most = std::min({most, known_ - read_, of_chunk, kMostAtOnce});
   Event* const first = &At(read_);
   std::uint64_t count = 0;
-  while (count < most && PhaseOf(first[count]) != Phase::kNothing) ++count;
+  const auto is_event = [](Phase phase) {
+    return phase != Phase::kNothing && phase != Phase::kAgain;
+  };
+  while (count < most && is_event(PhaseOf(first[count]))) ++count;
   return {first, count};
+}
+
+bool SegmentReader::ComesAgain() { return read_ < known_ && PhaseOf(At(read_)) == Phase::kAgain; }
+
+bool SegmentReader::GiveAgain(std::uint64_t& most, const Take& take) {
+  Event& again = At(read_);
+  const std::uint64_t next = read_ + 1;
+  // Asked first: then the count is the last one.
+  const bool over = (next < known_ || next < Known()) && PhaseOf(At(next)) != Phase::kNothing;
+  const std::int64_t steps = StepsOf(again);
+  const std::int64_t before = given_again_;
+  std::array<Event, 64> some;
+  std::size_t count = 0;
+  for (; given_again_ < steps && most > 0; --most) {
+    Event& event = some[count++] = events::EventAgain(&again, given_again_);
+    const bool both = event.phase == Phase::kEnter && given_again_ + 1 < steps;
+    if (both) event.phase = Phase::kEnterLeft;
+    given_again_ += both ? 2 : 1;
+    given_ += both ? 2 : 1;
+    if (count == some.size()) take({some.data(), std::exchange(count, 0)});
+  }
+  if (count > 0) take({some.data(), count});
+  if (steps > before) {
+    std::atomic_ref(again.ticks).store(events::NowTicks(), std::memory_order_relaxed);
+  }
+  if (!over || given_again_ < steps) return false;
+  given_again_ = 0;
+  read_ = next;
+  return true;
 }
 
 // All but the newest event stay as they are.
@@ -96,14 +137,19 @@ bool SegmentReader::LeftMeanwhile() const {
 }
 
 std::uint64_t SegmentReader::begun() const {
+  const std::uint64_t ready = header_->ready.load(std::memory_order_acquire);
   const std::uint64_t head = header_->head.load(std::memory_order_acquire);
-  return given_ + (head - read_) + (head == read_ && LeftMeanwhile() ? 1 : 0);
+  const std::uint64_t begun = given_ + (head - read_);
+  if (head == read_) return begun + (LeftMeanwhile() ? 1 : 0);
+  if (read_ >= ready * events::kChunkEvents || PhaseOf(At(read_)) != Phase::kAgain) return begun;
+  return begun - 1 + static_cast<std::uint64_t>(StepsOf(At(read_)) - given_again_);
 }
 
 std::uint64_t SegmentReader::Drain(std::uint64_t most, const Take& take) {
   const std::uint64_t before = given_;
-  for (const std::uint64_t end = read_ + most; read_ < end;) {
-    const std::span<const Event> some = Complete(end - read_);
+  while (most > 0) {
+    const std::span<const Event> some = Complete(most);
+    const bool again = some.empty() && ComesAgain();
     // What is complete was written after the call before it returned.
     if (LeftMeanwhile()) {
       Event leave = At(read_ - 1);
@@ -113,8 +159,12 @@ std::uint64_t SegmentReader::Drain(std::uint64_t most, const Take& take) {
       ++given_;
       take({&leave, 1});
     }
-    if (some.empty()) break;
-    Give(some, take);
+    if (!some.empty()) {
+      Give(some, take);
+      most -= some.size();
+    } else if (!again || !GiveAgain(most, take)) {
+      break;
+    }
     // The newest chunk stays for `status`.
     if (read_ % events::kChunkEvents != 0 || read_ < 2 * events::kChunkEvents) continue;
     header_->tail.store(read_ - events::kChunkEvents, std::memory_order_release);

@@ -30,6 +30,7 @@ class SegmentReader {
   // that its call returned, too, is two.
   std::uint64_t Drain(std::uint64_t most, const Take& take);
   std::uint64_t read() const { return given_; }
+  std::uint64_t places() const { return read_; }  // of events that were read
   // Equal to that where all was read; else more than was read, and at most what was written.
   std::uint64_t begun() const;
 
@@ -44,12 +45,19 @@ class SegmentReader {
   events::Event& At(std::uint64_t event) const;
   // The event that was given last says by now that its call returned.
   bool LeftMeanwhile() const;
+  // How many events the writer has begun by now, of those that have a place.
+  std::uint64_t Known();
+  // Calls that are counted come next.
+  bool ComesAgain();
+  // Gives those, at most `most`, which it lessens. True: another event comes next.
+  bool GiveAgain(std::uint64_t& most, const Take& take);
 
   events::Header* header_;
   std::uint64_t known_ = 0;  // events that the writer had begun when it was last asked
   std::uint64_t read_ = 0;   // places of events
   std::uint64_t given_ = 0;
-  bool may_leave_ = false;  // the call of the event that was given last
+  bool may_leave_ = false;        // the call of the event that was given last
+  std::int64_t given_again_ = 0;  // steps of an event of kAgain, which comes next
 };
 
 }  // namespace lockstep::watch::run

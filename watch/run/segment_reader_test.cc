@@ -46,6 +46,7 @@ class SegmentReaderTest : public testing::Test {
     event.phase = phase;
     event.call = Call::kBarrier;
     event.thread = 3;
+    if (phase == Phase::kLeave) event.peer = 0;  // without an error
     At(header_->head++) = event;
   }
   void Leave() {
@@ -109,6 +110,98 @@ TEST_F(SegmentReaderTest, WhatIsBegunCounts) {
   ++header_->head;
   EXPECT_THAT(Read(), ElementsAre());
   EXPECT_EQ(reader_->begun(), reader_->read() + 1);
+}
+
+class Again : public SegmentReaderTest {
+ protected:
+  Again() {
+    for (const Call call : {Call::kBarrier, Call::kAllreduce}) {
+      Write(Phase::kEnter);
+      At(header_->head - 1).call = call;
+      Leave();
+    }
+  }
+  // The two calls come again, `steps` entries and returns.
+  void Count(std::int64_t steps) {
+    Event again;
+    again.phase = Phase::kAgain;
+    again.thread = 3;
+    again.peer = 2;
+    again.count = steps;
+    at_ = header_->head++;
+    At(at_) = again;
+  }
+  void CountOn(std::int64_t steps) { At(at_).count += steps; }
+  // "Barrier+" where it is entered, "-" where it returns.
+  std::vector<std::string> Said(std::uint64_t most = 1'000'000) {
+    std::vector<std::string> said;
+    const std::uint64_t before = reader_->read();
+    const std::uint64_t count = reader_->Drain(most, [&](std::span<const Event> some) {
+      for (const Event& event : some) {
+        said.push_back(event.call == Call::kBarrier ? "Barrier" : "Allreduce");
+        said.back() += event.phase == Phase::kEnter ? "+" : event.phase == Phase::kLeave ? "-" : "";
+        EXPECT_TRUE(event.phase != Phase::kLeave || event.peer == 0);
+      }
+    });
+    EXPECT_EQ(reader_->read(), before + count);
+    return said;
+  }
+
+  std::uint64_t at_ = 0;
+};
+
+TEST_F(Again, EachIsGivenAsAnEventOfItsOwn) {
+  Count(5);
+  EXPECT_GT(reader_->begun(), reader_->read());
+  EXPECT_THAT(Said(), ElementsAre("Barrier", "Allreduce", "Barrier", "Allreduce", "Barrier+"));
+  EXPECT_EQ(reader_->read(), 9u);
+  EXPECT_EQ(reader_->begun(), 9u);
+  EXPECT_THAT(Said(), ElementsAre());
+  CountOn(1);
+  EXPECT_EQ(reader_->begun(), 10u);  // so two looks differ
+  EXPECT_THAT(Said(), ElementsAre("Barrier-"));
+  CountOn(4);
+  EXPECT_EQ(reader_->begun(), 14u);
+  EXPECT_THAT(Said(), ElementsAre("Allreduce", "Barrier"));
+  EXPECT_EQ(reader_->begun(), reader_->read());
+}
+
+TEST_F(Again, ACallThatStillRunsReturnsBeforeThem) {
+  Write(Phase::kEnter);
+  EXPECT_THAT(Said(), ElementsAre("Barrier", "Allreduce", "Barrier+"));
+  Leave();
+  Count(1);
+  EXPECT_THAT(Said(), ElementsAre("Barrier-", "Allreduce+"));
+}
+
+TEST_F(Again, WhatComesAfterThemEndsThem) {
+  Count(3);
+  EXPECT_THAT(Said(), ElementsAre("Barrier", "Allreduce", "Barrier", "Allreduce+"));
+  CountOn(2);
+  ++header_->head;  // is not whole yet
+  EXPECT_GT(reader_->begun(), reader_->read() + 2);
+  EXPECT_THAT(Said(), ElementsAre("Allreduce-", "Barrier+"));
+  EXPECT_EQ(reader_->begun(), reader_->read() + 1);
+  --header_->head;
+  Write(Phase::kLeave);
+  Write(Phase::kEnter);
+  EXPECT_THAT(Said(), ElementsAre("Barrier-", "Barrier+"));
+  EXPECT_EQ(reader_->begun(), reader_->read());
+  Leave();
+  EXPECT_THAT(Said(), ElementsAre("Barrier-"));
+}
+
+TEST_F(Again, SomeAtATime) {
+  Count(1000);
+  CountOn(1);
+  Write(Phase::kLeave);
+  Said(2);
+  for (int turn = 0; turn < 100; ++turn) {
+    EXPECT_THAT(Said(5).size(), 5u);
+    EXPECT_GT(reader_->begun(), reader_->read());
+  }
+  EXPECT_THAT(Said(), ElementsAre("Barrier+", "Barrier-"));
+  EXPECT_EQ(reader_->begun(), reader_->read());
 }
 
 TEST_F(SegmentReaderTest, TheChunkOfTheNewestEventStays) {

@@ -238,8 +238,7 @@ class SharedMemory(unittest.TestCase):
     def test_that_is_absent_or_cannot_be_written(self):
         watched = [r"2 ranks, \d+ events, no finding$"]
         self.ran("mount -t tmpfs -o ro tmpfs /dev/shm\n", watched)
-        self.ran("""folder=$(mktemp -d)
-for each in null zero full random urandom tty; do touch $folder/$each; done
+        self.ran(f"folder={new_folder()}\n" + """
 mount -t tmpfs tmpfs $folder
 for each in null zero full random urandom tty; do
   touch $folder/$each; mount --bind /dev/$each $folder/$each

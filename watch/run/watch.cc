@@ -33,11 +33,11 @@ namespace lockstep::watch::run {
 namespace {
 
 constexpr int kLookMs = 3;
-constexpr int kMostLookMs = 8 * kLookMs;  // while all ranks go on
-constexpr double kTermSeconds = 1.5;      // Open MPI ends ranks a second after SIGTERM
-constexpr double kClearSeconds = 10;      // a launcher whose ranks are ended may clear away
-constexpr int kSettledLooks = 10;         // after the last word of a rank that ended badly
-constexpr double kHurrySeconds = 0.5;     // where the launcher must hear how this rank ended
+constexpr int kMostLookMs = 20 * kLookMs;  // where nothing is to be confirmed
+constexpr double kTermSeconds = 1.5;       // Open MPI ends ranks a second after SIGTERM
+constexpr double kClearSeconds = 10;       // a launcher whose ranks are ended may clear away
+constexpr int kSettledLooks = 10;          // after the last word of a rank that ended badly
+constexpr double kHurrySeconds = 0.5;      // where the launcher must hear how this rank ended
 constexpr double kLateSeconds = 5;  // for watchers that have not come when the command has ended
 
 class Watcher {
@@ -158,15 +158,14 @@ void Watcher::Look() {
   if (killed_) Kill();
 }
 
-// Each look takes a processor from a rank that may want it. While all ranks go on, nothing is to be
-// found but ends, which wake this process.
+// Each look takes a processor from a rank that may want it. While ranks go on, or compute, nothing
+// is to be found but ends, which wake this process.
 int Watcher::NextLookMs() {
   const auto any = [&](auto what) {
     return std::ranges::any_of(jobs_, [&](const auto& each) { return (*each.second.*what)(); });
   };
-  const auto rests = [](const auto& each) { return !each.second->Progresses(); };
   if (any(&Job::behind)) return 0;
-  if (jobs_.empty() || killed_ || std::ranges::any_of(jobs_, rests)) return look_ms_ = kLookMs;
+  if (jobs_.empty() || killed_ || any(&Job::Hurries)) return look_ms_ = kLookMs;
   look_ms_ = any(&Job::Floods) ? look_ms_ / 2 : 2 * look_ms_;
   return look_ms_ = std::clamp(look_ms_, kLookMs, kMostLookMs);
 }

@@ -85,6 +85,14 @@ class RightPrograms(unittest.TestCase):
     def test_processes_that_fork(self):
         self.right("forks")
 
+    def test_loops_whose_calls_are_counted(self):
+        """No call is lost: an entry and a return each, beside those of MPI_Init and the end."""
+        ended = self.right("loops")
+        events = int(re.search(r"3 ranks, (\d+) events", ended.stderr)[1])
+        calls = 3 * 1000 * (1 + 2 + 3 + 4 + 5) + 8
+        self.assertGreaterEqual(events, 2 * calls)
+        self.assertLess(events, 2 * calls + 100)
+
     def test_many_communicators(self):
         self.right("communicators")
 
@@ -206,6 +214,10 @@ class WrongPrograms(unittest.TestCase):
         self.assertEqual([cause for cause, _ in findings(ended)], ["deadlock"], ended.stderr)
         self.assertEqual(ended.returncode, 1)
         self.assertRegex(ended.stdout, r"ended with \d+")
+
+    def test_a_loop_that_one_rank_leaves(self):
+        self.wrong("leaves_loop", "missing_call", "rank 2 ends without MPI_Allreduce, which rank "
+                   r"[01] called at wrong_cases\.c:\d+")
 
     def test_a_neighbor_that_never_comes(self):
         self.wrong("alone", "deadlock", r"rank 0 waits in MPI_Wait for MPI_Ineighbor_allgather at "

@@ -157,7 +157,7 @@ class Looker {
     rank.rank = known >= 0 ? known : header.launcher_rank;
     rank.pid = header.pid;
     rank.state = StateOf(header);
-    rank.events = header.head.load();
+    rank.events = header.head.load() + header.counted.load();
     rank.watched = header.stopped.load() == 0;
     if (rank.state == "ended") {
       if (header.exited.load() != 0) rank.exit_code = header.exit_code.load();
@@ -166,7 +166,10 @@ class Looker {
     if (!rank.watched) return rank;
     rank.polls = header.polls.load() > found.polls;
     if (rank.polls) rank.poll_site = Line(header, header.poll_site.load());
-    AddCalls(header, WhereNow(found.segment->NewestEvents()), rank);
+    const std::vector<Event> newest = found.segment->NewestEvents();
+    const bool counts = !newest.empty() && newest.back().phase == events::Phase::kAgain;
+    if (counts) rank.events += static_cast<std::uint64_t>(newest.back().count);
+    AddCalls(header, WhereNow(newest), rank);
     return rank;
   }
 

@@ -84,12 +84,20 @@ std::string DescribeCall(const Event& call) {
   }
 }
 
+// What is said there last.
+Event Newest(const std::vector<Event>& newest, std::size_t at) {
+  const Event& event = newest[at];
+  const bool whole = event.phase == Phase::kAgain && event.peer > 0 &&
+                     static_cast<std::size_t>(event.peer) <= at && event.count > 0;
+  return whole ? events::EventAgain(&event, event.count - 1) : event;
+}
+
 }  // namespace
 
 std::vector<ThreadNow> WhereNow(const std::vector<Event>& newest) {
   std::map<std::uint16_t, ThreadNow> threads;
   for (std::size_t i = newest.size(); i-- > 0;) {
-    const Event& event = newest[i];
+    const Event event = Newest(newest, i);
     const bool left = event.phase == Phase::kLeave || events::HasLeft(event.phase);
     if (!left && event.phase != Phase::kEnter) continue;
     const auto [found, fresh] = threads.try_emplace(event.thread);

@@ -68,6 +68,21 @@ TEST(WhereNow, AnEntryMaySayThatTheCallWasLeft) {
   EXPECT_THAT(Texts(newest), ElementsAre("outside"));
 }
 
+TEST(WhereNow, CallsThatAreCounted) {
+  std::vector<Event> newest = {At(Phase::kEnterLeft, Call::kBarrier, 1),
+                               At(Phase::kEnterLeft, Call::kAllreduce, 2)};
+  Event& again = newest.emplace_back(At(Phase::kAgain, Call::kNone, 30));
+  again.peer = 2;
+  for (const auto& [count, text] :
+       {std::pair(5, "MPI_Barrier"), {6, "outside"}, {7, "MPI_Allreduce"}, {8, "outside"}}) {
+    again.count = count;
+    EXPECT_THAT(Texts(newest), ElementsAre(text));
+    EXPECT_EQ(WhereNow(newest)[0].since, 30u);
+  }
+  newest.erase(newest.begin());  // they are not all there
+  EXPECT_THAT(Texts(newest), ElementsAre("outside"));
+}
+
 TEST(WhereNow, EachThread) {
   EXPECT_THAT(Texts({At(Phase::kEnter, Call::kBarrier, 1, 2),
                      Receive(Call::kRecv, 2, events::kAnySource, events::kAnyTag)}),

@@ -190,6 +190,21 @@ static void* make_types(void* thread) {
   return NULL;
 }
 
+// Loops of one to five collectives, whose calls are counted once they came again. Ranks write down
+// theirs at their own pace.
+static void loops(int rank, int size, char* program) {
+  (void)program;
+  int value = rank, sum = 0;
+  for (int turn = 0; turn < 5000; ++turn) {
+    const int length = 1 + turn / 1000;
+    for (int call = 0; call < length; ++call) {
+      if (call % 2 == 0) MPI_Bcast(&value, 1, MPI_INT, call % size, MPI_COMM_WORLD);
+      if (call % 2 != 0) MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    }
+    if (turn % 700 == 0 && rank == 0) MPI_Barrier(MPI_COMM_SELF);
+  }
+}
+
 // One makes the collectives of a communicator, the others send and receive on it.
 static void* meet_or_pass(void* thread) {
   const struct Thread* const me = thread;
@@ -367,6 +382,7 @@ Case* right_case(const char* name) {
       {"thread_helps", thread_helps},
       {"epochs", epochs},
       {"locks", locks},
+      {"loops", loops},
   };
   for (size_t each = 0; each < sizeof kCases / sizeof *kCases; ++each) {
     if (strcmp(name, kCases[each].name) == 0) return kCases[each].run;

@@ -33,6 +33,17 @@ static void swapped(int rank, int size, char* program) {
   if (rank != 0) MPI_Bcast(&value, 1, MPI_INT, 0, MPI_COMM_WORLD);
 }
 
+// A loop of collectives which the last rank leaves before the others.
+static void leaves_loop(int rank, int size, char* program) {
+  (void)program;
+  int value = 0, sum = 0;
+  for (int turn = 0; turn < 1000; ++turn) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (turn == 900 && rank == size - 1) break;
+    MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  }
+}
+
 // The last rank never comes to a call that makes a communicator of some ranks.
 static void ungrouped(int rank, int size, char* program) {
   (void)program;
@@ -172,12 +183,19 @@ Case* wrong_case(const char* name) {
     const char* name;
     Case* run;
   } kCases[] = {
-      {"outrun", outrun},       {"roots", roots},
-      {"swapped", swapped},     {"exits", exits},
-      {"ungrouped", ungrouped}, {"unmerged", unmerged},
-      {"unbridged", unbridged}, {"too_small", too_small},
-      {"alone", alone},         {"uncompleted", uncompleted},
-      {"locked", locked},       {"thread_receives", thread_receives},
+      {"outrun", outrun},
+      {"roots", roots},
+      {"swapped", swapped},
+      {"exits", exits},
+      {"ungrouped", ungrouped},
+      {"unmerged", unmerged},
+      {"unbridged", unbridged},
+      {"too_small", too_small},
+      {"leaves_loop", leaves_loop},
+      {"alone", alone},
+      {"uncompleted", uncompleted},
+      {"locked", locked},
+      {"thread_receives", thread_receives},
   };
   for (size_t each = 0; each < sizeof kCases / sizeof *kCases; ++each) {
     if (strcmp(name, kCases[each].name) == 0) return kCases[each].run;

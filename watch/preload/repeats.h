@@ -1,0 +1,63 @@
+// Finds the calls that a program makes again and again in the same order, so that they are counted
+// in one event. Then a loop of collectives writes one line that stays in the processor's cache, and
+// the watcher reads it once a look. One thread at a time.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "watch/events/event.h"
+#include "watch/events/segment.h"
+
+namespace lockstep::watch::preload {
+
+class Repeats {
+ public:
+  bool counting() const { return again_ != nullptr; }
+  // Is the call that is entered the next one of those that are counted? Then it is counted.
+  [[gnu::always_inline]] bool Enter(const events::Event& event) {
+    if (steps_ % 2 != 0 || !Same(event, *(again_ - length_ + next_))) return false;
+    Count();
+    if (++next_ == length_) next_ = 0;
+    return true;
+  }
+  // Is it the call that was entered last that returns? Then that is counted.
+  bool Leave() {
+    if (steps_ % 2 == 0) return false;
+    Count();
+    return true;
+  }
+  // What comes now is not counted. How much was.
+  std::uint64_t End() {
+    again_ = nullptr;
+    return static_cast<std::uint64_t>(steps_);
+  }
+  // `event` may become the event with this number. Is it the first of the newest calls, again?
+  bool Comes(const events::Event& event, std::uint64_t number);
+  // Then they are counted from now on, in its place.
+  void Begin(events::Event* place, std::uint16_t thread, std::uint64_t ticks);
+  // In `place` a collective was entered, as the event with this number.
+  void Note(const events::Event* place, std::uint64_t number);
+
+ private:
+  // But for the moment. Field by field: those of a call that is entered are still in registers.
+  static bool Same(const events::Event& a, const events::Event& b) {
+    return a.site == b.site && a.comm == b.comm && a.call == b.call && a.thread == b.thread &&
+           a.flags == b.flags && a.object == b.object && a.part == b.part && a.peer == b.peer &&
+           a.tag == b.tag && a.type == b.type && a.request == b.request && a.count == b.count &&
+           a.type2 == b.type2 && a.count2 == b.count2;
+  }
+  void Count() { std::atomic_ref(again_->count).store(++steps_, std::memory_order_release); }
+
+  events::Event* again_ = nullptr;  // null: nothing is counted
+  std::int64_t steps_ = 0;
+  std::uint32_t length_ = 0;
+  std::uint32_t next_ = 0;
+  // How many events in a row, up to the one noted last, are the same as the one so many before.
+  std::array<std::uint32_t, events::kMostAgain + 1> same_ = {};
+  const events::Event* noted_ = nullptr;  // the last one
+  std::uint64_t after_noted_ = 0;         // the number of the event behind it
+};
+
+}  // namespace lockstep::watch::preload
