@@ -33,8 +33,9 @@ bool EachHasAProcessor(const std::vector<std::vector<int>>& cpus_of_ranks) {
 Arrays::Arrays(std::int64_t bytes_each) {
   for (auto& array : arrays_) {
     const auto bytes = static_cast<std::size_t>(bytes_each);
-    array.reset(static_cast<float*>(std::aligned_alloc(kHugePageBytes, bytes)));
-    if (array == nullptr) continue;
+    void* memory = nullptr;  // aligned_alloc would take whole huge pages only
+    if (posix_memalign(&memory, kHugePageBytes, bytes) != 0) continue;
+    array.reset(static_cast<float*>(memory));
     // Faulting in 4 KiB pages would take longer than the measurement; where the kernel refuses,
     // it just does take longer.
     madvise(array.get(), bytes, MADV_HUGEPAGE);
