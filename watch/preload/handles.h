@@ -150,4 +150,28 @@ class HandleTable {
   Known places_[kPlaces];
 };
 
+// Who uses a handle that is gone is told of it. So the newest of these stay in their table: a
+// library may never give them again, and a table that is full ends the recording.
+template <typename Table>
+class LastGone {
+ public:
+  static constexpr std::size_t kMost = 1024;
+
+  explicit constexpr LastGone(Table& table) : table_(table) {}
+  // `known` is `code` from now on.
+  void Mark(const Known& known, std::uint32_t code) {
+    if (!table_.Mark(known, code)) return;
+    const SpinLock lock(flag_);
+    Known& oldest = newest_[next_++ % kMost];
+    if (oldest.key != 0) table_.RemoveSame(oldest);
+    oldest = known;
+  }
+
+ private:
+  Table& table_;
+  std::atomic_flag flag_ = ATOMIC_FLAG_INIT;
+  std::size_t next_ = 0;
+  Known newest_[kMost] = {};
+};
+
 }  // namespace lockstep::watch::preload

@@ -77,6 +77,38 @@ TEST(HandleTable, AHandleThatComesAgainIsThatOfTheNewest) {
 }
 
 // It was freed, and its handle is another object's by now.
+// A library that gives no handle twice fills no table.
+TEST(LastGone, TheNewestStay) {
+  static HandleTable<2048> table;
+  static LastGone gone(table);
+  constexpr std::uint64_t kMany = 100'000;
+  for (std::uint64_t key = 1; key <= kMany; ++key) {
+    ASSERT_TRUE(table.Insert({key, 7 * key, 0, 1}));
+    gone.Mark({key, 7 * key, 0, 1}, 9);
+  }
+  Known known;
+  EXPECT_FALSE(table.Find(kMany - gone.kMost, &known));
+  for (std::uint64_t key = kMany - gone.kMost + 1; key <= kMany; ++key) {
+    ASSERT_TRUE(table.Find(key, &known) && known.code == 9) << key;
+  }
+}
+
+TEST(LastGone, AHandleThatCameAgainStays) {
+  static HandleTable<2048> table;
+  static LastGone gone(table);
+  Known known;
+  table.Insert({5, 1, 0, 0});
+  gone.Mark({5, 1, 0, 0}, 9);
+  table.Remove(5, &known);
+  table.Insert({5, 2, 0, 0});
+  for (std::uint64_t key = 10; key < 10 + gone.kMost; ++key) {
+    table.Insert({key, 0, 0, 0});
+    gone.Mark({key, 0, 0, 0}, 9);
+  }
+  ASSERT_TRUE(table.Find(5, &known));
+  EXPECT_EQ(known.value, 2u);
+}
+
 TEST(HandleTable, TheVeryOneOrNone) {
   static HandleTable<64> table;
   table.Insert({7, 5, 1, 0});

@@ -36,6 +36,9 @@ std::atomic<std::uint32_t> last_object{0};
 // `code`: what is known of its life.
 enum TypeLife : std::uint32_t { kPredefined, kFresh, kCommitted, kGone };
 
+constinit LastGone gone_types(types);
+constinit LastGone gone_communicators(communicators);
+
 template <typename Table>
 void Remember(Table& table, const Known& known) {
   if (!table.Insert(known)) Stop(events::Stopped::kTooManyHandles);
@@ -335,13 +338,13 @@ void WithTable(Object object, Use use) {
 
 void FreedType(const Known& held, std::uint64_t site) {
   if (held.code == kPredefined || held.code == kGone) return;
-  types.Mark(held, kGone);
+  gone_types.Mark(held, kGone);
   NoteFreed(Object::kDatatype, static_cast<std::uint32_t>(held.value >> 32), site);
 }
 
 void FreedComm(const Known& held, std::uint64_t site) {
   if (held.number == 0 || held.code == kGone) return;
-  communicators.Mark(held, kGone);
+  gone_communicators.Mark(held, kGone);
   Known unused;
   for (const std::uint64_t base :
        {held.value, Mix(held.value, kWindowSalt), Mix(held.value, kFileSalt)}) {

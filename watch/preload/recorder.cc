@@ -184,13 +184,14 @@ std::uint64_t WriteOrCount(const Event& event) {
   return 0;
 }
 
-void EndRepeats() {
-  header->counted.store(header->counted.load(std::memory_order_relaxed) + repeats.End(),
-                        std::memory_order_relaxed);
+void EndRepeats(Header& to) {
+  to.counted.store(to.counted.load(std::memory_order_relaxed) + repeats.End(),
+                   std::memory_order_relaxed);
 }
 
-bool PrepareChunkAfter(std::uint64_t event) {
-  if (header->stopped.load(std::memory_order_relaxed) != 0) {
+// Another thread may have stopped to record meanwhile.
+bool PrepareChunkAfter(Header& to, std::uint64_t event) {
+  if (to.stopped.load(std::memory_order_relaxed) != 0) {
     header = nullptr;
     return false;
   }
@@ -206,14 +207,13 @@ Event* ClaimBesideOthers(Header& to) {
     if (std::atomic_ref(header).load(std::memory_order_relaxed) == nullptr) return nullptr;
     sched_yield();
   }
-  if (number % events::kChunkEvents == 0 && !PrepareChunkAfter(number)) return nullptr;
+  if (number % events::kChunkEvents == 0 && !PrepareChunkAfter(to, number)) return nullptr;
   return PlaceOf(to, number);
 }
 
 }  // namespace internal
 
-void CountPoll(std::uint64_t site) {
-  Header& to = *internal::header;
+void CountPoll(Header& to, std::uint64_t site) {
   to.poll_site.store(site, std::memory_order_relaxed);
   if (several_threads) {
     to.polls.fetch_add(1, std::memory_order_relaxed);

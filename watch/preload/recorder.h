@@ -29,9 +29,9 @@ inline std::uint16_t NumberOfThread() {
 // An event that was not counted: it is written down, or those like it are counted from now on.
 std::uint64_t WriteOrCount(const events::Event& event);
 // The calls that were counted come no more.
-void EndRepeats();
+void EndRepeats(events::Header& to);
 // Makes ready the chunk behind that of `event`. False: recording has stopped.
-bool PrepareChunkAfter(std::uint64_t event);
+bool PrepareChunkAfter(events::Header& to, std::uint64_t event);
 // Of several threads. Null: recording has stopped.
 events::Event* ClaimBesideOthers(events::Header& to);
 
@@ -45,7 +45,7 @@ inline events::Event* Claim(events::Header& to) {
   if (several_threads) return ClaimBesideOthers(to);
   const std::uint64_t number = to.head.load(std::memory_order_relaxed);
   to.head.store(number + 1, std::memory_order_relaxed);
-  if (number % events::kChunkEvents == 0 && !PrepareChunkAfter(number)) return nullptr;
+  if (number % events::kChunkEvents == 0 && !PrepareChunkAfter(to, number)) return nullptr;
   return PlaceOf(to, number);
 }
 
@@ -68,14 +68,14 @@ bool OpenSegment();
 void Say(const char* what);
 void SetRank(int rank, int size, bool threads);
 void Stop(events::Stopped why);
-void CountPoll(std::uint64_t site);
+void CountPoll(events::Header& to, std::uint64_t site);
 void NoteEnd(events::Exit how);
 void AwaitExit();
 
 // gloo's and NCCL's calls come from any thread, whatever MPI was told.
 inline constinit bool any_thread_calls = false;
 inline void AnyThreadCalls() {
-  if (internal::header && internal::repeats.counting()) internal::EndRepeats();
+  if (internal::header && internal::repeats.counting()) internal::EndRepeats(*internal::header);
   several_threads = any_thread_calls = true;
 }
 
@@ -84,7 +84,7 @@ inline void AnyThreadCalls() {
 [[gnu::always_inline]] inline std::uint64_t Write(const events::Event& event) {
   events::Header* const header = internal::header;
   if (!header) return 0;
-  if (internal::repeats.counting()) internal::EndRepeats();
+  if (internal::repeats.counting()) internal::EndRepeats(*header);
   events::Event* const place = internal::Claim(*header);
   if (!place) return 0;
   events::Event whole = event;

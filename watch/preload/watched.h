@@ -148,7 +148,9 @@ class Watched {
     BEFORE;                                                            \
     const int result = real ARGUMENTS;                                 \
     if (!MayHaveFound(result) || !(FOUND)) {                           \
-      if (internal::header) CountPoll(call.site());                    \
+      if (events::Header* const to = internal::header) {               \
+        CountPoll(*to, call.site());                                   \
+      }                                                                \
       return result;                                                   \
     }                                                                  \
     call.Enter();                                                      \
