@@ -31,9 +31,9 @@ constexpr bool SameShape(R (*)(Theirs...), int (*)(Ours...)) {
 }
 
 // What this header does not declare yet counts as the same.
-#define LOCKSTEP_NCCL_CHECK(NAME, PARAMS, ...)                                \
-  TEST(NcclCalls, NAME) {                                                     \
-    EXPECT_TRUE(SameShape(&nccl##NAME, static_cast<int(*) PARAMS>(nullptr))); \
+#define LOCKSTEP_NCCL_CHECK(NAME, PARAMS, ...)                                             \
+  TEST(NcclCalls, NAME) {                                                                  \
+    EXPECT_TRUE(SameShape(decltype (&nccl##NAME)(), static_cast<int(*) PARAMS>(nullptr))); \
   }
 
 #if NCCL_VERSION_CODE >= 22807

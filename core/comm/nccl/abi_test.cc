@@ -72,7 +72,7 @@ TEST(Abi, TheConfigurationHasNcclsLayout) {
 }
 
 // Assigning NCCL's functions to ours through a cast of equal parameter lists: a parameter more or
-// less does not compile.
+// less does not compile. Types alone: no library of NCCL is linked.
 template <typename R, typename... Theirs, typename... Ours>
 constexpr bool SameShape(R (*)(Theirs...), Code (*)(Ours...)) {
   return sizeof...(Theirs) == sizeof...(Ours) && ((sizeof(Plain<Theirs>) == sizeof(Ours)) && ...);
@@ -80,20 +80,20 @@ constexpr bool SameShape(R (*)(Theirs...), Code (*)(Ours...)) {
 
 TEST(Abi, CallsHaveNcclsParameters) {
   const Api api;
-  EXPECT_TRUE(SameShape(&ncclCommInitRankConfig, api.CommInitRankConfig));
-  EXPECT_TRUE(SameShape(&ncclAllReduce, api.AllReduce));
-  EXPECT_TRUE(SameShape(&ncclBroadcast, api.Broadcast));
-  EXPECT_TRUE(SameShape(&ncclReduce, api.Reduce));
-  EXPECT_TRUE(SameShape(&ncclAllGather, api.AllGather));
-  EXPECT_TRUE(SameShape(&ncclReduceScatter, api.ReduceScatter));
-  EXPECT_TRUE(SameShape(&ncclSend, api.Send));
-  EXPECT_TRUE(SameShape(&ncclRecv, api.Recv));
-  EXPECT_TRUE(SameShape(&ncclCommGetAsyncError, api.CommGetAsyncError));
+  EXPECT_TRUE(SameShape(decltype (&ncclCommInitRankConfig)(), api.CommInitRankConfig));
+  EXPECT_TRUE(SameShape(decltype (&ncclAllReduce)(), api.AllReduce));
+  EXPECT_TRUE(SameShape(decltype (&ncclBroadcast)(), api.Broadcast));
+  EXPECT_TRUE(SameShape(decltype (&ncclReduce)(), api.Reduce));
+  EXPECT_TRUE(SameShape(decltype (&ncclAllGather)(), api.AllGather));
+  EXPECT_TRUE(SameShape(decltype (&ncclReduceScatter)(), api.ReduceScatter));
+  EXPECT_TRUE(SameShape(decltype (&ncclSend)(), api.Send));
+  EXPECT_TRUE(SameShape(decltype (&ncclRecv)(), api.Recv));
+  EXPECT_TRUE(SameShape(decltype (&ncclCommGetAsyncError)(), api.CommGetAsyncError));
 #if NCCL_VERSION_CODE >= 22807
-  EXPECT_TRUE(SameShape(&ncclCommSplit, api.CommSplit));
-  EXPECT_TRUE(SameShape(&ncclCommRegister, api.CommRegister));
-  EXPECT_TRUE(SameShape(&ncclCommShrink, api.CommShrink));
-  EXPECT_TRUE(SameShape(&ncclCommRevoke, api.CommRevoke));
+  EXPECT_TRUE(SameShape(decltype (&ncclCommSplit)(), api.CommSplit));
+  EXPECT_TRUE(SameShape(decltype (&ncclCommRegister)(), api.CommRegister));
+  EXPECT_TRUE(SameShape(decltype (&ncclCommShrink)(), api.CommShrink));
+  EXPECT_TRUE(SameShape(decltype (&ncclCommRevoke)(), api.CommRevoke));
 #endif
 }
 
