@@ -1,9 +1,12 @@
 #!/usr/bin/python3
 """What watching costs: the table of OSU, differences of pairs, and the words about them."""
+import contextlib
+import io
 import math
 import os
 import tempfile
 import unittest
+import unittest.mock
 
 from measuring import watch_overhead
 
@@ -48,6 +51,26 @@ class WatchOverheadTest(unittest.TestCase):
             pass
         os.chmod(path, 0o755)
         self.refused(folder, "--split", "--iters=1000000")
+        self.refused()
+        self.refused(folder, "--calls")
+
+    def test_calls_are_told_by_their_least(self):
+        folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+        lockstep = os.path.join(folder, "cli", "lockstep")
+        mpirun = os.path.join(folder, "mpirun")
+        for path, text in ((lockstep, 'echo "a, b: 30"; echo "c: 9"'),
+                           (mpirun, 'echo "a, b: 2.5"; echo "c: 4"')):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("#!/bin/sh\n" + text + "\n")
+            os.chmod(path, 0o755)
+        environment = dict(os.environ, PATH=folder + os.pathsep + os.environ["PATH"])
+        said = io.StringIO()
+        with unittest.mock.patch.dict(os.environ, environment), contextlib.redirect_stdout(said):
+            code = watch_overhead.main(["--calls", "--pairs=2", "--lockstep=" + lockstep])
+        self.assertEqual(code, 0)
+        self.assertEqual([line.rsplit(None, 2) for line in said.getvalue().splitlines()[-2:]],
+                         [["a, b", "2.50", "30.0"], ["c", "4.00", "9.00"]])
 
 
 if __name__ == "__main__":

@@ -8,6 +8,9 @@ With --split a third launch of each group has a watcher that is stopped while th
 what the calls themselves cost is told from what the watcher takes of the processors. Its ring must
 hold all calls: 4,000,000 events of a rank.
 
+With --calls, and without DIR, one rank makes calls that wait for nobody. Its processor time of each
+is printed, alone and watched: the least over --pairs launches.
+
 Exit code 0: below 4 KiB at most --bound more, and from there on no more; 1: more; 3: too few pairs
 to tell; 2: no osu_allreduce in DIR, or a launch failed.
 """
@@ -146,9 +149,35 @@ def report(found, options):
     return max(words, key=list(_CODES).index)
 
 
+def announce(options, ranks):
+    print(f"{datetime.date.today()}, {machine()}, {ranks} rank{'s' * (ranks != 1)}, load "
+          f"{os.getloadavg()[0]:.1f}, Lockstep {launches.version_of(options.lockstep)}")
+
+
+def calls(options):
+    """Prints the table of --calls."""
+    program = os.path.join(os.path.dirname(options.lockstep), os.pardir, "watch", "preload",
+                           "call_costs")
+    plain = [*launches.mpirun("-np", "1"), os.path.normpath(program)]
+    announce(options, 1)
+    least = {}
+    for _ in range(options.pairs):
+        for side, words in enumerate((plain, [options.lockstep, "watch", "--", *plain])):
+            done = subprocess.run(["timeout", "300", *words], check=False, capture_output=True,
+                                  text=True)
+            checked(words, done.returncode, "", done.stderr)
+            for line in done.stdout.splitlines():
+                name, _, ns = line.rpartition(": ")
+                here = least.setdefault(name, [math.inf, math.inf])
+                here[side] = min(here[side], float(ns))
+    print(f"{'of one rank, processor time':<45} {'alone/ns':>9} {'watched/ns':>10}")
+    for name, (alone, watched) in least.items():
+        print(f"{name:<45} {digits.figure(alone, 0):>9} {digits.figure(watched, 0):>10}")
+
+
 def main(arguments):
     parser = launches.parser(__doc__)
-    parser.add_argument("folder", metavar="DIR", help="Folder of osu_allreduce")
+    parser.add_argument("folder", metavar="DIR", nargs="?", help="Folder of osu_allreduce")
     parser.add_argument("--lockstep", default="bazel-bin/cli/lockstep", metavar="FILE",
                         help="The lockstep in question (default: below bazel-bin)")
     parser.add_argument("--ranks", type=int, default=2, metavar="COUNT",
@@ -165,7 +194,14 @@ def main(arguments):
                         help="What a call below 4 KiB may cost (default 60ns)")
     parser.add_argument("--split", action="store_true",
                         help="Tell the cost of the calls from that of the watcher")
+    parser.add_argument("--calls", action="store_true",
+                        help="Processor time of single calls instead")
     options = parser.parse_args(arguments)
+    if options.calls == (options.folder is not None):
+        launches.fail(_PROGRAM, 2, "give DIR, the folder of osu_allreduce, or --calls")
+    if options.calls:
+        calls(options)
+        return 0
     paths = [path for peer, path in peers.found_in(options.folder)
              if peer.program == "osu_allreduce"]
     if not paths:
@@ -175,6 +211,5 @@ def main(arguments):
     if options.split and sizes * (options.iters + 1000) * EVENTS // 2 > RING:
         launches.fail(_PROGRAM, 2, f"--iters={options.iters}: {sizes} sizes are more calls than a "
                                    "stopped watcher's ring holds; take fewer")
-    print(f"{datetime.date.today()}, {machine()}, {options.ranks} ranks, load "
-          f"{os.getloadavg()[0]:.1f}, Lockstep {launches.version_of(options.lockstep)}")
+    announce(options, options.ranks)
     return _CODES[report(measure(paths[0], options), options)]

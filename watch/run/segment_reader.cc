@@ -90,7 +90,12 @@ std::span<const Event> SegmentReader::Complete(std::uint64_t most) {
   return {first, count};
 }
 
-bool SegmentReader::ComesAgain() { return read_ < known_ && PhaseOf(At(read_)) == Phase::kAgain; }
+bool SegmentReader::ComesAgain() {
+  if (read_ >= known_ || PhaseOf(At(read_)) != Phase::kAgain) return false;
+  const std::int64_t length = At(read_).peer;  // a spoiled file must not spoil the watcher
+  const auto before = static_cast<std::int64_t>(read_ % events::kChunkEvents);
+  return length > 0 && length <= std::min<std::int64_t>(before, events::kMostAgain);
+}
 
 bool SegmentReader::GiveAgain(std::uint64_t& most, const Take& take) {
   Event& again = At(read_);

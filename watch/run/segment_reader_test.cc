@@ -191,6 +191,16 @@ TEST_F(Again, WhatComesAfterThemEndsThem) {
   EXPECT_THAT(Said(), ElementsAre("Barrier-"));
 }
 
+TEST_F(Again, WhatCannotBeIsNotRead) {
+  Count(4);
+  for (const std::int32_t length : {0, -1, 3, 5}) {
+    At(at_).peer = length;
+    EXPECT_THAT(Said().size(), length == 0 ? 2u : 0u);
+  }
+  At(at_).peer = 2;
+  EXPECT_THAT(Said(), ElementsAre("Barrier", "Allreduce"));
+}
+
 TEST_F(Again, SomeAtATime) {
   Count(1000);
   CountOn(1);
