@@ -152,7 +152,7 @@ void Job::LookAtProcesses(bool over) {
   bool leaves = false;  // one has said that it exits, and is not gone yet
   for (const auto& [rank, process] : processes_) {
     if (!complete_) return;
-    const ProcessFacts facts = process->Look(over);
+    const ProcessFacts facts = !over && process->WentOn() ? ProcessFacts() : process->Look(over);
     const bool gone = IsGone(rank, facts, since_ns);
     leaves = leaves || (facts.exited && !gone);
     if (!gone && !(over && complete_)) continue;

@@ -24,6 +24,8 @@ struct Played {
   ProcessFacts facts;
   std::uint64_t taken = 0;
   bool ends_after_look = false;
+  bool went_on = false;
+  int looks = 0;
 
   void Write(const Event& event) {
     events.push_back(event);
@@ -46,7 +48,9 @@ class PlayedProcess : public Process {
     return count;
   }
   std::uint64_t read() const override { return played_.taken; }
+  bool WentOn() override { return played_.went_on; }
   ProcessFacts Look(bool) override {
+    ++played_.looks;
     const ProcessFacts facts = played_.facts;
     if (played_.ends_after_look) played_.facts.state = ProcessState::kGone;
     return facts;
@@ -123,6 +127,18 @@ class JobTest : public testing::Test {
   std::vector<Played> played_ = std::vector<Played>(2);
   Job job_{2, {}, true};
 };
+
+TEST_F(JobTest, WhoWentOnIsLookedAtOnlyWhereAnotherIsGone) {
+  played_[0].went_on = played_[1].went_on = true;
+  job_.Drain();
+  job_.LookAtProcesses(false);
+  EXPECT_EQ(played_[0].looks + played_[1].looks, 0);
+  played_[1].went_on = false;
+  played_[1].facts.state = ProcessState::kGone;
+  job_.LookAtProcesses(false);
+  EXPECT_EQ(played_[0].looks, 1);
+  EXPECT_EQ(played_[1].looks, 1);
+}
 
 TEST_F(JobTest, TwoLooksWithNothingInBetweenProveIt) {
   ASSERT_TRUE(ProvedIn(1000, [](int) {}));

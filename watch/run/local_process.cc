@@ -1,6 +1,7 @@
 // What /proc, the segment and its debug information say of a process of this host.
 #include "watch/run/local_process.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -77,6 +78,15 @@ ProcessFacts LocalProcess::Look(bool over) {
   facts.exit_code = header.exit_code.load();
   if (header.threads.load() != 0) facts.threads = ThreadsOfProgram(header);
   return facts;
+}
+
+bool LocalProcess::WentOn() {
+  const events::Header& header = reader_->header();
+  const std::uint64_t before = std::exchange(begun_, reader_->begun());
+  if (before == begun_ || !end_.valid()) return false;
+  if (header.exited.load() != 0 || header.stopped.load() != 0) return false;
+  pollfd end = {end_.get(), POLLIN, 0};
+  return poll(&end, 1, 0) == 0;
 }
 
 std::string LocalProcess::Line(std::uint64_t site) {

@@ -20,6 +20,7 @@ class LocalProcess : public Process {
   std::uint64_t read() const override { return reader_->read(); }
   std::uint64_t read_from_ring() const override { return reader_->places(); }
   ProcessFacts Look(bool over) override;
+  bool WentOn() override;
   std::string Line(std::uint64_t site) override;
   stacks::PythonStack Python() override;
   std::string Stacks() override;
@@ -31,6 +32,7 @@ class LocalProcess : public Process {
   std::unique_ptr<SegmentReader> reader_;
   stacks::SourceLines& lines_;
   Fd end_;
+  std::uint64_t begun_ = 0;  // when WentOn was asked last
 };
 
 }  // namespace lockstep::watch::run
