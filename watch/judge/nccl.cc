@@ -143,6 +143,8 @@ void Judge::TellNotIssued(int rank, const Position& position) {
     return;
   const bool badly = !mine.gone.empty() && mine.gone != "ended";
   if (badly) return TellGone(rank, &position);
+  // The other one may abort as well, and only be later.
+  if (Contains(comm.aborted, history_.RankIn(rank, first.comm))) return;
   rank_lost_ = true;
   const bool over = mine.lost || mine.finalized;
   Add(Cause::kMissingCall, {rank},

@@ -9,6 +9,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::SizeIs;
 
 constexpr std::uint64_t kComm = 1ULL << 63 | 5;
 
@@ -187,6 +188,25 @@ TEST(Nccl, WhoAbortedMissesNobody) {
   nccl.judge().Ended(1, End::kExited);
   nccl.judge().Ended(0, End::kExited);
   EXPECT_THAT(nccl.Findings(), IsEmpty());
+}
+
+// Who waits for it may be about to abort, too: its process is only slower.
+TEST(Nccl, WhoAbortedIsMissedOnceAllAreSilent) {
+  for (const bool all_abort : {true, false}) {
+    Nccl nccl(2);
+    nccl.Calls(0, Nccl::Reduces(1));
+    nccl.Calls(1, Nccl::Asks(Call::kNcclAbort, 1));
+    nccl.judge().Ended(1, End::kExited);
+    EXPECT_THAT(nccl.Findings(), IsEmpty());
+    if (all_abort) {
+      nccl.Calls(0, Nccl::Asks(Call::kNcclAbort, 1));
+      nccl.judge().Ended(0, End::kExited);
+      EXPECT_THAT(nccl.Findings(), IsEmpty());
+    } else {
+      nccl.judge().Silent(60);
+      EXPECT_THAT(nccl.Findings(), SizeIs(1));
+    }
+  }
 }
 
 TEST(Nccl, AfterAnErrorOrderIsUnknown) {
