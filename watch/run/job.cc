@@ -37,6 +37,10 @@ constexpr int kTurns = 256;
 constexpr std::size_t kMostStuck = 16;
 constexpr int kLeavingLooks = 200;  // an exit that lasts longer hangs by itself
 
+ProcessFacts FactsOf(Process& process, bool over) {
+  return !over && process.WentOn() ? ProcessFacts() : process.Look(over);
+}
+
 }  // namespace
 
 Job::Job(int size, judge::Options options, bool several_hosts, std::function<std::int64_t()> now_ns)
@@ -152,7 +156,7 @@ void Job::LookAtProcesses(bool over) {
   bool leaves = false;  // one has said that it exits, and is not gone yet
   for (const auto& [rank, process] : processes_) {
     if (!complete_) return;
-    const ProcessFacts facts = !over && process->WentOn() ? ProcessFacts() : process->Look(over);
+    const ProcessFacts facts = FactsOf(*process, over);
     const bool gone = IsGone(rank, facts, since_ns);
     leaves = leaves || (facts.exited && !gone);
     if (!gone && !(over && complete_)) continue;

@@ -69,8 +69,8 @@ class Process {
   virtual std::uint64_t read_from_ring() const { return read(); }
   // `over`: its launcher is gone, so it is, too. Of another watcher's: what that told last.
   virtual ProcessFacts Look(bool over) = 0;
-  // It has written since this was asked last, and neither ends nor ended: a look would find nothing,
-  // and takes long. False: not known.
+  // It has written since this was asked last, and neither ends nor ended. Then a look would find
+  // nothing, and takes long. False: not known.
   virtual bool WentOn() { return false; }
   // "solver.c:31"; "?" where that is not known.
   virtual std::string Line(std::uint64_t site) = 0;

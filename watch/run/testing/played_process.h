@@ -1,0 +1,64 @@
+// A process that a test plays: of this host or of others is the same to a job.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <deque>
+#include <string>
+
+#include "watch/events/event.h"
+#include "watch/run/process.h"
+
+namespace lockstep::watch::run {
+
+using events::Event;
+
+// What a test plays of a process; it stays when the job is done with it.
+struct Played {
+  std::deque<Event> events;
+  ProcessFacts facts;
+  std::uint64_t taken = 0;
+  bool ends_after_look = false;
+  bool went_on = false;
+  int looks = 0;
+
+  void Write(const Event& event) {
+    events.push_back(event);
+    ++facts.begun;
+  }
+};
+
+class PlayedProcess : public Process {
+ public:
+  PlayedProcess(int rank, int size, Played& played)
+      : Process({"job", rank, size, false}, "node" + std::to_string(rank + 1)), played_(played) {}
+
+  std::uint64_t Drain(std::uint64_t most, const Take& take) override {
+    std::uint64_t count = 0;
+    for (; count < most && !played_.events.empty(); ++count) {
+      take({&played_.events.front(), 1});
+      played_.events.pop_front();
+      ++played_.taken;
+    }
+    return count;
+  }
+  std::uint64_t read() const override { return played_.taken; }
+  bool WentOn() override { return played_.went_on; }
+  ProcessFacts Look(bool) override {
+    ++played_.looks;
+    const ProcessFacts facts = played_.facts;
+    if (played_.ends_after_look) played_.facts.state = ProcessState::kGone;
+    return facts;
+  }
+  std::string Line(std::uint64_t) override { return "solver.c:7"; }
+  stacks::PythonStack Python() override { return {}; }
+  std::string Stacks() override { return "stack: poll@libc.so.6"; }
+  void Kill() override {}
+  pid_t pid() const override { return 1; }
+
+ private:
+  Played& played_;
+};
+
+}  // namespace lockstep::watch::run
