@@ -142,6 +142,8 @@ class Judge {
   std::string Describe(int rank, const Event* subject) const;
   bool TellNearMiss(const Wait& wait, bool proved);
   bool TellNeverStarted(const Wait& wait, bool proved);
+  // Ranks that wait after others were lost, of which nothing was told.
+  bool TellLostTogether(const StuckRanks& stuck, bool proved);
   void TellDeadlock(const StuckRanks& stuck, const std::vector<const Wait*>& heart, bool proved);
   void TellHang(Cause cause, std::vector<int> culprits, std::string text, bool proved);
   void TellUnfinished(int rank);

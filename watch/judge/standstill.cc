@@ -105,6 +105,7 @@ std::string Judge::Describe(const Wait& wait) const {
 
 void Judge::Hangs(const StuckRanks& stuck, bool proved) {
   if (stuck.waits.empty() || stuck.apart || Explained()) return;  // calls that differ were told
+  if (TellLostTogether(stuck, proved)) return;
   const std::vector<const Wait*> heart = HeartOf(stuck);
   for (const Wait* const wait : heart) {
     if (TellNearMiss(*wait, proved) || TellNeverStarted(*wait, proved)) return;
@@ -115,6 +116,22 @@ void Judge::Hangs(const StuckRanks& stuck, bool proved) {
 void Judge::TellHang(Cause cause, std::vector<int> culprits, std::string text, bool proved) {
   Add(cause, std::move(culprits), std::move(text), 0, proved);
   if (!findings_.empty()) findings_.back().hangs = true;
+}
+
+// A launcher that ends ranks because of one that ended may leave others for a while.
+bool Judge::TellLostTogether(const StuckRanks& stuck, bool proved) {
+  std::vector<int> lost;
+  for (int rank = 0; rank_lost_ && rank < history_.size; ++rank) {
+    const Rank& mine = history_.ranks[Index(rank)];
+    if (mine.lost && !mine.finalized && !mine.in_group) lost.push_back(rank);
+  }
+  if (lost.empty()) return false;
+  const Wait& first = stuck.waits.front();
+  std::string text = fmt::format(
+      "rank {} ended without MPI_Finalize{}; rank {} waits {}", fmt::join(lost, ", rank "),
+      lost.size() > 1 ? ", and nobody saw which first" : "", first.rank, Describe(first));
+  TellHang(Cause::kLostRank, std::move(lost), std::move(text), proved);
+  return true;
 }
 
 // A message that is there, and would fit but for its tag or communicator.

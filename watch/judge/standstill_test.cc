@@ -210,6 +210,18 @@ TEST(Standstill, NamesWhoWaitsForTheRankThatIsOver) {
                   "is in MPI_Finalize at line 99"));
 }
 
+// A launcher that ends one rank because of another may leave a third for a while.
+TEST(Standstill, WaitsForRanksOfWhichNobodySawWhoEndedFirst) {
+  LiteralHistory history(3);
+  history.Open(0, History_::Receives(Call::kRecv, 3, 1));
+  history.judge().Ended(1, End::kQuit, 3, false);
+  history.judge().Ended(2, End::kDied, 0, false);
+  EXPECT_THAT(
+      history.Findings(),
+      ElementsAre("lost_rank: rank 1, rank 2 ended without MPI_Finalize, and nobody saw which "
+                  "first; rank 0 waits in MPI_Recv from rank 1, tag 0, at line 3"));
+}
+
 TEST(Standstill, NamesAllRanksOfACircleAndNoOther) {
   LiteralHistory history(4);
   history.Open(0, History_::Receives(Call::kRecv, 1, 2));
