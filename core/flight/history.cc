@@ -8,7 +8,6 @@
 #include <optional>
 #include <unordered_map>
 
-
 namespace lockstep::flight {
 namespace {
 

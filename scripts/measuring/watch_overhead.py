@@ -50,14 +50,15 @@ def mean_times(text):
 
 
 def checked(words, code, output, said):
+    """What it printed."""
     if code != 0:
         line = (said.strip() or output.strip() or "it said nothing").splitlines()[0]
         launches.fail(_PROGRAM, 2, f"{' '.join(words)} ended with exit code {code}: {line}; "
                                    "run it alone")
-    return mean_times(output)
+    return output
 
 
-def run(words):
+def output_of(words):
     done = subprocess.run(["timeout", "300", *words], check=False, capture_output=True, text=True)
     return checked(words, done.returncode, done.stdout, done.stderr)
 
@@ -78,7 +79,7 @@ def _ended(pid):
         return True
 
 
-def run_with_stopped_watcher(words, ranks):
+def output_with_stopped_watcher(words, ranks):
     """The watcher is stopped when all ranks have made their files, until its command has ended. Its
     other child, which tidies up after it, outlives the command."""
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -100,15 +101,15 @@ def measure(path, options):
     """{side: {bytes: [nanoseconds, one a launch]}}"""
     plain = launch(path, options)
     watched = [options.lockstep, "watch", "--", *plain]
-    sides = {"alone": lambda: run(plain), "watched": lambda: run(watched)}
+    sides = {"alone": lambda: output_of(plain), "watched": lambda: output_of(watched)}
     if options.split:
-        sides["stopped"] = lambda: run_with_stopped_watcher(watched, options.ranks)
+        sides["stopped"] = lambda: output_with_stopped_watcher(watched, options.ranks)
     found = {side: {} for side in sides}
     begin = time.monotonic()
     for pair in range(options.pairs):
         order = list(sides) if pair % 2 == 0 else list(sides)[::-1]
         for side in order:
-            for size, ns in sides[side]().items():
+            for size, ns in mean_times(sides[side]()).items():
                 found[side].setdefault(size, []).append(ns)
         print(f"pair {pair + 1} of {options.pairs}, {time.monotonic() - begin:.0f} s",
               file=sys.stderr)
@@ -163,16 +164,13 @@ def calls(options):
     least = {}
     for _ in range(options.pairs):
         for side, words in enumerate((plain, [options.lockstep, "watch", "--", *plain])):
-            done = subprocess.run(["timeout", "300", *words], check=False, capture_output=True,
-                                  text=True)
-            checked(words, done.returncode, "", done.stderr)
-            for line in done.stdout.splitlines():
+            for line in output_of(words).splitlines():
                 name, _, ns = line.rpartition(": ")
                 here = least.setdefault(name, [math.inf, math.inf])
                 here[side] = min(here[side], float(ns))
     print(f"{'of one rank, processor time':<45} {'alone/ns':>9} {'watched/ns':>10}")
     for name, (alone, watched) in least.items():
-        print(f"{name:<45} {digits.figure(alone, 0):>9} {digits.figure(watched, 0):>10}")
+        print(f"{name:<45} {digits.figure(alone):>9} {digits.figure(watched):>10}")
 
 
 def main(arguments):

@@ -17,7 +17,7 @@ bool Repeats::Comes(const Event& event, std::uint64_t number) {
 
 void Repeats::Begin(Event* place, std::uint16_t thread, std::uint64_t ticks) {
   again_ = place;
-  next_ = length_ == 1 ? 0 : 1;
+  next_ = 1 % length_;
   steps_ = 1;
   Event again;
   again.thread = thread;

@@ -82,8 +82,8 @@ ProcessFacts LocalProcess::Look(bool over) {
 
 bool LocalProcess::WentOn() {
   const events::Header& header = reader_->header();
-  const std::uint64_t before = std::exchange(begun_, reader_->begun());
-  if (before == begun_ || !end_.valid()) return false;
+  const std::uint64_t before = std::exchange(begun_when_asked_, reader_->begun());
+  if (before == begun_when_asked_ || !end_.valid()) return false;
   if (header.exited.load() != 0 || header.stopped.load() != 0) return false;
   pollfd end = {end_.get(), POLLIN, 0};
   return poll(&end, 1, 0) == 0;

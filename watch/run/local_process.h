@@ -32,7 +32,7 @@ class LocalProcess : public Process {
   std::unique_ptr<SegmentReader> reader_;
   stacks::SourceLines& lines_;
   Fd end_;
-  std::uint64_t begun_ = 0;  // when WentOn was asked last
+  std::uint64_t begun_when_asked_ = 0;  // by WentOn
 };
 
 }  // namespace lockstep::watch::run

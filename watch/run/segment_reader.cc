@@ -69,7 +69,7 @@ std::int64_t StepsOf(Event& again) {
 
 }  // namespace
 
-std::uint64_t SegmentReader::Known() {
+std::uint64_t SegmentReader::AskWriter() {
   // The writer's processor has these words: it takes a while to get them.
   const std::uint64_t ready = header_->ready.load(std::memory_order_acquire);
   const std::uint64_t head = header_->head.load(std::memory_order_acquire);
@@ -78,7 +78,7 @@ std::uint64_t SegmentReader::Known() {
 
 std::span<const Event> SegmentReader::Complete(std::uint64_t most) {
   constexpr std::uint64_t kMostAtOnce = 64;  // they are still in the nearest cache when taken
-  if (read_ >= known_ && read_ >= Known()) return {};
+  if (read_ >= known_ && read_ >= AskWriter()) return {};
   const std::uint64_t of_chunk = events::kChunkEvents - read_ % events::kChunkEvents;
   most = std::min({most, known_ - read_, of_chunk, kMostAtOnce});
   Event* const first = &At(read_);
@@ -101,7 +101,7 @@ bool SegmentReader::GiveAgain(std::uint64_t& most, const Take& take) {
   Event& again = At(read_);
   const std::uint64_t next = read_ + 1;
   // Asked first: then the count is the last one.
-  const bool over = (next < known_ || next < Known()) && PhaseOf(At(next)) != Phase::kNothing;
+  const bool over = (next < known_ || next < AskWriter()) && PhaseOf(At(next)) != Phase::kNothing;
   const std::int64_t steps = StepsOf(again);
   const std::int64_t before = given_again_;
   std::array<Event, 64> some;

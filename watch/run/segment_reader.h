@@ -46,7 +46,7 @@ class SegmentReader {
   // The event that was given last says by now that its call returned.
   bool LeftMeanwhile() const;
   // How many events the writer has begun by now, of those that have a place.
-  std::uint64_t Known();
+  std::uint64_t AskWriter();
   // Calls that are counted come next.
   bool ComesAgain();
   // Gives those, at most `most`, which it lessens. True: another event comes next.

@@ -12,18 +12,16 @@
 
 namespace lockstep::watch::run {
 
-using events::Event;
-
 // What a test plays of a process; it stays when the job is done with it.
 struct Played {
-  std::deque<Event> events;
+  std::deque<events::Event> events;
   ProcessFacts facts;
   std::uint64_t taken = 0;
   bool ends_after_look = false;
   bool went_on = false;
   int looks = 0;
 
-  void Write(const Event& event) {
+  void Write(const events::Event& event) {
     events.push_back(event);
     ++facts.begun;
   }
