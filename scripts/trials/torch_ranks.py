@@ -8,18 +8,25 @@ import sys
 import time
 
 
-def start(size, words):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
+def hold_port():
+    """A socket whose port no other program gets while it is open. It does not listen, so rank 0,
+    which allows that as well, may bind and listen."""
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("127.0.0.1", 0))
+    return held
+
+
+def start(size, words, port):
     return [subprocess.Popen([sys.executable, *words], env=dict(
         os.environ, RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(size), OMP_NUM_THREADS="1",
-        MASTER_ADDR="127.0.0.1", MASTER_PORT=port, GLOO_SOCKET_IFNAME="lo"))
+        MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), GLOO_SOCKET_IFNAME="lo"))
         for rank in range(size)]
 
 
 def main():
-    ranks = start(int(sys.argv[1]), sys.argv[2:])
+    held = hold_port()
+    ranks = start(int(sys.argv[1]), sys.argv[2:], held.getsockname()[1])
     signal.signal(signal.SIGTERM, lambda *_: [rank.kill() for rank in ranks])
     while all(rank.poll() is None or rank.returncode == 0 for rank in ranks):
         if all(rank.poll() == 0 for rank in ranks):

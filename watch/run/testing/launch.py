@@ -8,9 +8,12 @@ import sys
 
 def main():
     size = int(sys.argv[1])
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    # Ours until the ranks have ended, so that no other program gets it. It does not listen, so rank
+    # 0, which allows that as well, may bind and listen.
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("127.0.0.1", 0))
+    port = held.getsockname()[1]
     ranks = []
 
     def end(*_):
