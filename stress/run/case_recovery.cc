@@ -37,11 +37,11 @@ bool OnlyEchoes(const verdict::Judgement& judgement) {
 }  // namespace
 
 CaseRecovery::CaseRecovery(coordinator::Coordinator& coordinator, const CaseOptions& options,
-                           CaseState& state, TakeEvents take_events)
+                           CaseState& state, RanksAwaited::TakeEvents take_events)
     : coordinator_(coordinator),
       options_(options),
       state_(state),
-      take_events_(std::move(take_events)),
+      ranks_(coordinator, options, state, std::move(take_events)),
       ns_per_tick_(CalibrateTicks().ns_per_tick) {}
 
 double CaseRecovery::SecondsBetween(Ticks from, Ticks to) const {
@@ -187,7 +187,7 @@ bool CaseRecovery::AbortAll(const std::vector<int>& survivors, cases::Recovery& 
     return state.gone || cases::StillStarts(OfRank(evidence, rank)) ||
            (state.aborted == generation && (!OfRank(waits, rank) || state.report));
   };
-  const bool all = take_events_(seconds, [&] { return std::ranges::all_of(survivors, back); });
+  const bool all = ranks_.AwaitAll(survivors, seconds, back);
   if (!all && state_.over()) return false;
   if (!all) {
     std::vector<int> hung;
@@ -235,8 +235,7 @@ bool CaseRecovery::AwaitReady(std::vector<int>& survivors, cases::Recovery& reco
   const auto ready = [&](int rank) {
     return state_.ranks[rank].gone || state_.ranks[rank].report.has_value();
   };
-  const bool all = take_events_(options_.deadline_seconds,
-                                [&] { return std::ranges::all_of(survivors, ready); });
+  const bool all = ranks_.AwaitAll(survivors, options_.deadline_seconds, ready);
   if (!all && state_.over()) return false;
   mine_.silence.reset();
   std::vector<int> remaining;
@@ -353,8 +352,9 @@ bool CaseRecovery::AwaitConnected(cases::Recovery& recovery, Ticks began) {
     return AllMembers([](const RankState& rank) { return !rank.gone; });
   };
   const double seconds = state_.stress_case->scenario.recovery->connect_deadline_seconds;
-  take_events_(seconds + kAnswerSeconds,
-               [&] { return connected() || FindWrongPlace() || !all_there(); });
+  ranks_.AwaitAll(state_.generation.members, seconds + kAnswerSeconds, [&](int rank) {
+    return state_.ranks[rank].connected_at > 0 || FindWrongPlace() || !all_there();
+  });
   mine_.silence.reset();  // who waits for the others to connect is silent, perhaps longer than -T
   if (connected() && !FindWrongPlace()) {
     for (const RankState& rank : state_.ranks) {

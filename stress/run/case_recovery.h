@@ -11,17 +11,15 @@
 #include "core/coordinator/standstill_watch.h"
 #include "stress/cases/recovery.h"
 #include "stress/run/case_state.h"
+#include "stress/run/ranks_awaited.h"
 
 namespace lockstep::stress::run {
 
 class CaseRecovery {
  public:
-  // Takes events until it is done, or for so long while agents are awake, or the case is over;
-  // whether it was done.
-  using TakeEvents = std::function<bool(double seconds, const std::function<bool()>& done)>;
   // What is told outlives it.
   CaseRecovery(coordinator::Coordinator& coordinator, const CaseOptions& options, CaseState& state,
-               TakeEvents take_events);
+               RanksAwaited::TakeEvents take_events);
 
   void Reset() { mine_ = {}; }
   void OnMessage(const coordinator::Event& event);
@@ -80,7 +78,7 @@ class CaseRecovery {
   coordinator::Coordinator& coordinator_;
   const CaseOptions& options_;
   CaseState& state_;
-  TakeEvents take_events_;
+  RanksAwaited ranks_;
   double ns_per_tick_;
   Mine mine_;
 };

@@ -1,6 +1,6 @@
 // Recoveries whose orders, answers or connections a late agent holds up. An Abort() may take 5 s,
 // connecting 15 s, each within a time of the worker's own: whom an agent kept waiting is unknown.
-// What an agent tells late may be known from others.
+// What an agent tells late may be known from others. So it is where a rank gets no processor.
 #include "gtest/gtest.h"
 #include "stress/run/testing/recovery_lists.h"
 
@@ -60,6 +60,28 @@ TEST(CaseRunnerLateAgent, AnExitThatItsAgentTellsOfLastIsToldOnce) {
       "recovery 1: resumed, lost 1, members 0,2, from 3; s: - 0.000 0.020 0.000\n"
       "fail: finished,failed,finished after 0.001 s\n"
       "rank_exited of 1, proved\n");
+}
+
+// Both gave their communicator up, and get a processor only after 9 s.
+TEST(CaseRunnerLateAgent, WhoGetsNoProcessorIsNotLost) {
+  EXPECT_EQ(
+      Conduct(kShrink,
+              coordinator::Steps(
+                  KilledIn50(), coordinator::When("send 2 abort 0"), Aborted(0, 0), Aborted(2, 0),
+                  coordinator::After(4.9),
+                  coordinator::Ranks({verdict::At50(0).Silent(5).Starved(4), Killed(1),
+                                      verdict::At50(2).Silent(5).Starved(3)}),
+                  coordinator::After(4), coordinator::Ranks({Fails(0), Killed(1), Fails(2)}),
+                  Raised(0, kGaveUp, 4), Raised(2, kGaveUp, 3), Rebuilt({0, 2}, 1, 9.03),
+                  Over({Done(0), Killed(1), Done(2)}, {0, 2}))),
+      "send 0 abort 0\n"
+      "send 2 abort 0\n"
+      "end 1\n"
+      "send 0 rebuild: generation 1 as 0 of 2 from 3\n"
+      "send 2 rebuild: generation 1 as 1 of 2 from 3\n"
+      "recovery 1: resumed, lost 1, members 0,2, from 3; s: - 8.900 0.030 0.000\n"
+      "fail: finished,killed,finished after 0.101 s\n"
+      "rank_killed of 1, proved\n");
 }
 
 }  // namespace

@@ -148,9 +148,10 @@ TEST(CaseRunner, AStopForAMomentWhileOthersWaitIsNothing) {
 // Rank 0 is silent for the deadline; rank 1 did something, and was stopped a moment ago.
 TEST(CaseRunner, AStopForAMomentWhenAnotherIsOverdue) {
   EXPECT_EQ(
-      Conduct({}, {coordinator::Ranks({verdict::At50(0).Silent(6),
+      Conduct({}, {coordinator::After(6),
+                   coordinator::Ranks({verdict::At50(0).Silent(6),
                                        verdict::After49(1).Stopped(SIGSTOP).Silent(0.05)}),
-                   coordinator::Stopped(1, SIGSTOP), coordinator::After(6), Overdue(0),
+                   coordinator::Stopped(1, SIGSTOP), Overdue(0),
                    coordinator::Of(coordinator::EventKind::kContinued, 1), BothDone(), Finished(0),
                    Finished(1), coordinator::Exited(0, 0), coordinator::Exited(1, 0)}),
       "pass: finished,finished\n");
@@ -207,8 +208,9 @@ TEST(CaseRunner, AMismatchIsKnownFromTheFirstLookThatShowsIt) {
 
 TEST(CaseRunner, OneThatIsOverdueIsNotAccusedWhileOthersAreActive) {
   EXPECT_EQ(
-      Conduct({}, {coordinator::Ranks({verdict::At50(0).Silent(6), verdict::After49(1).Silent(1)}),
-                   coordinator::After(6), Overdue(0), BothDone(), Finished(0), Finished(1),
+      Conduct({}, {coordinator::After(6),
+                   coordinator::Ranks({verdict::At50(0).Silent(6), verdict::After49(1).Silent(1)}),
+                   Overdue(0), BothDone(), Finished(0), Finished(1),
                    coordinator::Exited(0, 0), coordinator::Exited(1, 0)}),
       "pass: finished,finished\n");
 }
@@ -254,7 +256,8 @@ TEST(CaseRunner, NobodyIsSilentWhoseBytesMove) {
 
 TEST(CaseRunner, TheLimit) {
   EXPECT_EQ(Conduct({.limit_seconds = 20},
-                    {coordinator::Ranks({verdict::After49(0), verdict::After49(1)})}),
+                    {coordinator::After(19),
+                     coordinator::Ranks({verdict::After49(0), verdict::After49(1)})}),
             "unknown: finished,finished\n"
             "because not over after 20 s (--limit)\n");
 }

@@ -141,6 +141,7 @@ void FakeCoordinator::Show(std::vector<verdict::RankEvidence> ranks) {
   }
   if (std::exchange(shown_, false)) looks_.clear();
   looks_.push_back(std::move(ranks));
+  shown_ns_ = now_ns_;
 }
 
 ScriptStep* FakeCoordinator::Reach(Deadline deadline) {
@@ -188,6 +189,8 @@ void FakeCoordinator::HearOfLosses() {
 std::vector<verdict::RankEvidence> FakeCoordinator::Glance() {
   HearOfLosses();
   std::vector<verdict::RankEvidence> look = looks_.front();
+  for (verdict::RankEvidence& rank : look)
+    rank.seconds_silent += static_cast<double>(now_ns_ - shown_ns_) * 1e-9;
   if (looks_.size() > 1) looks_.erase(looks_.begin());
   return look;
 }

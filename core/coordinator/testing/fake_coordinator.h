@@ -130,6 +130,7 @@ class FakeCoordinator final : public Coordinator {
   std::vector<std::string> commands_;
   std::size_t answered_ = 0;  // commands that steps before waited for
   std::vector<std::vector<verdict::RankEvidence>> looks_;
+  std::int64_t shown_ns_ = kBeginNs;  // when the newest were
   bool shown_ = true;  // the looks were there before the newest event
   Deadline until_;     // of the step kAfter that is the next
   bool waits_ = false;
