@@ -68,29 +68,34 @@ void Everywhere(Watched& call, const void* send, int send_count, Handle send_typ
 }  // namespace
 
 // A collective and its posted sister: the same parameters, and a request.
-#define LOCKSTEP_UNPACK(...) __VA_ARGS__
-#define LOCKSTEP_COLLECTIVE(NAME, INAME, PARAMS, ARGUMENTS, BEFORE)                       \
-  LOCKSTEP_WATCHED(NAME, (LOCKSTEP_UNPACK PARAMS), (LOCKSTEP_UNPACK ARGUMENTS), BEFORE, ) \
-  LOCKSTEP_WATCHED(INAME, (LOCKSTEP_UNPACK PARAMS, Handles request),                      \
-                   (LOCKSTEP_UNPACK ARGUMENTS, request), BEFORE;                          \
+#define LOCKSTEP_POSTED(INAME, PARAMS, ARGUMENTS, BEFORE)            \
+  LOCKSTEP_WATCHED(INAME, (LOCKSTEP_UNPACK PARAMS, Handles request), \
+                   (LOCKSTEP_UNPACK ARGUMENTS, request), BEFORE;     \
                    call.Post(), call.Posted(*request, result))
+#define LOCKSTEP_COLLECTIVE(NAME, INAME, PARAMS, ARGUMENTS, BEFORE) \
+  LOCKSTEP_WATCHED(NAME, PARAMS, ARGUMENTS, BEFORE, )               \
+  LOCKSTEP_POSTED(INAME, PARAMS, ARGUMENTS, BEFORE)
+#define LOCKSTEP_SIMPLE(NAME, INAME, PARAMS, ARGUMENTS, WORDS, BEFORE) \
+  LOCKSTEP_COUNTED(NAME, PARAMS, ARGUMENTS, WORDS, BEFORE)             \
+  LOCKSTEP_POSTED(INAME, PARAMS, ARGUMENTS, BEFORE)
 
-LOCKSTEP_COLLECTIVE(Barrier, Ibarrier, (Handle comm), (comm), call.Collective(comm))
-LOCKSTEP_COLLECTIVE(Bcast, Ibcast, (void* data, int count, Handle type, int root, Handle comm),
-                    (data, count, type, root, comm), call.Collective(comm, root);
-                    call.Data(count, type))
-LOCKSTEP_COLLECTIVE(Reduce, Ireduce,
-                    (const void* send, void* receive, int count, Handle type, Handle op, int root,
-                     Handle comm),
-                    (send, receive, count, type, op, root, comm),
-                    call.Collective(comm, root, OperatorOf(op));
-                    call.Data(count, type))
+LOCKSTEP_SIMPLE(Barrier, Ibarrier, (Handle comm), (comm), (comm), call.Collective(comm))
+LOCKSTEP_SIMPLE(Bcast, Ibcast, (void* data, int count, Handle type, int root, Handle comm),
+                (data, count, type, root, comm), (count, type, root, comm),
+                call.Collective(comm, root);
+                call.Data(count, type))
+LOCKSTEP_SIMPLE(Reduce, Ireduce,
+                (const void* send, void* receive, int count, Handle type, Handle op, int root,
+                 Handle comm),
+                (send, receive, count, type, op, root, comm), (count, type, op, root, comm),
+                call.Collective(comm, root, OperatorOf(op));
+                call.Data(count, type))
 
 #define LOCKSTEP_REDUCTION(NAME, INAME)                                                  \
-  LOCKSTEP_COLLECTIVE(                                                                   \
+  LOCKSTEP_SIMPLE(                                                                       \
       NAME, INAME,                                                                       \
       (const void* send, void* receive, int count, Handle type, Handle op, Handle comm), \
-      (send, receive, count, type, op, comm),                                            \
+      (send, receive, count, type, op, comm), (count, type, op, comm),                   \
       call.Collective(comm, events::kNoRoot, OperatorOf(op));                            \
       call.Data(count, type))
 LOCKSTEP_REDUCTION(Allreduce, Iallreduce)

@@ -75,7 +75,6 @@ void AddSources(Watched& call, Handle comm, CountOf count_of) {
 
 }  // namespace
 
-#define LOCKSTEP_UNPACK(...) __VA_ARGS__
 // And its posted sister, which has a request. COUNT is how much comes from neighbour `each`.
 #define LOCKSTEP_OF_NEIGHBORS(NAME, PARAMS, ARGUMENTS, COUNT)                                  \
   LOCKSTEP_WATCHED(Neighbor_##NAME, (LOCKSTEP_UNPACK PARAMS), (LOCKSTEP_UNPACK ARGUMENTS),     \

@@ -63,7 +63,10 @@ std::uint64_t StartTime() {
   return at ? std::strtoull(at, nullptr, 10) : 0;
 }
 
-void InChild() { internal::header = nullptr; }
+void InChild() {
+  internal::header = nullptr;
+  internal::repeats.End();
+}
 
 int LauncherRank() {
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {

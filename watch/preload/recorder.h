@@ -107,6 +107,15 @@ inline void AnyThreadCalls() {
   return internal::WriteOrCount(event);
 }
 
+// A collective that comes again, called as before, is counted before anything of it is translated.
+// The function that it goes to, and a depth more; null: not so.
+[[gnu::always_inline]] inline const void* ComesAgain(const AsCalled& call) {
+  if (internal::depth != 0) return nullptr;
+  const void* const forward = internal::repeats.Again(call, internal::thread_number);
+  if (forward) internal::depth = 1;
+  return forward;
+}
+
 // The call that wrote last returns, and its event says so. False: that needs an event of its own.
 [[gnu::always_inline]] inline bool LeaveInPlace() {
   if (!internal::header || several_threads) return false;

@@ -18,7 +18,10 @@ bool Repeats::Comes(const Event& event, std::uint64_t number) {
 void Repeats::Begin(Event* place, std::uint16_t thread, std::uint64_t ticks) {
   again_ = place;
   next_ = 1 % length_;
+  entered_ = 0;
+  thread_ = thread;
   steps_ = 1;
+  calls_ = {};
   Event again;
   again.thread = thread;
   again.ticks = ticks;

@@ -26,18 +26,28 @@ Event Enter(std::uint64_t site) {
   return event;
 }
 
-// As the recorder does, but with room for all.
+// As the recorder does, but with room for all. Calls differ by their site, and go to it.
 class RepeatsTest : public testing::Test {
  protected:
   void Call(std::uint64_t site, bool returns_in_place = true) {
     const Event event = Enter(site);
+    const AsCalled as_called = {.site = Place(site), .words = {site}};
+    if (const void* const forward = repeats_.Again(as_called, kThread)) {
+      EXPECT_EQ(forward, Place(site));
+      ++as_before_;
+      return Return(returns_in_place);
+    }
     if (repeats_.counting()) {
-      if (repeats_.Enter(event)) return Return(returns_in_place);
+      if (repeats_.Enter(event)) {
+        repeats_.Learn(as_called, Place(site));
+        return Return(returns_in_place);
+      }
       ended_ += repeats_.End();
     }
     Event* const place = &events_.at(head_);
     if (repeats_.Comes(event, head_++)) {
-      repeats_.Begin(place, 3, 7);
+      repeats_.Begin(place, kThread, 7);
+      repeats_.Learn(as_called, Place(site));
       return Return(returns_in_place);
     }
     *place = event;
@@ -67,10 +77,17 @@ class RepeatsTest : public testing::Test {
     return sites;
   }
 
+  static constexpr std::uint16_t kThread = 3;
+  [[gnu::noinline]] const void* Again(const AsCalled& call, std::uint16_t thread) {
+    return repeats_.Again(call, thread);
+  }
+  const void* Place(std::uint64_t site) const { return &events_.at(site); }
+
   Repeats repeats_;
   std::vector<Event> events_ = std::vector<Event>(3 * events::kChunkEvents);
   std::size_t head_ = 0;
   std::uint64_t ended_ = 0;
+  int as_before_ = 0;  // calls that were known before they were translated
 };
 
 TEST_F(RepeatsTest, OneCall) {
@@ -81,6 +98,29 @@ TEST_F(RepeatsTest, OneCall) {
   EXPECT_EQ(events_[3].count, 2 * 997);
   EXPECT_EQ(Entered().size(), 1000u);
   EXPECT_THAT(Entered(), Each(1u));
+  EXPECT_EQ(as_before_, 996);
+}
+
+TEST_F(RepeatsTest, OnlyWhatIsCalledAsBefore) {
+  for (std::uint64_t turn = 0; turn < 12; ++turn) Call(turn % 2);
+  const AsCalled next = {.site = Place(0), .words = {0}};
+  AsCalled other = next;
+  EXPECT_EQ(Again(next, kThread + 1), nullptr);
+  for (std::uint64_t& word : other.words) {
+    ++word;
+    EXPECT_EQ(Again(other, kThread), nullptr);
+    --word;
+  }
+  other.site = Place(1);
+  EXPECT_EQ(Again(other, kThread), nullptr);
+  other = next;
+  other.call = 1;
+  EXPECT_EQ(Again(other, kThread), nullptr);
+  EXPECT_EQ(Again(next, kThread), Place(0));
+  EXPECT_EQ(Again({.site = Place(1), .words = {1}}, kThread), nullptr);  // it is inside
+  EXPECT_TRUE(repeats_.Leave());
+  Other(Phase::kPart);
+  EXPECT_EQ(Again({.site = Place(1), .words = {1}}, kThread), nullptr);
 }
 
 TEST_F(RepeatsTest, FourCallsInTurn) {
@@ -133,6 +173,7 @@ TEST_F(RepeatsTest, RandomCallsAreSaidAsTheyWere) {
     SCOPED_TRACE(seed);
     repeats_ = {};
     head_ = 0;
+    as_before_ = 0;
     std::mt19937 random(seed);
     std::vector<std::uint64_t> called;
     while (called.size() < 1000) {
@@ -145,6 +186,7 @@ TEST_F(RepeatsTest, RandomCallsAreSaidAsTheyWere) {
       if (random() % 3 == 0) Other(Phase::kPart);
     }
     ASSERT_EQ(Entered(), called);
+    ASSERT_GT(as_before_, 100);
   }
 }
 

@@ -34,6 +34,16 @@ inline bool MayHaveFound(int error) {
   return TookMessage(error) || IsOf(error, abi.error_in_status);
 }
 
+// A return that needs an event of its own. `ticks`: when it is said to be; 0: now.
+inline void WriteLeave(events::Call call, int error, std::uint64_t ticks) {
+  events::Event event;
+  event.phase = events::Phase::kLeave;
+  event.call = call;
+  event.peer = error;
+  event.ticks = ticks;
+  Write(event);
+}
+
 // One call of the program, from its entry to its return. What most calls do is inlined.
 class Watched {
  public:
@@ -91,15 +101,15 @@ class Watched {
     event_.phase = events::Phase::kEnter;
     event_.ticks = collective_ && event_.request == 0 ? WriteCollective(event_) : Write(event_);
   }
+  // Of a collective that may come again.
+  void Enter(const AsCalled& as_called, const void* forward) {
+    Enter();
+    internal::repeats.Learn(as_called, forward);
+  }
   void Done(std::uint32_t request, Statuses status);
   void Leave(int error) {
     if (!internal::times && error == kMpiSuccess && LeaveInPlace()) return;
-    events::Event event;
-    event.phase = events::Phase::kLeave;
-    event.call = event_.call;
-    event.peer = error;
-    if (!internal::times) event.ticks = event_.ticks;
-    Write(event);
+    WriteLeave(event_.call, error, internal::times ? 0 : event_.ticks);
   }
 
   std::uint32_t Post(std::uint8_t flags = 0);  // numbers the request this call leaves
@@ -117,6 +127,27 @@ class Watched {
 
 }  // namespace lockstep::watch::preload
 
+namespace lockstep::watch::preload {
+
+inline std::uint64_t WordOf(int value) { return static_cast<std::uint32_t>(value); }
+inline std::uint64_t WordOf(bool value) { return value ? 1 : 0; }
+inline std::uint64_t WordOf(Handle handle) { return handle.word; }
+template <typename... Words>
+AsCalled CalledAs(events::Call call, const void* site, Words... words) {
+  return {site, static_cast<std::uint64_t>(call), {WordOf(words)...}};
+}
+
+// Of a call that comes again: it returns.
+[[gnu::always_inline]] inline int LeaveAgain(events::Call call, int error) {
+  const bool counts = error == kMpiSuccess && internal::repeats.counting();
+  if (!counts || !internal::repeats.Leave()) [[unlikely]] WriteLeave(call, error, 0);
+  --internal::depth;
+  return error;
+}
+
+}  // namespace lockstep::watch::preload
+
+#define LOCKSTEP_UNPACK(...) __VA_ARGS__
 #define LOCKSTEP_WATCH_VISIBLE __attribute__((visibility("default")))
 
 // How each begins: the library's own function, where it is not watched.
@@ -124,13 +155,14 @@ class Watched {
   static int(*real) PARAMS = nullptr;                                   \
   if (!real) real = Real<int PARAMS>("PMPI_" #NAME);                    \
   if (!real) return kMpiErrOther;                                       \
-  if (!WatchingMpi(__builtin_return_address(0))) return real ARGUMENTS; \
-  Watched call(events::Call::k##NAME, __builtin_return_address(0))
+  if (!WatchingMpi(site)) return real ARGUMENTS;                        \
+  Watched call(events::Call::k##NAME, site)
 
 // NAME without MPI_; PARAMS and ARGUMENTS in parentheses; BEFORE and AFTER are statements that see
 // the parameters, `call`, and (AFTER only) `result`. Inside this namespace.
 #define LOCKSTEP_WATCHED(NAME, PARAMS, ARGUMENTS, BEFORE, AFTER) \
   extern "C" LOCKSTEP_WATCH_VISIBLE int MPI_##NAME PARAMS {      \
+    void* const site = __builtin_return_address(0);              \
     LOCKSTEP_BEGIN(NAME, PARAMS, ARGUMENTS);                     \
     BEFORE;                                                      \
     call.Enter();                                                \
@@ -141,9 +173,31 @@ class Watched {
   }                                                              \
   extern "C" LOCKSTEP_WATCH_VISIBLE int PMPI_##NAME PARAMS __attribute__((alias("MPI_" #NAME)));
 
+// As LOCKSTEP_WATCHED, of a blocking collective that is counted where it comes again: WORDS are the
+// parameters of which BEFORE tells. Its way then touches as little memory as can be.
+#define LOCKSTEP_COUNTED(NAME, PARAMS, ARGUMENTS, WORDS, BEFORE)                                   \
+  [[gnu::noinline]] static int NAME##Written(LOCKSTEP_UNPACK PARAMS, const AsCalled& as_called) {  \
+    void* const site = const_cast<void*>(as_called.site);                                          \
+    LOCKSTEP_BEGIN(NAME, PARAMS, ARGUMENTS);                                                       \
+    BEFORE;                                                                                        \
+    call.Enter(as_called, reinterpret_cast<const void*>(real));                                    \
+    const int result = real ARGUMENTS;                                                             \
+    call.Leave(result);                                                                            \
+    return result;                                                                                 \
+  }                                                                                                \
+  extern "C" LOCKSTEP_WATCH_VISIBLE int MPI_##NAME PARAMS {                                        \
+    const AsCalled as_called = CalledAs(events::Call::k##NAME, __builtin_return_address(0),        \
+                                        LOCKSTEP_UNPACK WORDS);                                    \
+    const void* const again = ComesAgain(as_called);                                               \
+    if (!again) return NAME##Written(LOCKSTEP_UNPACK ARGUMENTS, as_called);                        \
+    return LeaveAgain(events::Call::k##NAME, reinterpret_cast<int(*) PARAMS>(again) ARGUMENTS);    \
+  }                                                                                                \
+  extern "C" LOCKSTEP_WATCH_VISIBLE int PMPI_##NAME PARAMS __attribute__((alias("MPI_" #NAME)));
+
 // As LOCKSTEP_WATCHED, but nothing is written before it is known that something was found.
 #define LOCKSTEP_POLLED(NAME, PARAMS, ARGUMENTS, BEFORE, FOUND, AFTER) \
   extern "C" LOCKSTEP_WATCH_VISIBLE int MPI_##NAME PARAMS {            \
+    void* const site = __builtin_return_address(0);                    \
     LOCKSTEP_BEGIN(NAME, PARAMS, ARGUMENTS);                           \
     BEFORE;                                                            \
     const int result = real ARGUMENTS;                                 \
