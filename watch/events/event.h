@@ -2,6 +2,7 @@
 // translated before they come here, so that the judge knows no MPI header.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "watch/events/calls.h"
@@ -129,6 +130,14 @@ inline Event EventAgain(const Event* again, std::int64_t step) {
   event.peer = 0;
   return event;
 }
+
+// Of a process: calls that it makes again and again, and that are counted.
+struct Cycle {
+  std::array<Event, kMostAgain> calls = {};  // the next one first
+  int length = 0;                            // 0: there are none
+  std::uint64_t over = 0;                    // calls that have returned and are not read
+  bool inside = false;  // the return of the call that was read last comes before them
+};
 
 // The place of a group's collective, where the call says it (threads enter in any order); else 0.
 inline std::uint64_t OrderOf(const Event& event) {

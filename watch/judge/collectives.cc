@@ -100,6 +100,48 @@ std::size_t Judge::PassCollectives(int rank, std::span<const Event> some) {
   return passed;
 }
 
+std::uint64_t Judge::Behind(int rank, const events::Cycle& cycle) {
+  std::uint64_t behind = 0;
+  const auto calls = std::span(cycle.calls).first(static_cast<std::size_t>(cycle.length));
+  for (auto call = calls.begin(); call != calls.end(); ++call) {
+    const auto same = [&](const Event& before) { return before.comm == call->comm; };
+    if (std::any_of(calls.begin(), call, same)) continue;
+    const auto& [name, comm, me] = history_.MembershipIn(rank, call->comm);
+    if (!comm || me < 0 || comm->positions.empty()) continue;
+    behind += comm->positions[comm->positions.size() - 1].place + 1 - comm->called[Index(me)];
+  }
+  return behind;
+}
+
+bool Judge::IsEven(int rank, const Event& call, const Event& elsewhere) {
+  const Rank& mine = history_.ranks[Index(rank)];
+  if (mine.threads.size() != 1 || mine.threads.begin()->first != call.thread) return false;
+  if (!mine.open.empty() || !IsOverCollective(call)) return false;
+  if (call.comm != elsewhere.comm || !Alike(call, elsewhere)) return false;
+  const auto& [name, comm, me] = history_.MembershipIn(rank, call.comm);
+  return comm && me >= 0 && comm->size == history_.size && !comm->inter && !comm->broken &&
+         comm->positions.empty() && comm->ended.empty() && IsRightCollective(call, comm->size);
+}
+
+bool Judge::TakeCycles(std::span<const events::Cycle> cycles, std::uint64_t times) {
+  if (options_.races || cycles.size() != history_.ranks.size()) return false;
+  const events::Cycle& first = cycles.front();
+  for (int rank = 0; rank < history_.size; ++rank) {
+    const events::Cycle& cycle = cycles[Index(rank)];
+    if (cycle.length != first.length) return false;
+    for (std::size_t each = 0; each < Index(cycle.length); ++each) {
+      if (!IsEven(rank, cycle.calls[each], first.calls[each])) return false;
+    }
+  }
+  for (int rank = 0; rank < history_.size; ++rank) {
+    for (int each = 0; each < first.length; ++each) {
+      const auto& [name, comm, me] = history_.MembershipIn(rank, first.calls[Index(each)].comm);
+      comm->passed[Index(me)] = comm->called[Index(me)] += times;
+    }
+  }
+  return true;
+}
+
 namespace {
 
 // A mismatch leaves open who meets whom later, unless calls have numbers of their own or are

@@ -40,6 +40,11 @@ class Judge {
 
   void Take(int rank, std::span<const Event> some);
   void Take(int rank, const Event& event) { Take(rank, {&event, 1}); }
+  // How many collectives of the communicators of `cycle` others have called more than this rank.
+  std::uint64_t Behind(int rank, const events::Cycle& cycle);
+  // All ranks, none of which is behind, made their `cycles` so many times, which is over. False:
+  // that is not what can be taken at once, and nothing was done.
+  bool TakeCycles(std::span<const events::Cycle> cycles, std::uint64_t times);
   // `code`: of a rank that did not die. `first`: it was gone while no other rank had died. Else a
   // launcher may have ended it because of the other.
   void Ended(int rank, End how, int code = 0, bool first = true);
@@ -89,6 +94,8 @@ class Judge {
   // comes next needs a closer look.
   std::size_t PassCollectives(int rank, std::span<const Event> some);
   bool PassCollective(int rank, const Event& event, Communicator& comm, std::uint64_t place);
+  // The rank is in no call, this one is over and the same everywhere, and nobody misses one there.
+  bool IsEven(int rank, const Event& call, const Event& elsewhere);
   void EnterBlocking(int rank, OpenCall& open);
   Place EnterCollective(int rank, const Event& event);
   Position& PositionAt(int rank, const Event& event, Communicator& comm, std::uint64_t place);

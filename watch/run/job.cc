@@ -14,8 +14,8 @@
 #include <tuple>
 #include <utility>
 
-#include "core/base/clock.h"
 #include "watch/events/segment.h"
+#include "watch/run/cycles.h"
 
 namespace lockstep::watch::run {
 namespace {
@@ -32,8 +32,8 @@ constexpr std::int64_t kStoppedNs = 10'000'000'000;
 constexpr std::int64_t kUnseenNs = 100'000'000;
 constexpr std::uint64_t kWorkedNs = 20'000'000;
 constexpr std::int64_t kBetweenStacksNs = 1'000'000'000;
-constexpr std::uint64_t kAtATime = 256;  // events of a rank, and so many turns of all ranks
-constexpr int kTurns = 256;
+constexpr std::uint64_t kAtATime = 256;  // events of a rank
+constexpr int kTurns = 256;              // of all ranks
 constexpr std::size_t kMostStuck = 16;
 constexpr int kLeavingLooks = 200;  // an exit that lasts longer hangs by itself
 
@@ -71,16 +71,19 @@ void Job::Add(std::unique_ptr<Process> process) {
 // turns also keep what the judge holds of one rank without the others small.
 bool Job::Drain() {
   fresh_ = fresh_from_ring_ = 0;
+  const auto drain = [this](int rank, Process& process, std::uint64_t most) {
+    return process.Drain(most, [this, rank](std::span<const events::Event> events) {
+      judge_.Take(rank, events);
+      if (!waits_) return;
+      for (const events::Event& event : events) waits_->Take(rank, event);
+    });
+  };
+  if (!waits_) fresh_ = TakeCycles(processes_, judge_, drain);
   for (int turn = 0; turn < kTurns; ++turn) {
     behind_.clear();
     for (auto& [rank, process] : processes_) {
       const std::uint64_t before = process->read_from_ring();
-      const std::uint64_t some =
-          process->Drain(kAtATime, [this, who = rank](std::span<const events::Event> events) {
-            judge_.Take(who, events);
-            if (!waits_) return;
-            for (const events::Event& event : events) waits_->Take(who, event);
-          });
+      const std::uint64_t some = drain(rank, *process, kAtATime);
       fresh_ += some;
       fresh_from_ring_ += process->read_from_ring() - before;
       if (some >= kAtATime) behind_.insert(rank);

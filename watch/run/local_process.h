@@ -19,6 +19,8 @@ class LocalProcess : public Process {
   std::uint64_t Drain(std::uint64_t most, const Take& take) override;
   std::uint64_t read() const override { return reader_->read(); }
   std::uint64_t read_from_ring() const override { return reader_->places(); }
+  events::Cycle Coming() override { return reader_->Coming(); }
+  void Pass(std::uint64_t calls) override { reader_->Pass(calls); }
   ProcessFacts Look(bool over) override;
   bool WentOn() override;
   std::string Line(std::uint64_t site) override;

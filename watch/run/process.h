@@ -67,6 +67,10 @@ class Process {
   virtual std::uint64_t read() const = 0;
   // … those that took room until then: not those that were only counted.
   virtual std::uint64_t read_from_ring() const { return read(); }
+  // What comes next, where that is calls that are counted.
+  virtual events::Cycle Coming() { return {}; }
+  // So many of these, which are over, were taken.
+  virtual void Pass(std::uint64_t) {}
   // `over`: its launcher is gone, so it is, too. Of another watcher's: what that told last.
   virtual ProcessFacts Look(bool over) = 0;
   // It has written since this was asked last, and neither ends nor ended. Then a look would find

@@ -97,6 +97,27 @@ bool SegmentReader::ComesAgain() {
   return length > 0 && length <= std::min<std::int64_t>(before, events::kMostAgain);
 }
 
+events::Cycle SegmentReader::Coming() {
+  if (LeftMeanwhile() || (read_ >= known_ && read_ >= AskWriter()) || !ComesAgain()) return {};
+  Event& again = At(read_);
+  events::Cycle cycle;
+  cycle.length = again.peer;
+  cycle.inside = given_again_ % 2 != 0;
+  const std::int64_t taken = given_again_ / 2 + (cycle.inside ? 1 : 0);  // calls
+  cycle.over = static_cast<std::uint64_t>(std::max(StepsOf(again) / 2 - taken, std::int64_t{0}));
+  for (int each = 0; each < cycle.length; ++each) {
+    cycle.calls[static_cast<std::size_t>(each)] =
+        *(&again - cycle.length + (taken + each) % cycle.length);
+  }
+  return cycle;
+}
+
+void SegmentReader::Pass(std::uint64_t calls) {
+  given_again_ += static_cast<std::int64_t>(2 * calls);
+  given_ += 2 * calls;
+  std::atomic_ref(At(read_).ticks).store(events::NowTicks(), std::memory_order_relaxed);
+}
+
 bool SegmentReader::GiveAgain(std::uint64_t& most, const Take& take) {
   Event& again = At(read_);
   const std::uint64_t next = read_ + 1;

@@ -29,6 +29,9 @@ class SegmentReader {
   // memory goes back to the writer a chunk later. How many, as they are counted here: one that says
   // that its call returned, too, is two.
   std::uint64_t Drain(std::uint64_t most, const Take& take);
+  // Calls that are counted, where these come next; and so many that are over are taken unread.
+  events::Cycle Coming();
+  void Pass(std::uint64_t calls);
   std::uint64_t read() const { return given_; }
   std::uint64_t places() const { return read_; }  // of events that were read
   // Equal to that where all was read; else more than was read, and at most what was written.

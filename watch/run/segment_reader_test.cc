@@ -214,6 +214,32 @@ TEST_F(Again, SomeAtATime) {
   EXPECT_EQ(reader_->begun(), reader_->read());
 }
 
+TEST_F(Again, WhatIsOverIsTakenUnread) {
+  Count(5);
+  EXPECT_EQ(reader_->Coming().length, 0);  // others come before
+  Said();
+  CountOn(9);
+  events::Cycle cycle = reader_->Coming();
+  EXPECT_EQ(cycle.length, 2);
+  EXPECT_TRUE(cycle.inside);
+  EXPECT_THAT(Said(1), ElementsAre("Barrier-"));
+  cycle = reader_->Coming();
+  EXPECT_FALSE(cycle.inside);
+  EXPECT_EQ(cycle.over, 4u);  // 7 calls without those 3
+  EXPECT_EQ(cycle.calls[0].call, Call::kAllreduce);
+  EXPECT_EQ(cycle.calls[1].call, Call::kBarrier);
+  EXPECT_EQ(cycle.calls[1].phase, Phase::kEnterLeft);
+  const std::uint64_t before = reader_->read();
+  reader_->Pass(3);
+  EXPECT_EQ(reader_->read(), before + 6);
+  EXPECT_EQ(reader_->begun(), before + 8);
+  EXPECT_EQ(reader_->Coming().over, 1u);
+  CountOn(1);
+  EXPECT_THAT(Said(), ElementsAre("Barrier", "Allreduce+"));
+  EXPECT_EQ(reader_->begun(), reader_->read());
+  EXPECT_EQ(reader_->Coming().over, 0u);
+}
+
 TEST_F(SegmentReaderTest, TheChunkOfTheNewestEventStays) {
   for (std::uint64_t each = 0; each < 3 * events::kChunkEvents; ++each) Write(Phase::kEnter);
   EXPECT_EQ(Read().size(), 3 * events::kChunkEvents);

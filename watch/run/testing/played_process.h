@@ -20,6 +20,8 @@ struct Played {
   bool ends_after_look = false;
   bool went_on = false;
   int looks = 0;
+  events::Cycle coming;  // behind all events: of one call
+  std::uint64_t passed = 0;
 
   void Write(const events::Event& event) {
     events.push_back(event);
@@ -39,7 +41,18 @@ class PlayedProcess : public Process {
       played_.events.pop_front();
       ++played_.taken;
     }
+    for (; count < most && played_.coming.over > 0; ++count, ++played_.taken) {
+      take({played_.coming.calls.data(), 1});
+      --played_.coming.over;
+    }
     return count;
+  }
+  events::Cycle Coming() override {
+    return played_.events.empty() ? played_.coming : events::Cycle();
+  }
+  void Pass(std::uint64_t calls) override {
+    played_.coming.over -= calls;
+    played_.passed += calls;
   }
   std::uint64_t read() const override { return played_.taken; }
   bool WentOn() override { return played_.went_on; }
