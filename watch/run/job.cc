@@ -78,8 +78,8 @@ bool Job::Drain() {
       for (const events::Event& event : events) waits_->Take(rank, event);
     });
   };
-  if (!waits_) fresh_ = TakeCycles(processes_, judge_, drain);
   for (int turn = 0; turn < kTurns; ++turn) {
+    if (!waits_) fresh_ += TakeCycles(processes_, judge_, drain);
     behind_.clear();
     for (auto& [rank, process] : processes_) {
       const std::uint64_t before = process->read_from_ring();
