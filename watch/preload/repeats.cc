@@ -16,6 +16,7 @@ bool Repeats::Comes(const Event& event, std::uint64_t number) {
 }
 
 void Repeats::Begin(Event* place, std::uint16_t thread, std::uint64_t ticks) {
+  counting_ = true;
   again_ = place;
   next_ = 1 % length_;
   entered_ = 0;

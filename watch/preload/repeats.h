@@ -32,7 +32,7 @@ class Repeats {
   };
 
  public:
-  bool counting() const { return again_ != nullptr; }
+  bool counting() const { return counting_; }
   // Is the call that is entered the next one that is counted, by the same thread, and called as it
   // was before? Then it is counted, and this is the function that it goes to; else null. A handle
   // stands for the same, because an event that ends the counting is written before that changes.
@@ -59,9 +59,10 @@ class Repeats {
     awaited_ = next_;
     return true;
   }
-  // What comes now is not counted. How much was.
+  // What comes now is not counted. How much was. Another thread may ask for it while this one
+  // counts a call: so the place stays.
   std::uint64_t End() {
-    again_ = nullptr;
+    counting_ = false;
     awaited_ = kNone;
     return static_cast<std::uint64_t>(steps_);
   }
@@ -91,7 +92,8 @@ class Repeats {
 
   static constexpr std::uint32_t kNone = events::kMostAgain;
 
-  events::Event* again_ = nullptr;  // null: nothing is counted
+  bool counting_ = false;
+  events::Event* again_ = nullptr;  // counts them, or did last
   std::int64_t steps_ = 0;
   std::uint32_t length_ = 0;
   std::uint32_t next_ = 0;

@@ -125,12 +125,7 @@ class Watched {
   bool collective_ = false;
 };
 
-}  // namespace lockstep::watch::preload
-
-namespace lockstep::watch::preload {
-
 inline std::uint64_t WordOf(int value) { return static_cast<std::uint32_t>(value); }
-inline std::uint64_t WordOf(bool value) { return value ? 1 : 0; }
 inline std::uint64_t WordOf(Handle handle) { return handle.word; }
 template <typename... Words>
 AsCalled CalledAs(events::Call call, const void* site, Words... words) {
