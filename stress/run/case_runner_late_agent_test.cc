@@ -84,5 +84,25 @@ TEST(CaseRunnerLateAgent, WhoGetsNoProcessorIsNotLost) {
       "rank_killed of 1, proved\n");
 }
 
+TEST(CaseRunnerLateAgent, WhoNeverGetsAProcessorIsUnknownAtTheLimit) {
+  coordinator::Script script = coordinator::Steps(KilledIn50(), coordinator::When("send 2 abort 0"),
+                                                  Aborted(0, 0), Aborted(2, 0));
+  for (const double waited_s : {4, 8, 12, 16, 20}) {
+    coordinator::Append(script, coordinator::After(4));
+    coordinator::Append(script, coordinator::Ranks(
+                                    {verdict::At50(0).Silent(waited_s).Starved(waited_s), Killed(1),
+                                     verdict::At50(2).Silent(waited_s).Starved(waited_s)}));
+  }
+  StressScript limited = kShrink;
+  limited.limit_seconds = 20;
+  EXPECT_EQ(Conduct(limited, script),
+            "send 0 abort 0\n"
+            "send 2 abort 0\n"
+            "recovery 1: cut_short, lost 1, members , from 0; s: - - - -\n"
+            "unknown: hung,killed,hung after 0.101 s\n"
+            "rank_killed of 1, proved\n"
+            "because not over after 20 s (--limit)\n");
+}
+
 }  // namespace
 }  // namespace lockstep::stress::run
