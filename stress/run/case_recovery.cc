@@ -41,7 +41,7 @@ CaseRecovery::CaseRecovery(coordinator::Coordinator& coordinator, const CaseOpti
     : coordinator_(coordinator),
       options_(options),
       state_(state),
-      ranks_(coordinator, options, state, std::move(take_events)),
+      ranks_(coordinator, state, std::move(take_events)),
       ns_per_tick_(CalibrateTicks().ns_per_tick) {}
 
 double CaseRecovery::SecondsBetween(Ticks from, Ticks to) const {

@@ -173,16 +173,22 @@ Deadline CaseRunner::NextWake() const {
 bool CaseRunner::TakeEventsFor(double seconds, const std::function<bool()>& done) {
   Deadline deadline = Deadline::AfterSeconds(seconds);
   while (!done()) {
-    if (state_.over()) return false;
+    if (state_.over() || IsBeyondLimit()) return false;
     if (deadline.Passed()) {
       static_cast<void>(coordinator_.Glance());  // tells who is late now
       const double awake = coordinator_.SecondsAwake();
       if (awake >= seconds) return false;
       deadline = Deadline::AfterSeconds(seconds - awake);
     }
-    Handle(coordinator_.Next(NextWake().Earlier(deadline)));
+    Handle(coordinator_.Next(NextWake().Earlier(deadline).Earlier(limit_)));
     faults_.DoDue();
   }
+  return true;
+}
+
+bool CaseRunner::IsBeyondLimit() {
+  if (!limit_.Passed()) return false;
+  state_.CutShort(fmt::format("not over after {} s (--limit)", options_.limit_seconds));
   return true;
 }
 
@@ -211,13 +217,11 @@ void CaseRunner::Watch() {
         if (!state_.sighting) state_.sighting = SightMismatch(evidence, judgement, NowTicks());
         return judgement;
       });
-  const Deadline limit = Deadline::AfterSeconds(options_.limit_seconds);
+  limit_ = Deadline::AfterSeconds(options_.limit_seconds);
   while (!state_.over() && !AllOver()) {
     if (state_.settled_at && state_.settled_at->Passed()) return;
-    if (limit.Passed()) {
-      return state_.CutShort(fmt::format("not over after {} s (--limit)", options_.limit_seconds));
-    }
-    coordinator::Event event = coordinator_.Next(NextWake().Earlier(limit));
+    if (IsBeyondLimit()) return;
+    coordinator::Event event = coordinator_.Next(NextWake().Earlier(limit_));
     Handle(event);
     // A program that is over may be what another one waits for, silent since long.
     const bool over =

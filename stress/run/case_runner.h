@@ -47,6 +47,8 @@ class CaseRunner {
   Deadline NextWake() const;
   // Until it is done, or for so long while all agents are awake: ranks speak and meet through them.
   bool TakeEventsFor(double seconds, const std::function<bool()>& done);
+  // Then the case is cut short.
+  bool IsBeyondLimit();
   cases::CaseFacts Gather();
   // Takes what ranks told before this moment; whether there was any.
   bool DrainEvents();
@@ -56,6 +58,7 @@ class CaseRunner {
   const CaseOptions& options_;
   double ns_per_tick_;
   bool terminated_ = false;
+  Deadline limit_ = Deadline::AfterNs(0);  // of the case that runs
   std::string worker_facts_;
   std::function<void()> save_ = [] {};
   CaseState state_;  // of the case that runs

@@ -87,7 +87,7 @@ TEST(CaseRunnerLateAgent, WhoGetsNoProcessorIsNotLost) {
 TEST(CaseRunnerLateAgent, WhoNeverGetsAProcessorIsUnknownAtTheLimit) {
   coordinator::Script script = coordinator::Steps(KilledIn50(), coordinator::When("send 2 abort 0"),
                                                   Aborted(0, 0), Aborted(2, 0));
-  for (const double waited_s : {4, 8, 12, 16, 20}) {
+  for (const double waited_s : {4, 8, 12, 16}) {
     coordinator::Append(script, coordinator::After(4));
     coordinator::Append(script, coordinator::Ranks(
                                     {verdict::At50(0).Silent(waited_s).Starved(waited_s), Killed(1),

@@ -16,15 +16,12 @@ class RanksAwaited {
   // whether it was done.
   using TakeEvents = std::function<bool(double seconds, const std::function<bool()>& done)>;
   // What is told outlives it.
-  RanksAwaited(coordinator::Coordinator& coordinator, const CaseOptions& options, CaseState& state,
+  RanksAwaited(coordinator::Coordinator& coordinator, const CaseState& state,
                TakeEvents take_events)
-      : coordinator_(coordinator),
-        options_(options),
-        state_(state),
-        take_events_(std::move(take_events)) {}
+      : coordinator_(coordinator), state_(state), take_events_(std::move(take_events)) {}
 
   // Takes events until all ranks came, or each of the others was silent for so long with a
-  // processor at hand, or the case is over; whether all came. Cuts the case short at its limit.
+  // processor at hand, or the case is over; whether all came.
   bool AwaitAll(const std::vector<int>& ranks, double seconds,
                 const std::function<bool(int rank)>& came);
 
@@ -32,8 +29,7 @@ class RanksAwaited {
   std::vector<double> AwakeSilences();  // s, of all ranks
 
   coordinator::Coordinator& coordinator_;
-  const CaseOptions& options_;
-  CaseState& state_;
+  const CaseState& state_;
   TakeEvents take_events_;
 };
 

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "watch/events/calls.h"
 
@@ -134,9 +136,11 @@ inline Event EventAgain(const Event* again, std::int64_t step) {
 // Of a process: calls that it makes again and again, and that are counted.
 struct Cycle {
   std::array<Event, kMostAgain> calls = {};  // the next one first
-  int length = 0;                            // 0: there are none
+  std::size_t length = 0;                    // 0: there are none
   std::uint64_t over = 0;                    // calls that have returned and are not read
   bool inside = false;  // the return of the call that was read last comes before them
+
+  std::span<const Event> round() const { return std::span(calls).first(length); }
 };
 
 // The place of a group's collective, where the call says it (threads enter in any order); else 0.

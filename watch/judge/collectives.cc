@@ -102,7 +102,7 @@ std::size_t Judge::PassCollectives(int rank, std::span<const Event> some) {
 
 std::uint64_t Judge::Behind(int rank, const events::Cycle& cycle) {
   std::uint64_t behind = 0;
-  const auto calls = std::span(cycle.calls).first(static_cast<std::size_t>(cycle.length));
+  const std::span<const Event> calls = cycle.round();
   for (auto call = calls.begin(); call != calls.end(); ++call) {
     const auto same = [&](const Event& before) { return before.comm == call->comm; };
     if (std::any_of(calls.begin(), call, same)) continue;
@@ -129,13 +129,13 @@ bool Judge::TakeCycles(std::span<const events::Cycle> cycles, std::uint64_t time
   for (int rank = 0; rank < history_.size; ++rank) {
     const events::Cycle& cycle = cycles[Index(rank)];
     if (cycle.length != first.length) return false;
-    for (std::size_t each = 0; each < Index(cycle.length); ++each) {
+    for (std::size_t each = 0; each < cycle.length; ++each) {
       if (!IsEven(rank, cycle.calls[each], first.calls[each])) return false;
     }
   }
   for (int rank = 0; rank < history_.size; ++rank) {
-    for (int each = 0; each < first.length; ++each) {
-      const auto& [name, comm, me] = history_.MembershipIn(rank, first.calls[Index(each)].comm);
+    for (const Event& call : first.round()) {
+      const auto& [name, comm, me] = history_.MembershipIn(rank, call.comm);
       comm->passed[Index(me)] = comm->called[Index(me)] += times;
     }
   }

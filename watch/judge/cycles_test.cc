@@ -26,7 +26,7 @@ Event Over(Call call, int line, int root = events::kNoRoot) {
 Cycle CycleOf(const std::vector<Event>& calls) {
   Cycle cycle;
   std::ranges::copy(calls, cycle.calls.begin());
-  cycle.length = static_cast<int>(calls.size());
+  cycle.length = calls.size();
   return cycle;
 }
 

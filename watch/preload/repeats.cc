@@ -19,7 +19,6 @@ void Repeats::Begin(Event* place, std::uint16_t thread, std::uint64_t ticks) {
   counting_ = true;
   again_ = place;
   next_ = 1 % length_;
-  entered_ = 0;
   thread_ = thread;
   steps_ = 1;
   calls_ = {};

@@ -44,7 +44,8 @@ class Repeats {
   }
   // Of the call that was counted as it was entered: how it was called, and where it goes to.
   void Learn(const AsCalled& call, const void* forward) {
-    if (counting() && steps_ % 2 != 0) calls_[entered_] = {call, forward};
+    if (!counting() || steps_ % 2 == 0) return;
+    calls_[(next_ == 0 ? length_ : next_) - 1] = {call, forward};
   }
   // Is the call that is entered the next one of those that are counted? Then it is counted.
   [[gnu::always_inline]] bool Enter(const events::Event& event) {
@@ -86,7 +87,6 @@ class Repeats {
   void Advance() {
     Count();
     awaited_ = kNone;
-    entered_ = next_;
     if (++next_ == length_) next_ = 0;
   }
 
@@ -98,7 +98,6 @@ class Repeats {
   std::uint32_t length_ = 0;
   std::uint32_t next_ = 0;
   std::uint32_t awaited_ = kNone;  // the next one, if no call is inside
-  std::uint32_t entered_ = 0;      // the last one that was
   std::uint16_t thread_ = 0;
   // How many events in a row, up to the one noted last, are the same as the one so many before.
   std::array<std::uint32_t, events::kMostAgain + 1> same_ = {};

@@ -32,11 +32,11 @@ std::uint64_t TakeCycles(
     if (behind > 0) taken += drain(rank, *process, behind);
     *cycle = process->Coming();
     if (cycle->length == 0) return taken;
-    times = std::min(times, cycle->over / static_cast<std::uint64_t>(cycle->length));
+    times = std::min(times, cycle->over / cycle->length);
     ++cycle;
   }
   if (times == 0 || !judge.TakeCycles(cycles, times)) return taken;
-  const std::uint64_t calls = times * static_cast<std::uint64_t>(cycles.front().length);
+  const std::uint64_t calls = times * cycles.front().length;
   for (const auto& [rank, process] : processes) process->Pass(calls);
   return taken + 2 * calls * processes.size();
 }

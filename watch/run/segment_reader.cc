@@ -101,13 +101,14 @@ events::Cycle SegmentReader::Coming() {
   if (LeftMeanwhile() || (read_ >= known_ && read_ >= AskWriter()) || !ComesAgain()) return {};
   Event& again = At(read_);
   events::Cycle cycle;
-  cycle.length = again.peer;
+  cycle.length = static_cast<std::size_t>(again.peer);
   cycle.inside = given_again_ % 2 != 0;
   const std::int64_t taken = given_again_ / 2 + (cycle.inside ? 1 : 0);  // calls
   cycle.over = static_cast<std::uint64_t>(std::max(StepsOf(again) / 2 - taken, std::int64_t{0}));
-  for (int each = 0; each < cycle.length; ++each) {
-    cycle.calls[static_cast<std::size_t>(each)] =
-        *(&again - cycle.length + (taken + each) % cycle.length);
+  for (std::size_t each = 0; each < cycle.length; ++each) {
+    const auto step = 2 * (taken + static_cast<std::int64_t>(each));
+    cycle.calls[each] = events::EventAgain(&again, step);
+    cycle.calls[each].phase = Phase::kEnterLeft;
   }
   return cycle;
 }

@@ -216,11 +216,11 @@ TEST_F(Again, SomeAtATime) {
 
 TEST_F(Again, WhatIsOverIsTakenUnread) {
   Count(5);
-  EXPECT_EQ(reader_->Coming().length, 0);  // others come before
+  EXPECT_EQ(reader_->Coming().length, 0u);  // others come before
   Said();
   CountOn(9);
   events::Cycle cycle = reader_->Coming();
-  EXPECT_EQ(cycle.length, 2);
+  EXPECT_EQ(cycle.length, 2u);
   EXPECT_TRUE(cycle.inside);
   EXPECT_THAT(Said(1), ElementsAre("Barrier-"));
   cycle = reader_->Coming();
