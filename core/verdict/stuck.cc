@@ -1,14 +1,15 @@
 // The wait-for graph over ranks and communicators. A rank in an operation waits for every member of
 // its communicator that has not entered it; in a broadcast or reduce only for whom it certainly
-// needs (semantics.h). Nobody is taken to be stuck who could still be freed:
-// first all that wait are in doubt, then who waits for nobody in doubt is freed, until nothing
-// changes. Who is left waits for ever.
+// needs (semantics.h). Nobody is taken to be stuck who could still be freed (wait_graph.h).
 #include "core/verdict/stuck.h"
 
 #include <algorithm>
 #include <compare>
 #include <limits>
+#include <span>
 #include <unordered_map>
+
+#include "core/verdict/wait_graph.h"
 
 namespace lockstep::verdict {
 namespace {
@@ -16,49 +17,37 @@ namespace {
 constexpr std::uint64_t kAnyFar = std::numeric_limits<std::uint64_t>::max();
 
 struct Member {
-  std::uint64_t position = 0;
+  std::uint64_t position = 0;  // first operation that it has not entered
   std::size_t index = 0;
   auto operator<=>(const Member&) const = default;
 };
 
-// One group in the search: both lists ascend, and what is before the cursors is settled.
-struct Front {
-  std::vector<Member> in_doubt;  // who may never come; position: first operation not entered
-  std::vector<Member> waiting;   // position: the operation it waits in
-  std::size_t next_in_doubt = 0;
-  std::size_t next_waiting = 0;
-  // Waiting for their root alone, those that are still in doubt.
-  struct Child {
-    std::size_t index = 0;
-    std::size_t root = 0;
-  };
-  std::vector<Child> children;
-};
+// Of a group: who may never come, in the order of their positions.
+using InDoubt = std::vector<Member>;
 
 class Search {
  public:
   Search(const Situation& situation, const std::vector<Mismatch>& mismatches, bool one_stream)
-      : situation_(situation), one_stream_(one_stream), fronts_(situation.groups.size()) {
+      : situation_(situation),
+        one_stream_(one_stream),
+        graph_(situation.views.size()),
+        in_doubt_(situation.groups.size()) {
     const std::size_t ranks = situation.views.size();
-    doubtful_.resize(ranks);
+    waits_.resize(ranks);
     pinned_.resize(ranks);
     needs_.resize(ranks);
     for (std::size_t i = 0; i < ranks; ++i) {
       if (Waits(i) && CanTell(i, mismatches)) needs_[i] = NeedsOfView(i);
-      doubtful_[i] = IsGone(View(i)) || (Waits(i) && needs_[i].what != Needs::kNobody);
+      waits_[i] = Waits(i) && needs_[i].what != Needs::kNobody;
+      if (IsGone(View(i))) graph_.NeverGoesOn(i);
     }
     for (const Mismatch& mismatch : mismatches) Pin(mismatch);
-    for (std::size_t g = 0; g < fronts_.size(); ++g) Fill(g);
+    for (std::size_t g = 0; g < in_doubt_.size(); ++g) Fill(g);
   }
 
   Stuck Run() {
-    // A freed rank may have been what any group waited for. Every round but the last frees one.
-    bool freed = true;
-    while (freed) {
-      freed = false;
-      for (std::size_t g = 0; g < fronts_.size(); ++g) freed = Free(g) || freed;
-    }
-    return Conclude();
+    const std::vector<bool> stuck = graph_.FindStuck();
+    return Conclude(stuck);
   }
 
  private:
@@ -118,24 +107,43 @@ class Search {
     }
   }
 
+  // Who waits in the group, in the graph. All members that have not entered an operation hold up
+  // whoever waits in it: so a node stands for the first of them, and each next one for one more.
   void Fill(std::size_t g) {
     const int group = static_cast<int>(g);
-    Front& front = fronts_[g];
+    InDoubt& in_doubt = in_doubt_[g];
+    std::vector<std::size_t> waiting;
     for (const std::size_t i : situation_.groups[g].members) {
-      if (!doubtful_[i]) continue;
-      const RankView& view = View(i);
-      const bool here = view.waits_in(group);
-      if (!IsGone(view) && here && needs_[i].what == Needs::kRoot) {
-        front.children.push_back({i, needs_[i].root});
-      } else if (!IsGone(view) && here) {
-        front.waiting.push_back({view.open->sequence, i});
-      }
+      const bool gone = IsGone(View(i));
+      const bool here = !gone && waits_[i] && View(i).waits_in(group);
+      if (here) waiting.push_back(i);
       // Unless all is on one stream, a rank that waits elsewhere may still come here.
-      if (!IsGone(view) && !here && !one_stream_) continue;
-      front.in_doubt.push_back({FirstNotEntered(view, group), i});
+      if (gone || here || (waits_[i] && one_stream_)) {
+        in_doubt.push_back({FirstNotEntered(View(i), group), i});
+      }
     }
-    std::ranges::sort(front.in_doubt);
-    std::ranges::sort(front.waiting);
+    if (waiting.empty()) return;
+    std::ranges::sort(in_doubt);
+    std::vector<WaitGraph::Node> up_to;
+    for (const Member& member : in_doubt) {
+      const WaitGraph::Node node = graph_.Add();
+      const WaitGraph::Node both[] = {member.index, up_to.empty() ? node : up_to.back()};
+      graph_.WaitForAll(node, std::span(both).first(up_to.empty() ? 1 : 2));
+      up_to.push_back(node);
+    }
+    for (const std::size_t i : waiting) Wait(i, in_doubt, up_to);
+  }
+
+  void Wait(std::size_t i, const InDoubt& in_doubt, const std::vector<WaitGraph::Node>& up_to) {
+    if (pinned_[i] != 0) return graph_.NeverGoesOn(i);
+    if (needs_[i].what == Needs::kRoot) {
+      if (WaitsForRoot(i)) graph_.WaitForAll(i, std::span(&needs_[i].root, 1));
+      return;
+    }
+    const auto come =
+        std::ranges::upper_bound(in_doubt, View(i).open->sequence, {}, &Member::position);
+    const auto missing = static_cast<std::size_t>(come - in_doubt.begin());
+    if (missing > 0) graph_.WaitForAll(i, std::span(&up_to[missing - 1], 1));
   }
 
   static std::uint64_t FirstNotEntered(const RankView& view, int group) {
@@ -145,64 +153,34 @@ class Search {
     return IsGone(view) ? track->next : track->started;
   }
 
-  // First operation of the group that somebody in doubt has not entered.
-  std::uint64_t Limit(Front& front) const {
-    while (front.next_in_doubt < front.in_doubt.size() &&
-           !doubtful_[front.in_doubt[front.next_in_doubt].index]) {
-      ++front.next_in_doubt;
-    }
-    return front.next_in_doubt < front.in_doubt.size()
-               ? front.in_doubt[front.next_in_doubt].position
-               : kAnyFar;
-  }
-
-  bool Free(std::size_t g) {
-    Front& front = fronts_[g];
-    const std::uint64_t limit = Limit(front);
-    bool freed = false;
-    for (; front.next_waiting < front.waiting.size() &&
-           front.waiting[front.next_waiting].position < limit;
-         ++front.next_waiting) {
-      const std::size_t i = front.waiting[front.next_waiting].index;
-      if (pinned_[i] != 0) continue;
-      doubtful_[i] = false;
-      freed = true;
-    }
-    const auto comes = [&](const Front::Child& child) {
-      if (pinned_[child.index] != 0) return false;
-      return !doubtful_[child.root] || !WaitsForRoot(child);
-    };
-    for (const Front::Child& child : front.children) {
-      if (!comes(child)) continue;
-      doubtful_[child.index] = false;
-      freed = true;
-    }
-    std::erase_if(front.children, [&](const Front::Child& c) { return !doubtful_[c.index]; });
-    return freed;
-  }
-
-  bool WaitsForRoot(const Front::Child& child) const {
-    const RankView& root = View(child.root);
-    const int group = View(child.index).open_group;
+  bool WaitsForRoot(std::size_t i) const {
+    const RankView& root = View(needs_[i].root);
+    const int group = View(i).open_group;
     // Unless all is on one stream, a rank that waits elsewhere may still come here.
     if (!one_stream_ && !IsGone(root) && !root.waits_in(group)) return false;
-    return FirstNotEntered(root, group) <= View(child.index).open->sequence;
+    return FirstNotEntered(root, group) <= View(i).open->sequence;
   }
 
-  Stuck Conclude() {
+  std::int32_t FirstStuck(const InDoubt& in_doubt, const std::vector<bool>& stuck) const {
+    const auto first =
+        std::ranges::find_if(in_doubt, [&](const Member& member) { return stuck[member.index]; });
+    return first == in_doubt.end() ? Stuck::kNobody : static_cast<std::int32_t>(first->index);
+  }
+
+  Stuck Conclude(const std::vector<bool>& never) const {
     Stuck stuck;
     const std::size_t ranks = situation_.views.size();
     stuck.ranks.resize(ranks);
     stuck.waits_for.assign(ranks, Stuck::kNobody);
+    std::vector<std::int32_t> first;
+    for (const InDoubt& in_doubt : in_doubt_) first.push_back(FirstStuck(in_doubt, never));
     for (std::size_t i = 0; i < ranks; ++i) {
-      if (!doubtful_[i] || IsGone(View(i))) continue;
+      if (!never[i] || IsGone(View(i))) continue;
       stuck.ranks[i] = true;
-      const Front& front = fronts_[static_cast<std::size_t>(View(i).open_group)];
-      stuck.waits_for[i] =
-          pinned_[i] != 0 ? pinned_[i] - 1
-          : needs_[i].what == Needs::kRoot
-              ? static_cast<std::int32_t>(needs_[i].root)
-              : static_cast<std::int32_t>(front.in_doubt[front.next_in_doubt].index);
+      stuck.waits_for[i] = pinned_[i] != 0 ? pinned_[i] - 1
+                           : needs_[i].what == Needs::kRoot
+                               ? static_cast<std::int32_t>(needs_[i].root)
+                               : first[static_cast<std::size_t>(View(i).open_group)];
     }
     FollowChains(stuck);
     return stuck;
@@ -237,8 +215,9 @@ class Search {
 
   const Situation& situation_;
   bool one_stream_;
-  std::vector<Front> fronts_;
-  std::vector<bool> doubtful_;
+  WaitGraph graph_;
+  std::vector<InDoubt> in_doubt_;  // by group
+  std::vector<bool> waits_;        // for peers
   std::vector<NeedsAndRoot> needs_;
   std::vector<std::int32_t> pinned_;  // 0: not; else 1 + a rank whose call differs
 };

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/verdict/wait_graph.h"
 #include "watch/judge/claims.h"
 #include "watch/judge/collective_needs.h"
 
@@ -16,6 +17,7 @@ namespace {
 
 using events::Class;
 using events::FactsOf;
+using verdict::WaitGraph;
 
 class Graph {
  public:
@@ -35,8 +37,8 @@ class Graph {
   std::optional<Wait> WaitForRequests(int rank, const OpenCall& open) const;
   std::optional<Need> NeedOfReceive(int rank, const Event& receive) const;
   // The message of a send, while nobody was told that he has it.
-  const Message* Unreceived(const Event& sent, std::uint64_t message) const;
-  std::optional<Need> NeedOfSend(const Event& sent, std::uint64_t message) const;
+  const Message* Unreceived(int rank, const Event& sent, std::uint64_t message) const;
+  std::optional<Need> NeedOfSend(int rank, const Event& sent, std::uint64_t message) const;
   bool IsUnderWay(int rank, std::uint32_t number) const;
   std::vector<Need> NeedsOfRequest(int rank, std::uint32_t number) const;
 
@@ -60,20 +62,19 @@ std::optional<Need> Graph::NeedOfReceive(int rank, const Event& receive) const {
   return need;
 }
 
-const Message* Graph::Unreceived(const Event& sent, std::uint64_t message) const {
+const Message* Graph::Unreceived(int rank, const Event& sent, std::uint64_t message) const {
   if (message == 0) return nullptr;
-  for (const auto& [key, channel] : history_.channels) {
-    if (std::get<0>(key) != sent.comm || std::get<2>(key) != sent.peer) continue;
-    for (const Message& waiting : channel.sent) {
-      if (waiting.number == message) return &waiting;
-    }
-  }
-  return nullptr;
+  const ChannelKey key = {sent.comm, history_.RankIn(rank, sent.comm), sent.peer};
+  const auto channel = history_.channels.find(key);
+  if (channel == history_.channels.end()) return nullptr;
+  const std::deque<Message>& messages = channel->second.sent;
+  const auto waiting = std::ranges::find(messages, message, &Message::number);
+  return waiting == messages.end() ? nullptr : &*waiting;
 }
 
-std::optional<Need> Graph::NeedOfSend(const Event& sent, std::uint64_t message) const {
+std::optional<Need> Graph::NeedOfSend(int rank, const Event& sent, std::uint64_t message) const {
   if ((sent.flags & events::kBuffered) != 0) return std::nullopt;
-  const Message* const waiting = Unreceived(sent, message);
+  const Message* const waiting = Unreceived(rank, sent, message);
   if (waiting == nullptr || claims_.Wanted(*waiting)) return std::nullopt;
   const int to = history_.WorldRank(sent.comm, sent.peer);
   if (to < 0) return std::nullopt;
@@ -91,7 +92,7 @@ std::vector<Need> Graph::NeedsOfRequest(int rank, std::uint32_t number) const {
   }
   std::optional<Need> need;
   if (request.order == 0) {
-    need = NeedOfSend(request.event, request.message);
+    need = NeedOfSend(rank, request.event, request.message);
   } else if (!claims_.Served(rank, request.order)) {
     need = NeedOfReceive(rank, request.event);
   }
@@ -107,7 +108,7 @@ bool Graph::IsUnderWay(int rank, std::uint32_t number) const {
   const Request& request = found->second;
   const bool local = FactsOf(request.event.call).call_class == Class::kPostLocal;
   return local || request.cancelled || request.place.position != 0 || request.order != 0 ||
-         Unreceived(request.event, request.message) != nullptr;
+         Unreceived(rank, request.event, request.message) != nullptr;
 }
 
 bool Graph::IsInCalls(int rank) const {
@@ -121,9 +122,9 @@ std::vector<Need> Graph::NeedsOfMessages(int rank, const OpenCall& open) const {
   const Class kind = FactsOf(event.call).call_class;
   std::optional<Need> send;
   std::optional<Need> receive;
-  if (kind == Class::kSend) send = NeedOfSend(event, open.message);
+  if (kind == Class::kSend) send = NeedOfSend(rank, event, open.message);
   if (kind == Class::kExchange && !open.parts.empty()) {
-    send = NeedOfSend(open.parts.front(), open.message);
+    send = NeedOfSend(rank, open.parts.front(), open.message);
   }
   const bool receives = kind == Class::kReceive || kind == Class::kExchange;
   if (receives ? !claims_.Served(rank, open.order)
@@ -212,83 +213,57 @@ std::optional<Wait> Graph::WaitOfCall(int rank, const OpenCall& open) const {
   return wait;
 }
 
-// Frees ranks until no more can be: every rank is stuck until one that is not stuck frees it.
-class Release {
- public:
-  explicit Release(std::vector<std::optional<Wait>> waits)
-      : waits_(std::move(waits)), needed_by_(waits_.size()), met_(waits_.size()) {
-    for (std::size_t rank = 0; rank < waits_.size(); ++rank) {
-      if (!waits_[rank]) continue;
-      const std::vector<Need>& needs = waits_[rank]->needs;
-      met_[rank].assign(needs.size(), false);
-      for (std::size_t need = 0; need < needs.size(); ++need) {
-        for (const int other : needs[need].any_of) {
-          needed_by_[Index(other)].emplace_back(rank, need);
-        }
-      }
-    }
-  }
+// What the library may have buffered counts only where nothing else keeps the rank in its call.
+bool HasHardNeed(const Wait& wait) {
+  return std::ranges::any_of(wait.needs, [](const Need& need) { return !need.soft; });
+}
 
-  // `free_ranks` are not stuck; what they free is not either.
-  void Free(std::vector<std::size_t> free_ranks) {
-    while (!free_ranks.empty()) {
-      const std::size_t freed = free_ranks.back();
-      free_ranks.pop_back();
-      for (const auto& [rank, need] : needed_by_[freed]) {
-        if (!waits_[rank]) continue;
-        met_[rank][need] = true;
-        if (waits_[rank]->all && HasHardNeed(rank)) continue;
-        waits_[rank].reset();
-        free_ranks.push_back(rank);
-      }
-    }
+// The rank in the graph, by nodes of its needs that count.
+void AddWait(const Wait& wait, WaitGraph& graph) {
+  const bool hard_only = wait.all && HasHardNeed(wait);
+  std::vector<WaitGraph::Node> nodes;
+  for (const Need& need : wait.needs) {
+    if (hard_only && need.soft) continue;
+    nodes.push_back(graph.Add());
+    const std::vector<WaitGraph::Node> any_of(need.any_of.begin(), need.any_of.end());
+    graph.WaitForAny(nodes.back(), any_of);
   }
-
-  // That nobody met. What the library may have buffered counts only where nothing else keeps the
-  // rank in its call: so it is not asked for here, but in a rank that nobody can free.
-  bool HasHardNeed(std::size_t rank) const {
-    const std::vector<Need>& needs = waits_[rank]->needs;
-    for (std::size_t need = 0; need < needs.size(); ++need) {
-      if (!met_[rank][need] && !needs[need].soft) return true;
-    }
-    return false;
+  if (hard_only) {
+    graph.WaitForAll(Index(wait.rank), nodes);
+  } else {
+    graph.WaitForAny(Index(wait.rank), nodes);
   }
+}
 
-  // Those that are left, with the needs that nobody met.
-  StuckRanks Stuck() const {
-    StuckRanks result;
-    for (std::size_t rank = 0; rank < waits_.size(); ++rank) {
-      if (!waits_[rank]) continue;
-      Wait wait{waits_[rank]->rank, waits_[rank]->all, {}, false};
-      for (std::size_t need = 0; need < met_[rank].size(); ++need) {
-        if (!met_[rank][need]) wait.needs.push_back(waits_[rank]->needs[need]);
-      }
-      result.apart = result.apart || std::ranges::any_of(wait.needs, &Need::apart);
-      const auto soft =
-          std::ranges::count_if(wait.needs, [](const Need& need) { return need.soft; });
-      if (wait.all ? soft == std::ssize(wait.needs) : soft > 0) result.soft = true;
-      result.waits.push_back(std::move(wait));
-    }
-    return result;
+// Of ranks that are left, with the needs that nobody met. `stuck`: by rank, also who is over.
+StuckRanks StuckOf(std::vector<std::optional<Wait>> waits, const std::vector<bool>& stuck) {
+  StuckRanks result;
+  for (std::optional<Wait>& wait : waits) {
+    if (!wait || !stuck[Index(wait->rank)]) continue;
+    std::erase_if(wait->needs, [&](const Need& need) {
+      return std::ranges::any_of(need.any_of, [&](int rank) { return !stuck[Index(rank)]; });
+    });
+    wait->pending = false;
+    result.apart = result.apart || std::ranges::any_of(wait->needs, &Need::apart);
+    const auto soft = std::ranges::count_if(wait->needs, &Need::soft);
+    if (wait->all ? soft == std::ssize(wait->needs) : soft > 0) result.soft = true;
+    result.waits.push_back(*std::move(wait));
   }
-
- private:
-  std::vector<std::optional<Wait>> waits_;                                   // none: over, or free
-  std::vector<std::vector<std::pair<std::size_t, std::size_t>>> needed_by_;  // (rank, need)
-  std::vector<std::vector<bool>> met_;                                       // by rank and need
-};
+  return result;
+}
 
 StuckRanks Graph::Solve() {
   std::vector<std::optional<Wait>> waits(Index(history_.size));
-  std::vector<std::size_t> free_ranks;
+  WaitGraph graph(waits.size());
   for (int rank = 0; rank < history_.size; ++rank) {
-    if (Over(history_.ranks[Index(rank)])) continue;
-    waits[Index(rank)] = WaitOf(rank);
-    if (!waits[Index(rank)]) free_ranks.push_back(Index(rank));
+    std::optional<Wait>& wait = waits[Index(rank)];
+    if (Over(history_.ranks[Index(rank)])) {
+      graph.NeverGoesOn(Index(rank));
+    } else if (wait = WaitOf(rank); wait) {
+      AddWait(*wait, graph);
+    }
   }
-  Release release(std::move(waits));
-  release.Free(std::move(free_ranks));
-  return release.Stuck();
+  return StuckOf(std::move(waits), graph.FindStuck());
 }
 
 }  // namespace
