@@ -35,7 +35,7 @@ MOST_WORDS = 25          # of a sentence
 MOST_MEDIAN_WORDS = 16   # of the README's sentences
 MOST_README_LINES = 150
 PROGRAMS = [[path] for path in sorted(glob.glob("bench/bench_*"))] + [["stress/stress"],
-                                                                      ["stress/fuzz/fuzz"]]
+                                                                      ["cli/fuzz/fuzz"]]
 SCRIPTS = ["test_slurm", "test_mpich", "node_deaths", "random_kills", "watched_kills",
            "soak", "sanitize",
            "package", "compare_with_osu", "check_coverage", "compare_sampler", "benchmarks",

@@ -25,7 +25,7 @@ def program_of(name):
     if name.startswith("lockstep "):
         return ["cli/lockstep", name.split()[1]]
     return [{"lockstep": "cli/lockstep", "lockstep-stress": "stress/stress",
-             "lockstep-fuzz": "stress/fuzz/fuzz"}.get(name, "bench/" + name)]
+             "lockstep-fuzz": "cli/fuzz/fuzz"}.get(name, "bench/" + name)]
 
 
 def required(said):

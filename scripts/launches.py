@@ -19,7 +19,7 @@ import time
 SCRIPTS = os.path.dirname(os.path.realpath(__file__))
 TREE = os.path.dirname(SCRIPTS)
 # Of binaries: in bazel-bin, in what a test sees, and in an installed copy.
-ROOMS = ("", "bench", "stress", "stress/fuzz", "cli", "bin")
+ROOMS = ("", "bench", "stress", "cli", "cli/fuzz", "bin")
 # Where programs that import launches find Python's reader: in the tree, and installed.
 sys.path[1:1] = [os.path.join(TREE, "results", "python"), os.path.join(SCRIPTS, "python")]
 SKIPPED = 77  # exit code: not possible on this machine

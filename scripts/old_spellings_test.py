@@ -30,8 +30,8 @@ RENAMED = [
     (f"{LOCKSTEP} watch", "--silence=9 -- true", "is called --timeout now"),
     (f"{LOCKSTEP} watch", "--report=x.h5 -- true", "takes no value now; write --output=x.h5"),
     ("stress/stress", "--json=x", "is called --verdicts now"),
-    ("stress/fuzz/fuzz", "--seconds=9", "is called --time-budget now"),
-    ("stress/fuzz/fuzz", "--rules=nccl", "is called --sim-rules now"),
+    ("cli/fuzz/fuzz", "--seconds=9", "is called --time-budget now"),
+    ("cli/fuzz/fuzz", "--rules=nccl", "is called --sim-rules now"),
 ] + [
     (f"{LOCKSTEP} {command} x", "--format=" + old, f"'{old}' is called '{now}' now")
     for command, old, now in (
@@ -67,7 +67,7 @@ class OldSpellingsTest(unittest.TestCase):
 
     def test_programs_speak_under_their_names(self):
         for words, name in ((["stress/stress"], "lockstep-stress: "),
-                            (["stress/fuzz/fuzz", "--trials=x"], "lockstep-fuzz: "),
+                            (["cli/fuzz/fuzz", "--trials=x"], "lockstep-fuzz: "),
                             ([LOCKSTEP, "matrix"], "lockstep matrix: "),
                             (["bench/bench_links", "--per=x"], "bench_links: ")):
             done = subprocess.run(words, capture_output=True, text=True, check=False)

@@ -27,9 +27,7 @@ COMMANDS = [
 STRESS = [["--help"], ["--list"], ["--list-faults"],
           ["--backend=sim", "--ranks=2", "--scenario=mismatch/*",
            "--output=" + os.path.join(FOLDER, "unseen.h5")]]
-FUZZERS = [(name, [path, *words]) for name, path in (("lockstep-fuzz", "stress/fuzz/fuzz"),
-                                                     ("watch_fuzz", "watch/fuzz/watch_fuzz"))
-           for words in (["--trials=3"], ["--help"])]
+FUZZERS = [("lockstep-fuzz", ["cli/fuzz/fuzz", word]) for word in ("--trials=3", "--help")]
 SCRIPTS = [["nightly", "--help"], ["matrix", "--help"], ["scoreboard", "--help"],
            ["testbed", "--help"]]
 

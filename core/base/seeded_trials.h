@@ -1,9 +1,12 @@
 // Random trials by seed, in threads, until the first that fails: what fuzzers share.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -29,6 +32,12 @@ inline void AddTrialOptions(ArgumentParser& parser, TrialOptions& options) {
       .BetweenReals(0.0, 86'400.0)
       .ShowDefault();
   parser.Add("--jobs=COUNT", options.jobs, "Threads that run trials").Between(1, 256).ShowDefault();
+}
+
+// What a wrong verdict is called: "culprit: not rank 2, ..." and "culprit: not rank 1, ..." are one
+// kind, which a smaller program keeps.
+inline std::string KindOfFailure(const std::string& wrong) {
+  return wrong.substr(0, wrong.find_first_of(":,"));
 }
 
 // Calls trial(seed, sum), which adds what came out to the sum of its thread, and returns whether
@@ -57,6 +66,32 @@ Sum RunTrials(const TrialOptions& options, const Trial& trial) {
   for (std::thread& thread : threads) thread.join();
   all.seconds = SecondsSince(begin);
   return all;
+}
+
+// What trials came to. Counts are added up, and so is what a trial was: `counts += assessment`.
+template <typename Counts>
+struct Campaign {
+  Counts counts;
+  double seconds = 0;
+  std::optional<std::uint64_t> failed;  // of those found, the lowest seed
+
+  Campaign& operator+=(const Campaign& other) {
+    counts += other.counts;
+    if (other.failed) failed = std::min(*other.failed, failed.value_or(*other.failed));
+    return *this;
+  }
+};
+
+// assess(seed) says what the trial was, and in `wrong` what is wrong with its verdict, or "". Stops
+// at the first wrong verdict.
+template <typename Counts, typename Assess>
+Campaign<Counts> RunCampaign(const TrialOptions& options, const Assess& assess) {
+  return RunTrials<Campaign<Counts>>(options, [&](std::uint64_t seed, Campaign<Counts>& sum) {
+    const auto assessment = assess(seed);
+    sum.counts += assessment;
+    if (!assessment.wrong.empty()) sum.failed = seed;
+    return assessment.wrong.empty();
+  });
 }
 
 }  // namespace lockstep

@@ -85,7 +85,7 @@ class DocumentationTest(unittest.TestCase):
             self.assertNotIn("--maxbytes", after[what], what)
 
     def test_a_renamed_option_of_a_real_program(self):
-        said = subprocess.run(["stress/fuzz/fuzz", "--help"], capture_output=True, text=True,
+        said = subprocess.run(["cli/fuzz/fuzz", "--help"], capture_output=True, text=True,
                               check=True).stdout
         self.assertIn("--trials", said)
         for option, other in (("--trials", "--no-shrink"), ("--attempts", "--no-shrink")):

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/seeded_trials.h"
 #include "core/verdict/judge.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -31,18 +32,28 @@ verdict::Judgement RightJudge(const std::vector<verdict::RankEvidence>& evidence
   return verdict::Judge(evidence, setting);
 }
 
+comm::sim::SimRules RulesOf(std::uint64_t seed) { return kAllRules[seed % kAllRules.size()]; }
+
+Campaign<Counts> Try(const TrialOptions& options, const Judging& judge) {
+  return RunCampaign<Counts>(
+      options, [&](std::uint64_t seed) { return Assess(DrawTrial(seed, RulesOf(seed)), judge); });
+}
+
+std::string Failure(std::uint64_t seed, const Judging& judge) {
+  return DescribeFailure(seed, RulesOf(seed), judge);
+}
+
 TEST(Fuzz, NoWrongVerdict) {
   const TrialOptions options = {.seed = kSeed, .trials = kTrials, .seconds = kMostSeconds};
-  const FuzzResult result = RunCampaign(options, RightJudge);
-  fmt::print("seed {}: {}\n", options.seed, Describe(result));
-  if (result.failure) {
-    FAIL() << result.failure->why << "\n" << DescribeFailure(*result.failure, RightJudge);
-  }
+  const auto [counts, seconds, failed] = Try(options, RightJudge);
+  fmt::print("seed {}: {} trials in {:.1f} s: {}\n", options.seed, counts.trials, seconds,
+             Describe(counts));
+  if (failed) FAIL() << Failure(*failed, RightJudge);
   // All kinds of ends were met; who cannot say why ranks hang is right too, but seldom.
-  EXPECT_GT(result.trouble, result.trials / 3);
-  EXPECT_GT(result.silent, 0);
-  EXPECT_GT(result.corrupt, 0);
-  EXPECT_LT(result.unknown, 1 + result.trouble / 50);
+  EXPECT_GT(counts.trouble, counts.trials / 3);
+  EXPECT_GT(counts.silent, 0);
+  EXPECT_GT(counts.corrupt, 0);
+  EXPECT_LT(counts.unknown, 1 + counts.trouble / 50);
 }
 
 // A judge that is wrong in one way is found out, and why it was is told in a small program.
@@ -92,10 +103,10 @@ TEST(Fuzz, FindsWrongJudgesWithinAThousandTrials) {
       wrong.spoil(judgement, evidence);
       return judgement;
     };
-    const FuzzResult result = RunCampaign({.seed = kSeed, .trials = 1000}, judge);
-    ASSERT_TRUE(result.failure);
-    const std::string text = DescribeFailure(*result.failure, judge);
-    fmt::print("a judge that {}: after {} trials\n{}\n", wrong.name, result.trials, text);
+    const auto [counts, seconds, failed] = Try({.seed = kSeed, .trials = 1000}, judge);
+    ASSERT_TRUE(failed);
+    const std::string text = Failure(*failed, judge);
+    fmt::print("a judge that {}: after {} trials\n{}\n", wrong.name, counts.trials, text);
     EXPECT_THAT(text, HasSubstr("kind = \"script\""));
   }
 }

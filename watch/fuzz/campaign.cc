@@ -1,5 +1,4 @@
-// Runs trials by seed in threads, and makes the first that fails small: greedily, one thing at a
-// time.
+// Makes a program whose verdict is wrong small: greedily, one thing at a time.
 #include "watch/fuzz/campaign.h"
 
 #include <fmt/format.h>
@@ -9,13 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/units.h"
+#include "core/base/seeded_trials.h"
 
 namespace lockstep::watch::fuzz {
 namespace {
-
-// "innocent: rank 2 …" and "innocent: rank 1 …" are one kind.
-std::string KindOf(const std::string& wrong) { return wrong.substr(0, wrong.find(':')); }
 
 bool Erring(const Program& program, std::size_t index) {
   return program.error != Error::kNone && program.at == index;
@@ -75,40 +71,28 @@ void Plainer(const Program& program, std::vector<Program>& all) {
 
 }  // namespace
 
-CampaignResult& CampaignResult::operator+=(const CampaignResult& other) {
+Counts& Counts::operator+=(const Assessment& assessment) {
+  return *this += Counts{.trials = 1,
+                         .silent = assessment.found ? 0 : 1,
+                         .hangs = assessment.hangs ? 1 : 0,
+                         .unknown = assessment.unknown ? 1 : 0};
+}
+
+Counts& Counts::operator+=(const Counts& other) {
   trials += other.trials;
   silent += other.silent;
   hangs += other.hangs;
   unknown += other.unknown;
-  if (other.failed) failed = std::min(*other.failed, failed.value_or(*other.failed));
   return *this;
 }
 
-CampaignResult RunCampaign(const TrialOptions& options, const Spoil& spoil) {
-  return RunTrials<CampaignResult>(options, [&](std::uint64_t seed, CampaignResult& sum) {
-    const Assessment assessment = Assess(DrawProgram(seed), spoil);
-    ++sum.trials;
-    sum.silent += assessment.found ? 0 : 1;
-    sum.hangs += assessment.hangs ? 1 : 0;
-    sum.unknown += assessment.unknown ? 1 : 0;
-    if (!assessment.wrong.empty()) sum.failed = seed;
-    return assessment.wrong.empty();
-  });
-}
-
-std::string Describe(const CampaignResult& result) {
-  return fmt::format(
-      "{} trials in {:.1f} s ({} a second): {} without a finding, {} where ranks hang, of "
-      "these "
-      "{} not to be known; {}",
-      result.trials, result.seconds,
-      FormatFigure(static_cast<double>(result.trials) / std::max(result.seconds, 1e-9)),
-      result.silent, result.hangs, result.unknown,
-      result.failed ? "a wrong verdict" : "no wrong verdict");
+std::string Describe(const Counts& counts) {
+  return fmt::format("{} without a finding, {} where ranks hang, of these {} not to be known",
+                     counts.silent, counts.hangs, counts.unknown);
 }
 
 Program Shrink(const Program& program, const Spoil& spoil) {
-  const std::string kind = KindOf(Assess(program, spoil).wrong);
+  const std::string kind = KindOfFailure(Assess(program, spoil).wrong);
   Program least = program;
   for (bool progress = true; progress;) {
     progress = false;
@@ -121,7 +105,7 @@ Program Shrink(const Program& program, const Spoil& spoil) {
       for (std::uint64_t schedule = 0; schedule < 4 && !progress; ++schedule) {
         Program tried = next;
         tried.seed += schedule << 32;
-        progress = KindOf(Assess(tried, spoil).wrong) == kind;
+        progress = KindOfFailure(Assess(tried, spoil).wrong) == kind;
         if (progress) least = std::move(tried);
       }
       if (progress) break;

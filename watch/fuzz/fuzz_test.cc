@@ -1,9 +1,12 @@
 // The judge against random programs, and the tester against judges that err.
 #include <fmt/core.h>
 
+#include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 
+#include "core/base/seeded_trials.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "watch/fuzz/campaign.h"
@@ -19,14 +22,19 @@ constexpr std::int64_t kTrials = 500;
 constexpr std::int64_t kTrials = 5'000;
 #endif
 
+Campaign<Counts> Try(std::int64_t trials, const Spoil& spoil = {}) {
+  return RunCampaign<Counts>({.trials = trials},
+                             [&](std::uint64_t seed) { return Assess(DrawProgram(seed), spoil); });
+}
+
 TEST(WatchFuzz, NoWrongVerdict) {
-  const CampaignResult result = RunCampaign({.seed = 1, .trials = kTrials});
-  fmt::print("seed 1: {}\n", Describe(result));
-  if (result.failed) FAIL() << DescribeFailure(*result.failed);
-  EXPECT_EQ(result.trials, kTrials);
-  EXPECT_GT(result.hangs, kTrials / 8);
-  EXPECT_GT(result.silent, kTrials / 4);
-  EXPECT_LT(result.unknown, 1 + result.hangs / 20);
+  const auto [counts, seconds, failed] = Try(kTrials);
+  fmt::print("{}\n", Describe(counts));
+  if (failed) FAIL() << DescribeFailure(*failed);
+  EXPECT_EQ(counts.trials, kTrials);
+  EXPECT_GT(counts.hangs, kTrials / 8);
+  EXPECT_GT(counts.silent, kTrials / 4);
+  EXPECT_LT(counts.unknown, 1 + counts.hangs / 20);
 }
 
 struct WrongJudge {
@@ -72,10 +80,10 @@ const WrongJudge kWrongJudges[] = {
 TEST(WatchFuzz, FindsWrongJudgesWithinAThousandTrials) {
   for (const WrongJudge& wrong : kWrongJudges) {
     SCOPED_TRACE(wrong.name);
-    const CampaignResult result = RunCampaign({.seed = 1, .trials = 1000}, wrong.spoil);
-    ASSERT_TRUE(result.failed);
-    const std::string text = DescribeFailure(*result.failed, wrong.spoil);
-    fmt::print("a judge that {}: after {} trials\n{}\n", wrong.name, result.trials, text);
+    const auto [counts, seconds, failed] = Try(1000, wrong.spoil);
+    ASSERT_TRUE(failed);
+    const std::string text = DescribeFailure(*failed, wrong.spoil);
+    fmt::print("a judge that {}: after {} trials\n{}\n", wrong.name, counts.trials, text);
     EXPECT_THAT(text, HasSubstr("MPI_Finalize"));
   }
 }
