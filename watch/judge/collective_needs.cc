@@ -46,7 +46,7 @@ bool IsInSuch(const History& history, int rank, const Event& collective) {
 // Of a collective where members gave different things. What the library makes of it is its own
 // business, so every member that goes on may free the rank. If none does, it is stuck where a
 // member has not made the call. It is, too, where all have left it: what they gave is there, and
-// soon taken.
+// soon taken. Who needs no other member, such as the root of a broadcast, may leave nevertheless.
 std::vector<Need> NeedsApart(const History& history, int rank, const Event& event,
                              const Place& place) {
   const Communicator& comm = history.communicators.at(event.comm);
@@ -55,13 +55,14 @@ std::vector<Need> NeedsApart(const History& history, int rank, const Event& even
   const std::int64_t bytes = event.count * (event.type < 256 ? 1 : event.type & 255);
   const bool small = bytes >= 0 && bytes <= kSmall;
   const bool unanswered = comm.apart && comm.apart->IsUnanswered(event, place.turn, me, small);
-  Need others{{}, !unanswered, &event, true};
+  Need others{{}, true, &event, true};
   bool left = true;
   for (int member = 0; member < comm.size; ++member) {
     const int world = comm.world[Index(member)];
     if (world < 0) return {};
     if (member == me) continue;
     others.any_of.push_back(world);
+    if (unanswered && MustWaitFor(event, place, me, member)) others.soft = false;
     left = left && !IsInSuch(history, world, event);
   }
   if (!unanswered && !left) return {};

@@ -156,6 +156,18 @@ TEST(Collectives, BehindCallsThatDifferNobodyIsStuckAtOnce) {
   EXPECT_THAT(history.Stuck(), ElementsAre(0, 1, 2));
 }
 
+// Rank 1 needs nobody to leave its own broadcast; and somebody, where rank 0 is the root of it.
+TEST(Collectives, BehindCallsThatDifferTheRootOfABroadcastMayGoOn) {
+  for (const int root : {0, 1}) {
+    LiteralHistory history = Begun(2);
+    history.Open(0, LiteralHistory::Asks(Call::kBarrier, 1));
+    history.Posts(1, LiteralHistory::Asks(Call::kIbarrier, 1), 1);
+    history.Open(1, Collective(Call::kBcast, 2, root));
+    EXPECT_THAT(history.Stuck(), ElementsAre(0, 1));
+    EXPECT_EQ(history.judge().Standstill().soft, root == 1);
+  }
+}
+
 TEST(Collectives, ABlockingOneDoesNotMatchAPostedOne) {
   LiteralHistory history(2);
   history.Open(0, Collective(Call::kBarrier, 3));
