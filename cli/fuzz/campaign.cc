@@ -45,8 +45,12 @@ std::string Describe(const Campaign<Counts>& campaign) {
       "{} trials in {:.1f} s ({} a second): {} wrong verdict\n", trials, campaign.seconds,
       FormatFigure(static_cast<double>(trials) / std::max(campaign.seconds, 1e-9)),
       campaign.failed ? "a" : "no");
-  if (collectives.trials > 0) text += "  collectives: " + Describe(collectives) + "\n";
-  if (messages.trials > 0) text += "  messages: " + Describe(messages) + "\n";
+  const auto add = [&](const auto& counts, const char* what) {
+    if (counts.trials == 0) return;
+    text += fmt::format("  {} of {}: {}\n", counts.trials, what, Describe(counts));
+  };
+  add(collectives, "collectives");
+  add(messages, "messages");
   return text;
 }
 

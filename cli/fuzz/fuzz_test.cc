@@ -35,8 +35,8 @@ TEST(Fuzz, DrawsAllKindsInTurn) {
   EXPECT_EQ(all.counts.collectives.trials, 60);
   EXPECT_EQ(all.counts.messages.trials, 20);
   EXPECT_THAT(Describe(all), StartsWith("80 trials in "));
-  EXPECT_THAT(Describe(all), HasSubstr("no wrong verdict\n  collectives: "));
-  EXPECT_THAT(Describe(all), HasSubstr("\n  messages: "));
+  EXPECT_THAT(Describe(all), HasSubstr("no wrong verdict\n  60 of collectives: "));
+  EXPECT_THAT(Describe(all), HasSubstr("\n  20 of messages: "));
 }
 
 TEST(Fuzz, DrawsOneKindAlone) {
