@@ -40,18 +40,21 @@ Abi abi;
 std::uintptr_t library_begin = 0;
 std::uintptr_t library_end = 0;
 
-// As the program's own references are bound: an object may have been copied into the program.
+// As the program's own references are bound: an object may have been copied into the program. Where
+// Python loaded MPI in a scope of its own, none was.
 Handle NamedHandle(const char* open_mpi, std::uint32_t mpich) {
   if (abi.handle_bytes == kMpich.handle_bytes) return {mpich};
-  return {reinterpret_cast<std::uintptr_t>(dlsym(RTLD_DEFAULT, open_mpi))};
+  void* const bound = dlsym(RTLD_DEFAULT, open_mpi);
+  return {reinterpret_cast<std::uintptr_t>(bound ? bound : FindFunction(open_mpi))};
 }
 
 bool LearnAbi() {
-  if (dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world")) {
+  if (FindFunction("ompi_mpi_comm_world")) {
     abi = kOpenMpi;
   } else if (IsMpich()) {
     abi = kMpich;
   } else {
+    Say("its MPI is neither Open MPI nor MPICH");
     return false;
   }
 #define LOCKSTEP_NAME(field, name, open_mpi, mpich) abi.field = NamedHandle(#open_mpi, mpich);

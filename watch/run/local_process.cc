@@ -61,7 +61,10 @@ LocalProcess::LocalProcess(std::unique_ptr<SegmentReader> reader, stacks::Source
       end_(static_cast<int>(syscall(SYS_pidfd_open, reader_->pid(), 0))) {}
 
 std::uint64_t LocalProcess::Drain(std::uint64_t most, const Take& take) {
-  return reader_->Drain(most, take);
+  return reader_->Drain(most, [&](std::span<const events::Event> some) {
+    newest_ = some.back();
+    take(some);
+  });
 }
 
 ProcessFacts LocalProcess::Look(bool over) {
@@ -91,7 +94,13 @@ bool LocalProcess::WentOn() {
 
 std::string LocalProcess::Line(std::uint64_t site) {
   if (site == 0) return Python().line;
-  return stacks::LineOf(lines_, reader_->header().maps, reader_->pid(), site);
+  const std::string line = stacks::LineOf(lines_, reader_->header().maps, reader_->pid(), site);
+  // A module of Python's calls, and the process is in that call now.
+  const bool now = newest_.phase == events::Phase::kEnter && newest_.site == site &&
+                   reader_->begun() == reader_->read();
+  if (!now || line.find('@') == line.npos || !stacks::IsPython(reader_->pid())) return line;
+  const std::string python = Python().line;
+  return python.empty() ? line : python;
 }
 
 stacks::PythonStack LocalProcess::Python() { return stacks::LookAtPython(reader_->pid()); }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/base/fd.h"
+#include "watch/events/event.h"
 #include "watch/run/process.h"
 #include "watch/run/segment_reader.h"
 #include "watch/run/stacks/source_lines.h"
@@ -35,6 +36,7 @@ class LocalProcess : public Process {
   stacks::SourceLines& lines_;
   Fd end_;
   std::uint64_t begun_when_asked_ = 0;  // by WentOn
+  events::Event newest_;                // of those that were read
 };
 
 }  // namespace lockstep::watch::run

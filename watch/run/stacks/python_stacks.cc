@@ -37,6 +37,19 @@ bool MayWaitForRanks(const std::string& path) {
          Has(path, "/torch/nn/parallel/");
 }
 
+// Of a dump, line by line, which begins "Process 4711: python3 train.py". The main thread has a
+// name only where the program has loaded Python's module of threads; its number is the process's.
+class MainThread {
+ public:
+  bool Begins(const std::string& line) {
+    if (line.starts_with("Process ")) process_ = "Thread " + line.substr(8, line.find(':') - 8);
+    return Has(line, "\"MainThread\"") || (!process_.empty() && line.starts_with(process_ + " "));
+  }
+
+ private:
+  std::string process_;
+};
+
 // All that `words` print within kWaitMs; `code`: 127 where they can't be started.
 std::string OutputOf(const char* const* words, int* code) {
   *code = 127;
@@ -110,10 +123,12 @@ PythonStack ReadPythonStack(const std::string& dump) {
   PythonStack stack;
   std::istringstream lines(dump);
   std::string line;
+  MainThread main_thread;
   bool main = false;
   bool innermost = true;
   while (std::getline(lines, line)) {
-    if (line.compare(0, 7, "Thread ") == 0) main = Has(line, "\"MainThread\"");
+    const bool begins = main_thread.Begins(line);
+    if (line.starts_with("Thread ")) main = begins;
     const std::size_t open = line.rfind(" (");
     const std::size_t colon = line.rfind(':');
     if (!main || line.compare(0, 4, "    ") != 0 || open == line.npos || colon == line.npos ||
@@ -135,12 +150,14 @@ std::string ReadPythonThreads(const std::string& dump) {
   std::string main;
   std::string others;
   std::string* text = nullptr;
+  MainThread main_thread;
   bool innermost = true;
   std::istringstream lines(dump);
   std::string line;
   while (std::getline(lines, line)) {
+    const bool begins_main = main_thread.Begins(line);
     if (line.starts_with("Thread ")) {
-      text = Has(line, "\"MainThread\"") ? &main : &others;
+      text = begins_main ? &main : &others;
       const std::size_t name = line.find('"');
       *text +=
           "; thread " +
@@ -151,6 +168,12 @@ std::string ReadPythonThreads(const std::string& dump) {
     }
   }
   return main + others;
+}
+
+bool IsPython(pid_t pid) {
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink(fmt::format("/proc/{}/exe", pid), error);
+  return program.filename().string().starts_with("python");
 }
 
 PythonStack LookAtPython(pid_t pid) { return ReadPythonStack(DumpOfPython(pid)); }

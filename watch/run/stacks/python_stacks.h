@@ -18,6 +18,8 @@ PythonStack ReadPythonStack(const std::string& dump);
 // … all threads, the main one first: "; thread MainThread: barrier at distributed.py:31 < …".
 std::string ReadPythonThreads(const std::string& dump);
 
+bool IsPython(pid_t pid);  // by the name of its program
+
 // Says once, in one line on stderr, why there are no lines: no py-spy, or no permission.
 PythonStack LookAtPython(pid_t pid);
 std::string PythonThreads(pid_t pid);

@@ -47,6 +47,21 @@ TEST(PythonStack, OtherThreadsDoNotCount) {
   EXPECT_EQ(ReadPythonStack("Error: no such process\n").line, "");
 }
 
+// Only a program that has loaded Python's module of threads gives them names.
+TEST(PythonStack, TheMainThreadMayHaveNoName) {
+  const std::string dump =
+      "Process 71: /usr/bin/python3 solver.py\n"
+      "Python v3.11.2 (/usr/bin/python3.11)\n"
+      "\n"
+      "Thread 7 (idle)\n"
+      "    load (/home/me/data.py:3)\n"
+      "Thread 71 (active)\n"
+      "    exchange (/home/me/solver.py:6)\n";
+  EXPECT_EQ(ReadPythonStack(dump).line, "solver.py:6");
+  EXPECT_EQ(ReadPythonThreads(dump),
+            "; thread of Python: exchange at solver.py:6; thread of Python: load at data.py:3");
+}
+
 TEST(PythonThreads, TheMainThreadComesFirst) {
   EXPECT_EQ(ReadPythonThreads("Thread 9 (active): \"Thread-1\"\n"
                               "    run (/home/me/other.py:3)\n"
