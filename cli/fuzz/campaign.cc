@@ -1,3 +1,4 @@
+// Draws programs of both rooms by seed, and adds up what each of them says of a trial.
 #include "cli/fuzz/campaign.h"
 
 #include <fmt/format.h>
