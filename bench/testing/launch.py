@@ -127,7 +127,7 @@ class Launch:
             if len(workers) == ranks and all(map(
                     lambda pid: processor_seconds(pid) >= computed_seconds, workers.values())):
                 return workers
-            time.sleep(0.01)
+            time.sleep(0.05)
         raise AssertionError(f"no {ranks} workers that computed for {computed_seconds} s")
 
     def leftovers(self):

@@ -2,12 +2,13 @@
 // MPI_Reduce_scatter_block) on one rank, for tests: what a broken network card, driver or library
 // would do, at a call that is known. Their calls are counted together.
 //
-//   FAULTY_RANK=1 FAULTY_CALL=50 FAULTY_KIND=add|flip|flips|hang|spin|exit|sleep|crash
+//   FAULTY_RANK=1 FAULTY_CALL=50 FAULTY_KIND=add|flip|flips|hang|spin|exit|sleep|crash|stop
 //   add    from that call on, 0.5 is added to one float of the result
 //   flip   one bit of the result of that call; flips: and of the next one
 //   hang   that call never returns (asleep); spin: likewise, busy
 //   exit   that call ends the process with code 9; crash: by SIGSEGV
 //   sleep  that call takes 2 s longer
+//   stop   the process stops itself before that call, and makes it once it is continued
 #include <mpi.h>
 #include <signal.h>
 #include <unistd.h>
@@ -35,6 +36,7 @@ void Prevent(const std::string& kind) {
   if (kind == "exit") _exit(9);
   if (kind == "crash") raise(SIGSEGV);
   if (kind == "sleep") sleep(2);
+  if (kind == "stop") raise(SIGSTOP);
 }
 
 void AddHalf(void* result, int count) {
