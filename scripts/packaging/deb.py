@@ -73,14 +73,14 @@ def _python_packages(root):
                     imported |= {name.name.split(".")[0] for name in node.names}
                 elif isinstance(node, ast.ImportFrom) and node.level == 0:
                     imported.add(node.module.split(".")[0])
-    packages = set()
+    origins = []
     for name in sorted(imported - own - sys.stdlib_module_names):
         found = importlib.util.find_spec(name)
         if found is None or not found.origin:
             raise tree.CannotPackage("the installed scripts import '%s', which is not on this "
                                      "machine; run scripts/install_packages" % name)
-        packages.add(tree.owner_of(found.origin))
-    return sorted(packages)
+        origins.append(found.origin)
+    return sorted(set(tree.owners_of(origins)))
 
 
 def _as_debian_wants(root, name):
@@ -107,7 +107,7 @@ def _as_debian_wants(root, name):
 
 def _write_control(root, name, launcher, mpi):
     programs = tree.programs_of(root)
-    depends = [*_library_packages(programs), tree.owner_of(launcher), _PYTHON,
+    depends = [*_library_packages(programs), *tree.owners_of([launcher]), _PYTHON,
                *_python_packages(root)]
     other = "lockstep-mpich" if name == "lockstep" else "lockstep"
     os.mkdir(os.path.join(root, "DEBIAN"))

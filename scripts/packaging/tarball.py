@@ -38,12 +38,12 @@ def _bring_libraries(root, programs):
     os.makedirs(folder)
     licenses = os.path.join(root, "share/doc/lockstep/licenses")
     os.makedirs(licenses)
-    for name, path in sorted(tree.libraries_of(programs).items()):
+    found = sorted(tree.libraries_of(programs).items())
+    for (name, path), owner in zip(found, tree.owners_of([path for _, path in found])):
         copy = os.path.join(folder, name)
         shutil.copy(path, copy)
         os.chmod(copy, 0o755)
         tree.said("patchelf", "--set-rpath", "$ORIGIN", copy)
-        owner = tree.owner_of(path)
         shutil.copy("/usr/share/doc/%s/copyright" % owner, os.path.join(licenses, owner))
     shutil.copy(os.path.join(tree.SOURCES, "LICENSE"), os.path.join(licenses, "lockstep"))
 
@@ -82,7 +82,7 @@ def _fill(root):
 
 def _needs_mpi(path, root):
     """Itself, or by a library that was brought along."""
-    names, left = set(), tree.needs_of(path)
+    names, left = set(), list(tree.needs_of(path))
     while left:
         name = left.pop()
         brought = os.path.join(root, _LIBRARIES, name)

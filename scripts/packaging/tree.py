@@ -1,5 +1,6 @@
 """What packages share: an installed tree of stripped programs, and what its files need."""
 import argparse
+import functools
 import os
 import re
 import subprocess
@@ -50,15 +51,25 @@ def programs_of(root):
     return found
 
 
-def owner_of(path):
-    """Debian's package of a file. dpkg may know it by its name before /lib became /usr/lib."""
-    path = os.path.realpath(path)
-    done = subprocess.run(["dpkg-query", "--search", path, path.removeprefix("/usr")],
-                          capture_output=True, text=True, check=False)
-    if not done.stdout:
-        raise CannotPackage("%s belongs to no package of this machine; install it with apt-get" %
-                            path)
-    return done.stdout.split(":")[0]
+def owners_of(paths):
+    """Debian's packages of files. dpkg may know them by their names before /lib became /usr/lib.
+    It reads all it knows at every call: so one call for all files."""
+    real = [os.path.realpath(path) for path in paths]
+    asked = [name for path in real for name in (path, path.removeprefix("/usr"))]
+    done = subprocess.run(["dpkg-query", "--search", *asked], capture_output=True, text=True,
+                          check=False)
+    owners = {}
+    for line in done.stdout.splitlines():
+        package, _, path = line.rpartition(": ")
+        owners.setdefault(path, package.split(":")[0])
+    found = []
+    for path in real:
+        owner = owners.get(path) or owners.get(path.removeprefix("/usr"))
+        if owner is None:
+            raise CannotPackage("%s belongs to no package of this machine; install it with "
+                                "apt-get" % path)
+        found.append(owner)
+    return found
 
 
 def install(root, prefix, options):
@@ -69,8 +80,9 @@ def install(root, prefix, options):
     said("strip", "--strip-debug", "--remove-section=.comment", *programs_of(root))
 
 
+@functools.cache
 def needs_of(path):
-    """Names of the libraries that a program or a library names itself."""
+    """Names of the libraries that a program or a library names itself: nothing here changes them."""
     return re.findall(r"\(NEEDED\).*\[(.*)\]", said("readelf", "--dynamic", path))
 
 
@@ -89,10 +101,11 @@ def libraries_of(paths):
     where = {}
     while left:
         path = left.pop()
-        where.update(re.findall(r"^\s*(\S+) => (/\S+)", said("ldd", path), re.MULTILINE))
         for name in needs_of(path):
             if name in found or name in MPI or _BASE.match(name):
                 continue
+            if name not in where:
+                where.update(re.findall(r"^\s*(\S+) => (/\S+)", said("ldd", path), re.MULTILINE))
             if name not in where:
                 raise CannotPackage("%s needs %s, which is not on this machine" % (path, name))
             found[name] = os.path.realpath(where[name])
