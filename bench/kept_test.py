@@ -16,8 +16,10 @@ sys.path.insert(0, os.getcwd())
 from bench.testing.launch import Launch, lockstep
 
 BENCH = os.path.abspath("bench/bench_allreduce")
-# A precision that is never reached: the run lasts as long as its budget.
+# A precision that is never reached: the run lasts as long as its budget, and sleeps meanwhile.
 LONG = ["-b", "8", "-e", "64K", "--precision=0.0001"]
+ASLEEP = {"LD_PRELOAD": os.path.abspath("bench/peers/libfaulty_allreduce.so"),
+          "FAULTY_KIND": "doze"}
 HANG_SECONDS = 100
 
 
@@ -84,14 +86,14 @@ class KeptTest(unittest.TestCase):
     def test_samples_are_kept_before_the_launcher_ends_anything(self):
         # Its first signal is SIGCONT; here a minute passes until SIGTERM, which nobody waits for.
         launch = Launch(BENCH, [*LONG, "--time-budget=60", *self.output],
-                        environment={"OMPI_MCA_odls_base_sigkill_timeout": "60"})
+                        environment={"OMPI_MCA_odls_base_sigkill_timeout": "60", **ASLEEP})
         said = await_measuring(launch)
         self.assertIn(self.path, said[-1])
         os.kill(launcher_of(launch), signal.SIGINT)
         self.kill_when_samples_are_kept(launch)
 
     def test_samples_are_kept_when_nobody_warns(self):
-        launch = Launch(BENCH, [*LONG, "--time-budget=60", *self.output])
+        launch = Launch(BENCH, [*LONG, "--time-budget=60", *self.output], environment=ASLEEP)
         await_measuring(launch)
         self.kill_when_samples_are_kept(launch)
 
@@ -114,7 +116,7 @@ class KeptTest(unittest.TestCase):
         self.assertEqual(launch.leftovers(), [])
 
     def test_the_end_of_a_wrapper_is_not_that_of_the_launcher(self):
-        launch = Launch("timeout", ["1000", BENCH, *LONG, "--time-budget=60"])
+        launch = Launch("timeout", ["1000", BENCH, *LONG, "--time-budget=60"], environment=ASLEEP)
         await_measuring(launch)
         wrappers = {rank: agent_of(launch, rank, "timeout") for rank in (0, 1)}
         self.await_samples(launch.path)
@@ -183,7 +185,7 @@ class KeptTest(unittest.TestCase):
         os.mkdir(other)
         path = os.path.join(place, "run.h5")
         launch = Launch(BENCH, [*LONG, "--time-budget=8", "--output", path],
-                        environment={"TMPDIR": other})
+                        environment={"TMPDIR": other, **ASLEEP})
         await_measuring(launch)
         os.rename(place, place + ".gone")
         open(place, "w", encoding="utf-8").close()
@@ -199,7 +201,8 @@ class KeptTest(unittest.TestCase):
             self.assertTrue(run.attrs["complete"])
 
     def test_a_successor_overwrites_nothing(self):
-        launch = Launch(BENCH, [*LONG, "--time-budget=60", *self.output], ranks=3)
+        launch = Launch(BENCH, [*LONG, "--time-budget=60", *self.output], ranks=3,
+                        environment=ASLEEP)
         await_measuring(launch)
         deadline = time.monotonic() + HANG_SECONDS
         while not os.path.exists(self.path) and time.monotonic() < deadline:

@@ -260,9 +260,9 @@ class Nccl(unittest.TestCase):
         # Computing is part of the graph, and takes nearly all of an iteration.
         launch = Launch(STEP, ["--backend=nccl", "--nccl-library=" + FAKE, "--cuda-graph",
                                "--model=" + small_model(), "--compute-ms=50", "--check=0", "-n",
-                               "100000", "-T", "4", "--no-gpu-samples"])
-        # By then it replays: the warm-up computes for half a second.
-        os.kill(launch.await_workers(computed_seconds=3)[1], signal.SIGSTOP)
+                               "100000", "-w", "1", "-T", "4", "--no-gpu-samples"])
+        # By then it replays: what is before the first replay computes for a fifth of a second.
+        os.kill(launch.await_workers(computed_seconds=1.5)[1], signal.SIGSTOP)
         launch.finish()
         self.assertEqual(launch.code, 1, launch.out + launch.err)
         self.assertRegex(launch.out, r"FAIL: rank 1 \(host .*, pid \d+\) is stopped by SIGSTOP "

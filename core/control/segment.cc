@@ -40,9 +40,8 @@ std::size_t SegmentBytes(std::size_t journal_capacity, std::size_t outbox_capaci
          RoundUp(OutboxBytes(outbox_capacity));
 }
 
-Result<std::byte*> MapShared(int fd, std::size_t bytes) {
-  // Populated: no page fault is left for a timed region.
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+Result<std::byte*> MapShared(int fd, std::size_t bytes, int flags) {
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | flags, fd, 0);
   if (memory == MAP_FAILED) {
     return EnvironmentError(
         "cannot map {} bytes of memory shared by agent and worker: {}; free memory or raise the "
@@ -68,7 +67,8 @@ Result<std::unique_ptr<Segment>> Segment::Create(std::size_t journal_capacity,
     return EnvironmentError("cannot make {} bytes of memory shared by agent and worker: {}; {}",
                             bytes, std::strerror(errno), remedy);
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(std::byte* const memory, MapShared(fd.get(), bytes));
+  // The agent looks at what a worker wrote, and times nothing.
+  LOCKSTEP_ASSIGN_OR_RETURN(std::byte* const memory, MapShared(fd.get(), bytes, 0));
   const Header header{kMagic, journal_capacity, outbox_capacity};
   std::memcpy(memory, &header, sizeof header);
   return std::unique_ptr<Segment>(
@@ -83,7 +83,8 @@ Result<std::unique_ptr<Segment>> Segment::Map(Fd fd) {
         "the launcher, not as a worker by hand");
   }
   const auto bytes = static_cast<std::size_t>(info.st_size);
-  LOCKSTEP_ASSIGN_OR_RETURN(std::byte* const memory, MapShared(fd.get(), bytes));
+  // Populated: no page fault is left for a timed region.
+  LOCKSTEP_ASSIGN_OR_RETURN(std::byte* const memory, MapShared(fd.get(), bytes, MAP_POPULATE));
   Header header;
   std::memcpy(&header, memory, sizeof header);
   std::unique_ptr<Segment> segment(

@@ -2,13 +2,14 @@
 // MPI_Reduce_scatter_block) on one rank, for tests: what a broken network card, driver or library
 // would do, at a call that is known. Their calls are counted together.
 //
-//   FAULTY_RANK=1 FAULTY_CALL=50 FAULTY_KIND=add|flip|flips|hang|spin|exit|sleep|crash|stop
+//   FAULTY_RANK=1 FAULTY_CALL=50 FAULTY_KIND=add|flip|flips|hang|spin|exit|sleep|crash|stop|doze
 //   add    from that call on, 0.5 is added to one float of the result
 //   flip   one bit of the result of that call; flips: and of the next one
 //   hang   that call never returns (asleep); spin: likewise, busy
 //   exit   that call ends the process with code 9; crash: by SIGSEGV
 //   sleep  that call takes 2 s longer
 //   stop   the process stops itself before that call, and makes it once it is continued
+//   doze   every call of every rank takes a millisecond longer, so that a long run costs little
 #include <mpi.h>
 #include <signal.h>
 #include <unistd.h>
@@ -58,6 +59,7 @@ int Break(void* recv, int count, const Call& real) {
   ++calls;
   const bool mine = rank == NumberFrom("FAULTY_RANK", 1);
   if (mine && calls == faulty_call) Prevent(kind);
+  if (kind == "doze") usleep(1000);
   const int code = real();
   if (mine && kind == "add" && calls >= faulty_call) AddHalf(recv, count);
   const bool flips = calls == faulty_call ? kind.starts_with("flip")
