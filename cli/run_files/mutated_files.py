@@ -28,10 +28,12 @@ def seal(path):
         body = file.read()
     lanes = [1, 2, 3, 4]
     padded = body + bytes(-len(body) % 32)
-    for words in struct.iter_unpack("<4Q", padded):
-        for i in range(4):
-            lane = ((lanes[i] ^ words[i]) * 0x9e3779b97f4a7c15) & _WORD
-            lanes[i] = lane ^ (lane >> 29)
+    words = struct.unpack(f"<{len(padded) // 8}Q", padded)
+    for number, lane in enumerate(lanes):
+        for word in words[number::4]:
+            lane = (lane ^ word) * 0x9e3779b97f4a7c15 & _WORD
+            lane ^= lane >> 29
+        lanes[number] = lane
     value = len(body)
     for lane in lanes:
         value = _mix(value ^ lane)

@@ -82,7 +82,7 @@ def install(root, prefix, options):
 
 @functools.cache
 def needs_of(path):
-    """Names of the libraries that a program or a library names itself: nothing here changes them."""
+    """Names of the libraries that a program or a library names itself; they stay as they are."""
     return re.findall(r"\(NEEDED\).*\[(.*)\]", said("readelf", "--dynamic", path))
 
 

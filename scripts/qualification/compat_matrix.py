@@ -29,6 +29,7 @@ from qualification.journal import Journal, JournalError, minute, tonight, write_
 from qualification.plan import check_installed, find_program
 from qualification.plan_values import PlanError, read_file, read_toml
 from qualification.runner import Runner
+from qualification.verdict import told_by
 
 WHEEL_PACKAGE = "nvidia-nccl-cu12"
 VERSION_RULES = ("driver_", "nccl_", "several_nccl")
@@ -79,11 +80,7 @@ class Sweep:
         """mpirun reports codes of its own; what the launch itself found is in its file. A damaged
         one is none."""
         if path is not None and end["exit"] is not None:
-            try:
-                with cells.lockstep.open(path) as run:
-                    end["exit"] = run.exit_code
-            except cells.lockstep.Error as error:
-                end.update(file=None, said=str(error))
+            end.update(told_by(path))
         return end
 
     def end(self, identity, launch, **facts):

@@ -6,7 +6,6 @@ import os
 import subprocess
 
 import launches  # it also says where the reader is
-import lockstep
 from qualification.plan import Plan
 from qualification.plan_values import PlanError, check_table, seconds_of
 
@@ -98,6 +97,7 @@ def cell_of(end, path):
 
 def _outcomes(path):
     """Words for what became of ranks; at least "fail"."""
+    import lockstep
     found = ["fail"]
     try:
         with lockstep.open(path) as run:
@@ -112,6 +112,7 @@ def _outcomes(path):
 
 def versions_of(path):
     """{name: version} of the software that a run used."""
+    import lockstep
     try:
         with lockstep.open(path) as run:
             software = {fact.removeprefix("software/"): value

@@ -1,4 +1,5 @@
-"""From what was run to one verdict: pure functions of the plan, the state and the result files."""
+"""From what was run to one verdict: pure functions of the plan, the state and the result files. The
+reader is imported where a file is read: it takes longer than the rest of a start."""
 
 import collections
 import json
@@ -6,7 +7,6 @@ import os
 import subprocess
 
 from launches import other_versions, version_of  # before the reader, which it finds
-import lockstep
 from qualification.journal import minute
 
 QUALIFIED, NOT_QUALIFIED, INCONCLUSIVE = "QUALIFIED", "NOT QUALIFIED", "INCONCLUSIVE"
@@ -17,6 +17,7 @@ ATTEMPTS = 2  # of a launch that gave no answer
 
 def facts_of(path):
     """Of a result file, or None: (findings, {rank: host})."""
+    import lockstep
     try:
         with lockstep.open(path) as run:
             return run.findings, _hosts(run.environment)
@@ -26,6 +27,7 @@ def facts_of(path):
 
 def told_by(path):
     """What a result file tells of the end of its launch. A damaged one is none."""
+    import lockstep
     try:
         with lockstep.open(path) as run:
             return {"exit": run.exit_code}
@@ -123,6 +125,7 @@ def told(answer, key):
 
 def measured_by(folder):
     """The versions of Lockstep that wrote the launches of a night."""
+    import lockstep
     found = []
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
         try:
