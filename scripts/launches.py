@@ -109,10 +109,18 @@ def fail(program, code, message):
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
+def _interrupt_once(_number, _frame):
+    """A second Ctrl-C changes nothing: by then, what was started is being ended."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
 def run(main):
     """A program whose `main` takes the arguments and gives the exit code. What the machine refuses,
     as an output that is full, is one line and exit code 4; Ctrl-C is one line, too."""
     program = os.path.basename(sys.argv[0])
+    if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupt_once)
     try:
         try:
             code = main(sys.argv[1:])

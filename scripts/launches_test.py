@@ -67,6 +67,26 @@ class LaunchesTest(unittest.TestCase):
             _, said = running.communicate()
         self.assertEqual((running.returncode, said), (3, "-c: interrupted\n"))
 
+    def test_a_second_ctrl_c_does_not_keep_it_from_ending_what_it_started(self):
+        program = ("import sys, time, launches\n"
+                   "def main(_):\n"
+                   "    try:\n"
+                   "        print('begun', flush=True)\n"
+                   "        time.sleep(600)\n"
+                   "    finally:\n"
+                   "        print('ending', flush=True)\n"
+                   "        sys.stdin.readline()\n"
+                   "        print('ended', flush=True)\n"
+                   "launches.run(main)")
+        with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              cwd=launches.SCRIPTS) as running:
+            for line in ("begun", "ending"):
+                self.assertEqual(running.stdout.readline(), line + "\n")
+                running.send_signal(signal.SIGINT)
+            out, said = running.communicate("\n")
+        self.assertEqual((running.returncode, out, said), (3, "ended\n", "-c: interrupted\n"))
+
     def test_when_one_of_threads_ends_the_program_no_other_item_begins(self):
         begun = []
 

@@ -17,6 +17,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -185,12 +186,16 @@ def run_job(job, options, generator):
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, env=mark.environment) as launch, \
             StoppedAgents(mark, options.stop_agents, generator) as stopped:
-        for line in launch.stdout:
-            progress = PROGRESS.match(line)
-            if progress:
-                print(f"         {job.name}: {progress[1]}", file=sys.stderr, flush=True)
-            else:
-                said += line
+        try:
+            for line in launch.stdout:
+                progress = PROGRESS.match(line)
+                if progress:
+                    print(f"         {job.name}: {progress[1]}", file=sys.stderr, flush=True)
+                else:
+                    said += line
+        except KeyboardInterrupt:
+            launch.send_signal(signal.SIGINT)  # only a terminal tells the launch, too
+            raise
     if stopped.count > 0:
         print(f"         {job.name}: agents were stopped {stopped.count} times", file=sys.stderr)
     if launch.returncode in (0, 1, 3) and os.path.exists(temporary):
