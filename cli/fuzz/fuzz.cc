@@ -66,8 +66,9 @@ Result<ExitCode> Main(int argc, char** argv) {
       .OneOf({"collectives", "messages", "all"})
       .ShowDefault();
   parser
-      .Add("--sim-rules=WORD", rules,
-           "Whose rules the simulation follows (nccl, mpi, gloo, or all in turn); of collectives")
+      .Add(
+          "--sim-rules=WORD", rules,
+          "Whose rules the simulation follows (nccl, mpi, gloo: collectives alone; or all in turn)")
       .ShowDefault();
   parser.Flag("!--no-shrink", shrink, "Do not look for the smallest program that fails alike");
   parser.Renamed("--seconds", "--time-budget");

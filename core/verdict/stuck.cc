@@ -45,10 +45,7 @@ class Search {
     for (std::size_t g = 0; g < in_doubt_.size(); ++g) Fill(g);
   }
 
-  Stuck Run() {
-    const std::vector<bool> stuck = graph_.FindStuck();
-    return Conclude(stuck);
-  }
+  Stuck Run() const { return Conclude(graph_.FindStuck()); }
 
  private:
   const RankView& View(std::size_t i) const { return situation_.views[i]; }
@@ -124,7 +121,7 @@ class Search {
     }
     if (waiting.empty()) return;
     std::ranges::sort(in_doubt);
-    std::vector<WaitGraph::Node> up_to;
+    WaitGraph::Nodes up_to;
     for (const Member& member : in_doubt) {
       const WaitGraph::Node node = graph_.Add();
       const WaitGraph::Node both[] = {member.index, up_to.empty() ? node : up_to.back()};
@@ -134,7 +131,7 @@ class Search {
     for (const std::size_t i : waiting) Wait(i, in_doubt, up_to);
   }
 
-  void Wait(std::size_t i, const InDoubt& in_doubt, const std::vector<WaitGraph::Node>& up_to) {
+  void Wait(std::size_t i, const InDoubt& in_doubt, const WaitGraph::Nodes& up_to) {
     if (pinned_[i] != 0) return graph_.NeverGoesOn(i);
     if (needs_[i].what == Needs::kRoot) {
       if (WaitsForRoot(i)) graph_.WaitForAll(i, std::span(&needs_[i].root, 1));

@@ -16,7 +16,7 @@ namespace lockstep::verdict {
 namespace {
 
 using ::testing::ElementsAre;
-using Nodes = std::vector<WaitGraph::Node>;
+using Nodes = WaitGraph::Nodes;
 
 TEST(WaitGraph, WhoWaitsForNothingGoesOnAndFreesOthers) {
   WaitGraph graph(4);

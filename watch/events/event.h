@@ -86,6 +86,9 @@ inline constexpr std::int32_t kNoOp = -1;
 inline constexpr std::int32_t kNullOp = -2;
 inline constexpr std::int32_t kUserOp = -3;
 
+// In `thread`: the main one. Others have greater numbers.
+inline constexpr std::uint16_t kMainThreadNumber = 1;
+
 // In `count` of a wait of a process group: the main thread makes it.
 inline constexpr std::int64_t kMainThread = 1;
 

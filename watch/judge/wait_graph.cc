@@ -221,12 +221,11 @@ bool HasHardNeed(const Wait& wait) {
 // The rank in the graph, by nodes of its needs that count.
 void AddWait(const Wait& wait, WaitGraph& graph) {
   const bool hard_only = wait.all && HasHardNeed(wait);
-  std::vector<WaitGraph::Node> nodes;
+  WaitGraph::Nodes nodes;
   for (const Need& need : wait.needs) {
     if (hard_only && need.soft) continue;
     nodes.push_back(graph.Add());
-    const std::vector<WaitGraph::Node> any_of(need.any_of.begin(), need.any_of.end());
-    graph.WaitForAny(nodes.back(), any_of);
+    graph.WaitForAny(nodes.back(), WaitGraph::Nodes(need.any_of.begin(), need.any_of.end()));
   }
   if (hard_only) {
     graph.WaitForAll(Index(wait.rank), nodes);

@@ -32,7 +32,7 @@ using events::Event;
 using events::Header;
 
 constinit Chunks chunks;
-std::atomic<std::uint16_t> threads_seen{0};
+std::atomic<std::uint16_t> threads_seen{0};  // beside the main one
 
 // Only what is executable: that is where return addresses point.
 void CopyMaps(Header& to) {
@@ -168,7 +168,8 @@ void Stop(events::Stopped why) {
 namespace internal {
 
 std::uint16_t NumberThread() {
-  thread_number = threads_seen.fetch_add(1) + 1;
+  thread_number = events::kMainThreadNumber;
+  if (gettid() != getpid()) thread_number += threads_seen.fetch_add(1) + 1;
   return thread_number;
 }
 

@@ -95,12 +95,16 @@ bool LocalProcess::WentOn() {
 std::string LocalProcess::Line(std::uint64_t site) {
   if (site == 0) return Python().line;
   const std::string line = stacks::LineOf(lines_, reader_->header().maps, reader_->pid(), site);
-  // A module of Python's calls, and the process is in that call now.
-  const bool now = newest_.phase == events::Phase::kEnter && newest_.site == site &&
-                   reader_->begun() == reader_->read();
-  if (!now || line.find('@') == line.npos || !stacks::IsPython(reader_->pid())) return line;
+  // Without lines of its own, and in Python: a module of Python's, or what that calls.
+  const bool of_module = line.find('@') != line.npos && stacks::IsPython(reader_->pid());
+  if (!of_module || !MainThreadIsAt(site)) return line;
   const std::string python = Python().line;
-  return python.empty() ? line : python;
+  return python.empty() || !MainThreadIsAt(site) ? line : python;
+}
+
+bool LocalProcess::MainThreadIsAt(std::uint64_t site) const {
+  return newest_.phase == events::Phase::kEnter && newest_.site == site &&
+         newest_.thread == events::kMainThreadNumber && reader_->begun() == reader_->read();
 }
 
 stacks::PythonStack LocalProcess::Python() { return stacks::LookAtPython(reader_->pid()); }

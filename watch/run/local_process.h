@@ -21,7 +21,10 @@ class LocalProcess : public Process {
   std::uint64_t read() const override { return reader_->read(); }
   std::uint64_t read_from_ring() const override { return reader_->places(); }
   events::Cycle Coming() override { return reader_->Coming(); }
-  void Pass(std::uint64_t calls) override { reader_->Pass(calls); }
+  void Pass(std::uint64_t calls) override {
+    newest_ = {};
+    reader_->Pass(calls);
+  }
   ProcessFacts Look(bool over) override;
   bool WentOn() override;
   std::string Line(std::uint64_t site) override;
@@ -32,11 +35,14 @@ class LocalProcess : public Process {
   int end_fd() const override { return end_.get(); }
 
  private:
+  // Its main thread is in the call of this site now, and nothing came since.
+  bool MainThreadIsAt(std::uint64_t site) const;
+
   std::unique_ptr<SegmentReader> reader_;
   stacks::SourceLines& lines_;
   Fd end_;
   std::uint64_t begun_when_asked_ = 0;  // by WentOn
-  events::Event newest_;                // of those that were read
+  events::Event newest_;                // of those that were read; kNothing: not known
 };
 
 }  // namespace lockstep::watch::run

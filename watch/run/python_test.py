@@ -21,7 +21,7 @@ echo '    exchange (/home/me/solver.py:73)'
 """
 
 
-def watched(wrong, py_spy=False):
+def watched(wrong, py_spy=False, in_thread=False):
     folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
     path = os.environ["PATH"]
     if py_spy:
@@ -29,7 +29,10 @@ def watched(wrong, py_spy=False):
             file.write(PY_SPY)
         os.chmod(folder + "/py-spy", 0o755)
         path = f"{folder}:{path}"
-    program = f"import ctypes; ctypes.CDLL({PLUGIN!r}).program({wrong:d})"
+    call = f"ctypes.CDLL({PLUGIN!r}).program({wrong:d})"
+    if in_thread:
+        call = f"t = threading.Thread(target=lambda: {call}); t.start(); t.join()"
+    program = "import ctypes, threading; " + call
     return started.run([LOCKSTEP, "watch", "--on-hang=kill", "--", *MPIRUN, sys.executable, "-c",
                         program], cwd=folder, env=dict(os.environ, PATH=path))
 
@@ -47,6 +50,12 @@ class PythonLoadsMpi(unittest.TestCase):
         self.assertRegex(ended.stderr, r"HUNG, deadlock \(proved\): rank 0 waits in MPI_Recv from "
                                        r"rank 1, tag 7, at solver\.py:73; rank 1 is in "
                                        r"MPI_Allreduce at solver\.py:73")
+
+    def test_the_line_of_the_main_thread_is_not_that_of_another(self):
+        ended = watched(wrong=True, py_spy=True, in_thread=True)
+        self.assertRegex(ended.stderr, r"HUNG, deadlock \(proved\): rank 0 waits in MPI_Recv from "
+                                       r"rank 1, tag 7, at program@libplugin\.so;")
+        self.assertNotIn("solver.py", ended.stderr)
 
     def test_without_py_spy_with_the_function_that_calls(self):
         ended = watched(wrong=True)
