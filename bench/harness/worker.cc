@@ -61,7 +61,7 @@ std::string MarkDevice(worker::WorkerLink& link, WorkerContext& context) {
 }
 
 Status Connect(worker::WorkerLink& link, const comm::Backend& backend, WorkerContext& context) {
-  link.journal().EnterPhase(journal::Phase::kConnect);
+  link.BeginConnecting();
   comm::ConnectRequest request{
       .rank = link.rank(), .size = link.size(), .meeting = &link.meeting()};
   LOCKSTEP_ASSIGN_OR_RETURN(request.host, worker::WorkerLink::ListenAddress());
@@ -70,8 +70,10 @@ Status Connect(worker::WorkerLink& link, const comm::Backend& backend, WorkerCon
                             backend.open_platform({link.local_rank(), HostTouches(context.plan)}));
   link.Introduce({context.platform.gpu_bus, context.platform.log_file});
   request.device = context.platform.device.get();
-  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<comm::Communicator> communicator,
-                            backend.connect(request, Deadline::AfterSeconds(kConnectSeconds)));
+  Result<std::unique_ptr<comm::Communicator>> connected =
+      backend.connect(request, Deadline::AfterSeconds(kConnectSeconds));
+  link.EndConnecting();
+  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<comm::Communicator> communicator, std::move(connected));
   context.communicator =
       std::make_unique<comm::RecordedCommunicator>(std::move(communicator), link.journal(), 0);
   context.marks = MarkDevice(link, context);

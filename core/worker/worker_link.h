@@ -23,6 +23,7 @@
 #include "core/control/outbox.h"
 #include "core/control/segment.h"
 #include "core/journal/journal.h"
+#include "core/worker/connecting_meeting.h"
 
 namespace lockstep::worker {
 
@@ -52,7 +53,10 @@ class WorkerLink : private comm::Meeting {
   // For RecordedCommunicator::MarkOn.
   std::span<std::byte> device_marks() { return segment_->device_marks(); }
   // Where the ranks of this lifetime exchange addresses, through the agents.
-  comm::Meeting& meeting() { return *this; }
+  comm::Meeting& meeting() { return meeting_; }
+  // Journals Phase::kConnect, and again whenever the meeting shows that this rank gets on.
+  void BeginConnecting() { meeting_.Begin(journal_); }
+  void EndConnecting() { meeting_.End(); }
 
   // The next message of the coordinator. Sleeps (no spinning), after it journaled kIdle. What the
   // worker does with the message it must journal itself, or its silence looks idle.
@@ -94,6 +98,7 @@ class WorkerLink : private comm::Meeting {
   std::unique_ptr<control::Segment> segment_;
   journal::JournalWriter journal_;
   control::OutboxWriter outbox_;
+  ConnectingMeeting meeting_{*this};
   std::deque<Message> messages_;
   std::uint64_t request_ = 0;  // of the newest Get
   std::optional<std::string> answer_;

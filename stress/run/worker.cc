@@ -202,7 +202,7 @@ Status Connect(worker::WorkerLink& link, WorkerContext& self) {
   Membership place = self.membership;
   TakePlace(link, self, place);
   if (again) LOCKSTEP_RETURN_IF_ERROR(link.Send({kConnectingMessage, control::Encode(place)}));
-  link.journal().EnterPhase(journal::Phase::kConnect);
+  link.BeginConnecting();
   // As PyTorch on CPUs: collectives on a thread beside the one that computes. The launcher's MPI
   // was initialized for one thread.
   const bool threaded = HasStreams(self.scenario) && !self.backend->uses_launcher_mpi;
@@ -222,8 +222,9 @@ Status Connect(worker::WorkerLink& link, WorkerContext& self) {
   const auto& recovery = self.scenario.recovery;
   const Deadline deadline =
       Deadline::AfterSeconds(recovery ? recovery->connect_deadline_seconds : kForEverSeconds);
-  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<comm::Communicator> communicator,
-                            self.backend->connect(request, deadline));
+  Result<std::unique_ptr<comm::Communicator>> connected = self.backend->connect(request, deadline);
+  link.EndConnecting();
+  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<comm::Communicator> communicator, std::move(connected));
   connecting->store(false);
   self.recorded = std::make_shared<comm::RecordedCommunicator>(
       std::make_unique<faults::FaultyLibrary>(std::move(communicator), *self.gate), link.journal(),
