@@ -115,6 +115,22 @@ TEST(ProgressProbe, WhoSharesItsProcessorIsStarved) {
   EXPECT_LT(life.newest_page_fault(), between);
 }
 
+// It asks again and again whether there is news, and there is none: it needs no processor for that.
+TEST(ProgressProbe, WhoOnlyPollsIsNotStarved) {
+  const Busy poller([] { sched_yield(); }), two([] {}), three([] {});
+  ASSERT_TRUE(HasComputed(two.pid()));
+  ProgressProbe life;
+  EXPECT_TRUE(Await([&] {
+    life.Look(poller.pid(), kSilence);
+    return life.RunDelaySeconds(kSilence) > 0.3 && life.StarvedSeconds(kSilence) == 0;
+  }));
+  ProgressProbe computes;
+  EXPECT_TRUE(Await([&] {
+    computes.Look(two.pid(), kSilence);
+    return computes.StarvedSeconds(kSilence) > 0.3;
+  }));
+}
+
 // A rank that shares its processors with two others: after `event`, and in a call that it entered
 // at the same moment.
 struct Starved {

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "core/agent/evidence.h"
-#include "core/agent/sockets.h"
 #include "core/base/now.h"
 #include "core/control/facts.h"
 #include "core/control/machine.h"
@@ -24,6 +23,7 @@ namespace {
 
 // Less than a glance may take: whoever asked hears of the others in time.
 constexpr double kEndingSeconds = 0.5;
+constexpr int kMostLooksPerSearch = 16;
 
 }  // namespace
 
@@ -59,6 +59,7 @@ Status RankAgent::Spawn(control::ChildRole::Kind kind, int lifetime,
                                    .size = context_.size,
                                    .local_rank = context_.local_rank,
                                    .lifetime = lifetime};
+  looks_.reset();
   sockets_.clear();
   std::vector<std::string> environment;
   if (plugin_) environment = plugin_->BeginLifetime(lifetime);
@@ -168,10 +169,13 @@ void RankAgent::OnPlugin() {
   }
 }
 
-void RankAgent::LookAtSockets() {
+void RankAgent::LookAtSockets(bool search) {
   if (!child_) return;
   std::vector<TcpSocket> seen;
-  if (has_worker()) seen = SocketsOf(child_->pid());
+  if (has_worker()) {
+    if (!looks_) looks_.emplace(child_->pid(), 1, kMostLooksPerSearch);
+    seen = search ? looks_->Search() : looks_->Look();
+  }
   if (plugin_) plugin_->Translate(seen);
   if (!seen.empty()) sockets_ = std::move(seen);
 }
@@ -373,7 +377,7 @@ verdict::RankEvidence RankAgent::Evidence(Deadline deadline, bool system) {
     evidence.starved_s = silence.starved_s;
   }
   // A glance of a launch without a plugin asks nobody for links.
-  if (system || plugin_) LookAtSockets();
+  if (system || plugin_) LookAtSockets(system);
   evidence.sockets = sockets_;
   if (plugin_) evidence.echo_s = plugin_->EchoSeconds();
   if (segment_) {

@@ -16,6 +16,7 @@
 #include "core/agent/child.h"
 #include "core/agent/gpu_watch.h"
 #include "core/agent/silence_watch.h"
+#include "core/agent/sockets.h"
 #include "core/base/clock.h"
 #include "core/base/fd.h"
 #include "core/control/context.h"
@@ -84,7 +85,7 @@ class RankAgent {
   void Signal(int signal);
   void Inject(std::uint32_t fault, const control::AgentFault& order);
   void AwaitEnd(Deadline deadline);
-  void LookAtSockets();
+  void LookAtSockets(bool search);
   void KeepLog();               // of a worker that is gone
   std::string LogPath() const;  // of what the worker was given, here and there
   const control::LaunchContext context_;
@@ -102,9 +103,10 @@ class RankAgent {
   std::optional<journal::JournalReader> journal_;
   WorkerState worker_;
   int lifetime_ = -1;
-  bool awaits_order_ = false;       // an exchanging worker that was not told to go on
-  bool ending_ = false;             // we killed it: its death is no news
-  std::string last_call_;           // of the worker, when it was looked at last
+  bool awaits_order_ = false;  // an exchanging worker that was not told to go on
+  bool ending_ = false;        // we killed it: its death is no news
+  std::string last_call_;      // of the worker, when it was looked at last
+  std::optional<SocketLooks> looks_;
   std::vector<TcpSocket> sockets_;  // of the worker, when they were looked at last
 };
 

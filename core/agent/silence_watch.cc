@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -20,6 +21,9 @@ namespace {
 constexpr int kLooksPerDeadline = 4;
 // Newest events among which a call that has begun is looked for, behind which others are queued.
 constexpr std::size_t kNearEvents = 256;
+// Who computes has its processor for a time slice, which is longer than a look for news.
+constexpr std::int64_t kManyPolls = 100;
+constexpr std::int64_t kLongestPollNs = 100'000;
 
 // It is in a call that ends when others come. One that is only queued has not begun: what stands
 // before it in its stream is work of the rank.
@@ -31,8 +35,8 @@ bool WaitsForPeers(const SilenceWatch::LastEvent& last) {
 // It meets its peers, or leaves them: that is work of the library, and waiting for them. Memory is
 // no sign of work there, because who waits may poll.
 bool Meets(const SilenceWatch::LastEvent& last) {
-  return last && (last->phase == journal::Phase::kConnect ||
-                  last->phase == journal::Phase::kFinalize);
+  return last &&
+         (last->phase == journal::Phase::kConnect || last->phase == journal::Phase::kFinalize);
 }
 
 }  // namespace
@@ -103,8 +107,10 @@ void SilenceWatch::LookForProgress(pid_t pid, const WorkerState& worker, const L
   progress_.Look(pid, last ? std::max(last->ticks, worker.started) : worker.started);
 }
 
-double SilenceWatch::AwakeSeconds(Ticks since, Ticks now) {
-  const double awake_s = scale_.DurationNs(since, now) * 1e-9 - progress_.RunDelaySeconds(since);
+double SilenceWatch::AwakeSeconds(Ticks since, Ticks now, bool waits_for_peers) {
+  const double kept_s =
+      waits_for_peers ? progress_.StarvedSeconds(since) : progress_.RunDelaySeconds(since);
+  const double awake_s = scale_.DurationNs(since, now) * 1e-9 - kept_s;
   const double told_s = std::exchange(awake_since_, since) == since ? awake_s_ : 0;
   return awake_s_ = std::max(awake_s, told_s);
 }
@@ -116,7 +122,7 @@ SilenceWatch::Silence SilenceWatch::Now(const WorkerState& worker, const LastEve
   const Ticks now = worker.death ? worker.died : NowTicks();
   const Ticks page_fault = progress_.newest_page_fault();
   const double seconds = scale_.DurationNs(since, now) * 1e-9;
-  const double awake_s = std::min(AwakeSeconds(since, now), seconds);
+  const double awake_s = std::min(AwakeSeconds(since, now, WaitsForPeers(last)), seconds);
   if (WaitsForPeers(last)) return {seconds, seconds - awake_s};
   if (!Meets(last) && page_fault > since) return {scale_.DurationNs(page_fault, now) * 1e-9, 0};
   return {awake_s, 0};
@@ -130,30 +136,46 @@ void ProgressProbe::Look(pid_t pid, Ticks since) {
   const std::uint64_t faults = StatOf(pid).value_or(ProcessStat()).page_faults;
   if (faults > page_faults_) newest_page_fault_ = NowTicks();
   page_faults_ = faults;
-  Delays delays = DelaysOf(pid);
+  Threads threads = ThreadsOf(pid);
   if (since != since_) {
     since_ = since;
-    at_first_ = std::move(delays);
-    run_delay_ns_ = 0;
+    at_first_ = std::move(threads);
+    waited_ns_.clear();
+    starved_ns_.clear();
     return;
   }
-  for (const auto& [thread, delay] : delays) {
+  for (const auto& [thread, now] : threads) {
     const auto first = at_first_.find(thread);
     if (first == at_first_.end()) continue;
-    run_delay_ns_ = std::max(run_delay_ns_, static_cast<double>(delay - first->second));
+    const std::int64_t polls = now.given_way - first->second.given_way;
+    const bool polls_only =
+        polls >= kManyPolls && now.ran_ns - first->second.ran_ns < polls * kLongestPollNs;
+    waited_ns_[thread] = now.waited_ns - first->second.waited_ns;
+    starved_ns_[thread] = polls_only ? 0 : waited_ns_[thread];
   }
 }
 
-ProgressProbe::Delays ProgressProbe::DelaysOf(pid_t pid) {
-  Delays delays;
+double ProgressProbe::LongestOf(const Waits& waits, Ticks since) const {
+  std::int64_t longest_ns = 0;
+  if (since != since_) return 0;
+  for (const auto& [thread, ns] : waits) longest_ns = std::max(longest_ns, ns);
+  return static_cast<double>(longest_ns) * 1e-9;
+}
+
+ProgressProbe::Threads ProgressProbe::ThreadsOf(pid_t pid) {
+  Threads threads;
   std::error_code gone;
   for (const auto& entry :
        std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), gone)) {
-    std::ifstream file(entry.path() / "schedstat");
-    std::int64_t ran = 0, waited = 0;
-    if (file >> ran >> waited) delays[std::atoi(entry.path().filename().c_str())] = waited;
+    std::ifstream schedstat(entry.path() / "schedstat"), status(entry.path() / "status");
+    Times times;
+    if (!(schedstat >> times.ran_ns >> times.waited_ns)) continue;
+    for (std::string word; status >> word;) {
+      if (word == "nonvoluntary_ctxt_switches:") status >> times.given_way;
+    }
+    threads[std::atoi(entry.path().filename().c_str())] = times;
   }
-  return delays;
+  return threads;
 }
 
 }  // namespace lockstep::agent

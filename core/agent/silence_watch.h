@@ -28,18 +28,28 @@ class ProgressProbe {
 
   // So long, of the silence that began at `since`, the thread of the process that waited longest
   // was ready to run and did not (run delay, /proc/<pid>/task/<tid>/schedstat).
-  double RunDelaySeconds(Ticks since) const { return since == since_ ? run_delay_ns_ * 1e-9 : 0; }
+  double RunDelaySeconds(Ticks since) const { return LongestOf(waited_ns_, since); }
+  // The same without threads that look for news and then give their processor away, again and
+  // again: they want none.
+  double StarvedSeconds(Ticks since) const { return LongestOf(starved_ns_, since); }
 
  private:
-  using Delays = std::map<pid_t, std::int64_t>;  // of threads, ns
+  struct Times {
+    std::int64_t ran_ns = 0;
+    std::int64_t waited_ns = 0;
+    std::int64_t given_way = 0;  // so often, while it could have gone on (sched_yield(2))
+  };
+  using Threads = std::map<pid_t, Times>;
+  using Waits = std::map<pid_t, std::int64_t>;  // of threads, ns
 
-  static Delays DelaysOf(pid_t pid);
+  static Threads ThreadsOf(pid_t pid);
+  double LongestOf(const Waits& waits, Ticks since) const;
 
   Ticks since_ = 0;  // of the silence
   Ticks newest_page_fault_ = 0;
   std::uint64_t page_faults_ = 0;
-  Delays at_first_;  // look in the silence
-  double run_delay_ns_ = 0;
+  Threads at_first_;  // look in the silence
+  Waits waited_ns_, starved_ns_;
 };
 
 // A silence is known by the event that began it, and reported once. Looks are few: the agent shares
@@ -88,8 +98,9 @@ class SilenceWatch {
   double Seconds(const WorkerState& worker, const LastEvent& last) {
     return Now(worker, last).seconds;
   }
-  // From `since` to `now`, without the time in which it was kept from a processor.
-  double AwakeSeconds(Ticks since, Ticks now);
+  // From `since` to `now`, without the time in which it was kept from a processor. In a call that
+  // waits for peers, who only polls is not kept from it.
+  double AwakeSeconds(Ticks since, Ticks now, bool waits_for_peers);
 
   double quiet_seconds_;
   double deadline_seconds_;

@@ -32,8 +32,6 @@ constexpr std::uint8_t kTimeWait = 6;
 constexpr std::uint8_t kSynReceived = 3;
 constexpr std::uint8_t kNewSynReceived = 12;
 constexpr std::size_t kAnswerBytes = 64 << 10;
-// Walking all sockets of a host costs half a millisecond where it has none.
-constexpr int kLooksPerSearch = 16;
 // Of a machine with very many sockets: what lies beyond is not looked at.
 constexpr int kMostAnswers = 1024;
 
@@ -154,22 +152,39 @@ void Add(const nlmsghdr& header, const std::vector<std::uint32_t>& inodes,
   if (names != nullptr) names->push_back({message.idiag_family, message.id, message.idiag_inode});
 }
 
-// For one, or with no `id` for all.
-bool Ask(int fd, std::uint8_t family, const inet_diag_sockid* id = nullptr) {
+constexpr std::uint32_t kStates =
+    ~((1u << kTimeWait) | (1u << kSynReceived) | (1u << kNewSynReceived));
+constexpr std::uint8_t kExtensions = 1 << (INET_DIAG_INFO - 1);
+
+template <typename Request>
+bool Ask(int fd, std::uint16_t type, std::uint16_t flags, const Request& request) {
   struct {
     nlmsghdr header;
-    inet_diag_req_v2 request;
+    Request request;
   } ask{};
   ask.header.nlmsg_len = sizeof ask;
-  ask.header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
-  ask.header.nlmsg_flags =
-      static_cast<std::uint16_t>(id == nullptr ? NLM_F_REQUEST | NLM_F_DUMP : NLM_F_REQUEST);
-  if (id != nullptr) ask.request.id = *id;
-  ask.request.sdiag_family = family;
-  ask.request.sdiag_protocol = IPPROTO_TCP;
-  ask.request.idiag_ext = 1 << (INET_DIAG_INFO - 1);
-  ask.request.idiag_states = ~((1u << kTimeWait) | (1u << kSynReceived) | (1u << kNewSynReceived));
+  ask.header.nlmsg_type = type;
+  ask.header.nlmsg_flags = static_cast<std::uint16_t>(NLM_F_REQUEST | flags);
+  ask.request = request;
   return send(fd, &ask, sizeof ask, 0) == sizeof ask;
+}
+
+// The older request is for both families, so that the kernel walks its table once.
+bool AskForAll(int fd) {
+  inet_diag_req request{};
+  request.idiag_ext = kExtensions;
+  request.idiag_states = kStates;
+  return Ask(fd, TCPDIAG_GETSOCK, NLM_F_DUMP, request);
+}
+
+bool AskForOne(int fd, const SocketName& name) {
+  inet_diag_req_v2 request{};
+  request.sdiag_family = name.family;
+  request.sdiag_protocol = IPPROTO_TCP;
+  request.idiag_ext = kExtensions;
+  request.idiag_states = kStates;
+  request.id = name.id;
+  return Ask(fd, SOCK_DIAG_BY_FAMILY, 0, request);
 }
 
 void Read(int fd, const std::vector<std::uint32_t>& inodes, std::vector<TcpSocket>& sockets,
@@ -182,7 +197,7 @@ void Read(int fd, const std::vector<std::uint32_t>& inodes, std::vector<TcpSocke
     auto rest = static_cast<unsigned>(bytes);
     for (auto* header = reinterpret_cast<nlmsghdr*>(answer); NLMSG_OK(header, rest);
          header = NLMSG_NEXT(header, rest)) {
-      if (header->nlmsg_type != SOCK_DIAG_BY_FAMILY) return;  // done, or an error
+      if (header->nlmsg_type != TCPDIAG_GETSOCK) return;  // done, or an error
       if (sockets.size() < kMostSockets) Add(*header, inodes, sockets, names);
     }
   }
@@ -194,16 +209,14 @@ std::vector<TcpSocket> FindSockets(pid_t pid, std::vector<SocketName>* names) {
   if (inodes.empty()) return sockets;
   const Fd fd(socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
   if (!fd.valid()) return sockets;
-  for (const std::uint8_t family : {AF_INET, AF_INET6}) {
-    if (Ask(fd.get(), family)) Read(fd.get(), inodes, sockets, names);
-  }
+  if (AskForAll(fd.get())) Read(fd.get(), inodes, sockets, names);
   return sockets;
 }
 
 // None when it is gone.
 std::optional<TcpSocket> LookAtOne(int fd, const SocketName& name) {
   alignas(nlmsghdr) char answer[4096];
-  if (!Ask(fd, name.family, &name.id)) return std::nullopt;
+  if (!AskForOne(fd, name)) return std::nullopt;
   const ssize_t bytes = recv(fd, answer, sizeof answer, MSG_DONTWAIT);
   if (bytes <= 0) return std::nullopt;
   const auto* header = reinterpret_cast<const nlmsghdr*>(answer);
@@ -219,23 +232,46 @@ std::optional<TcpSocket> LookAtOne(int fd, const SocketName& name) {
 struct SocketLooks::Found {
   std::vector<TcpSocket> listeners;
   std::vector<SocketName> names;
+  std::vector<int> descriptors;
+  bool incomplete = true;  // a socket may have been made, and not connected yet
   Fd netlink = Fd(socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
 };
 
-SocketLooks::SocketLooks(pid_t pid) : pid_(pid), found_(std::make_unique<Found>()) {}
+SocketLooks::SocketLooks(pid_t pid, int least_gap, int most_gap)
+    : pid_(pid),
+      least_gap_(least_gap),
+      most_gap_(most_gap),
+      looks_(most_gap),
+      found_(std::make_unique<Found>()) {}
 SocketLooks::~SocketLooks() = default;
 
 std::vector<TcpSocket> SocketLooks::Look() {
-  if (looks_++ % kLooksPerSearch == 0) {
-    found_->names.clear();
-    std::vector<TcpSocket> sockets = FindSockets(pid_, &found_->names);
-    found_->listeners = sockets;
-    std::erase_if(found_->listeners, [](const TcpSocket& one) { return !one.remote.empty(); });
-    return sockets;
+  ++looks_;
+  if (looks_ >= most_gap_) return Search();
+  if (looks_ < least_gap_) return LookAtFound();
+  if (found_->incomplete || NumbersIn(fmt::format("/proc/{}/fd", pid_)) != found_->descriptors) {
+    return Search();
   }
+  return LookAtFound();
+}
+
+std::vector<TcpSocket> SocketLooks::Search() {
+  looks_ = 0;
+  std::vector<int> descriptors = NumbersIn(fmt::format("/proc/{}/fd", pid_));
+  found_->incomplete = descriptors != found_->descriptors;
+  found_->descriptors = std::move(descriptors);
+  found_->names.clear();
+  std::vector<TcpSocket> sockets = FindSockets(pid_, &found_->names);
+  found_->listeners = sockets;
+  std::erase_if(found_->listeners, [](const TcpSocket& one) { return !one.remote.empty(); });
+  return sockets;
+}
+
+std::vector<TcpSocket> SocketLooks::LookAtFound() {
   std::vector<TcpSocket> sockets = found_->listeners;
   std::erase_if(found_->names, [&](const SocketName& name) {
     std::optional<TcpSocket> seen = LookAtOne(found_->netlink.get(), name);
+    found_->incomplete = found_->incomplete || !seen;
     if (seen) sockets.push_back(std::move(*seen));
     return !seen;
   });

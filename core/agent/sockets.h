@@ -19,19 +19,26 @@ using verdict::TcpSocket;
 std::vector<TcpSocket> SocketsOf(pid_t pid);
 inline constexpr std::size_t kMostSockets = 4096;
 
-// The same again and again. Finding the sockets of a process means walking all of the host's; those
-// that were found are then asked for one by one, which costs a tenth. New ones are found a few
-// looks later.
+// The same again and again. Finding the sockets of a process means walking the table of all of the
+// host's: two milliseconds where the host has much memory, however few they are. Those that were
+// found are then asked for one by one, in microseconds.
 class SocketLooks {
  public:
-  explicit SocketLooks(pid_t pid);
+  // Between two searches there are at least `least_gap` looks, and at most `most_gap`. In between
+  // a search follows when the process has other descriptors, or a socket is gone.
+  SocketLooks(pid_t pid, int least_gap, int most_gap);
   ~SocketLooks();
   std::vector<TcpSocket> Look();
+  // In any case with a search.
+  std::vector<TcpSocket> Search();
 
  private:
   struct Found;
+  std::vector<TcpSocket> LookAtFound();
+
   const pid_t pid_;
-  int looks_ = 0;
+  const int least_gap_, most_gap_;
+  int looks_ = 0;  // since the last search
   std::unique_ptr<Found> found_;
 };
 

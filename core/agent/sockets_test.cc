@@ -95,7 +95,8 @@ TEST(Sockets, ListenersAreThereOnEveryAddress) {
 // Whether it is a look that searches, or one that asks for what is known.
 TEST(Sockets, LooksAgainAndAgainShowTheSame) {
   Pair pair = Connect(INADDR_LOOPBACK);
-  SocketLooks looks(getpid());
+  constexpr int kLeast = 4, kMost = 16;
+  SocketLooks looks(getpid(), kLeast, kMost);
   const auto seen = [&](const std::string& local) -> std::optional<verdict::TcpSocket> {
     for (const verdict::TcpSocket& socket : looks.Look()) {
       if (socket.local == local) return socket;
@@ -117,11 +118,34 @@ TEST(Sockets, LooksAgainAndAgainShowTheSame) {
   EXPECT_FALSE(seen(pair.client_address));
   pair.server.Reset();
   EXPECT_FALSE(seen(pair.client_address));
-  // A new one is found a few looks later.
+  // A new one is found as soon as a search may follow.
   const Pair later = Connect(INADDR_LOOPBACK);
   bool found = false;
-  for (int i = 0; i < 16; ++i) found = found || seen(later.client_address);
+  for (int i = 0; i < kLeast; ++i) found = found || seen(later.client_address);
   EXPECT_TRUE(found);
+}
+
+// A socket that is not connected yet is in no table; its descriptor is there already.
+TEST(Sockets, WhatConnectsAfterTheSearchIsFound) {
+  const Fd listening(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  ASSERT_EQ(bind(listening.get(), any, sizeof address), 0);
+  ASSERT_EQ(listen(listening.get(), 4), 0);
+  ASSERT_EQ(getsockname(listening.get(), any, &length), 0);
+  const std::string listens_on = FormatAddress(&address);
+  SocketLooks looks(getpid(), 1, 1000);
+  const auto connections = [&] {
+    return std::ranges::count(looks.Look(), listens_on, &verdict::TcpSocket::remote);
+  };
+  EXPECT_EQ(connections(), 0);
+  const Fd client(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  EXPECT_EQ(connections(), 0) << "a search, which does not see it";
+  ASSERT_EQ(connect(client.get(), any, sizeof address), 0);
+  EXPECT_EQ(connections(), 1);
 }
 
 TEST(Sockets, OnlyThoseOfTheProcess) {

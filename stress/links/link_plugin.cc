@@ -73,6 +73,8 @@ constexpr double kLooksPerCost = 20;
 constexpr double kLooksPerAverage = 16;
 // Listing threads costs more than reading what all of them waited.
 constexpr int kLooksPerListing = 16;
+constexpr int kLeastLooksPerSearch = 16;
+constexpr int kMostLooksPerSearch = 128;
 constexpr double kLongestPauseSeconds = 0.05;
 
 double Now() { return static_cast<double>(MonotonicNs()) * 1e-9; }
@@ -112,7 +114,7 @@ void SocketLog::Run(pid_t pid, pid_t relay) {
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, nullptr);  // signals are the agent's
   environment::RunDelay worker_delay(pid), relay_delay(getpid(), relay);
-  agent::SocketLooks looks(pid);
+  agent::SocketLooks looks(pid, kLeastLooksPerSearch, kMostLooksPerSearch);
   int number = 0;
   double cost_s = 0;  // of the last looks, on average: few of them search
   while (true) {
