@@ -51,6 +51,12 @@ void CompareGradients(const std::vector<std::optional<workloads::ProgramReport>>
   }
 }
 
+verdict::Ranks RanksOf(const CaseFacts& facts) {
+  verdict::Ranks ranks;
+  for (const verdict::RankEvidence& rank : facts.evidence) ranks.push_back(&rank);
+  return ranks;
+}
+
 bool AllFinished(const verdict::Judgement& judgement) {
   return std::ranges::all_of(judgement.outcomes, [](const verdict::RankOutcome& rank) {
     return rank.outcome == verdict::Outcome::kFinished;
@@ -205,34 +211,45 @@ bool IsOfTheLaunch(const verdict::Judgement& judgement) {
           judgement.verdict == verdict::Verdict::kFail);
 }
 
+// Why a slow link that is expected may be there and was not seen, or "".
+std::string WhyUnseen(const scenario::Expectation& expectation, const CaseResult& result) {
+  const bool is_about_slow_links = expectation.cause == verdict::Cause::kSlowLink;
+  if (!is_about_slow_links || !result.judgement.findings.empty() || !AllFinished(result.judgement))
+    return "";
+  return verdict::links::WhyNoneIsKnown(RanksOf(result.facts));
+}
+
+// Of a scenario that expects nothing.
+void CompareWithHealth(CaseResult& result) {
+  const auto& findings = result.judgement.findings;
+  // Ranks can finish with wrong data that no program compared. What they recovered from is over.
+  const bool healthy = AllFinished(result.judgement) &&
+                       (!result.facts.recoveries.empty() ||
+                        !std::ranges::any_of(findings, [](const verdict::Finding& finding) {
+                          return finding.cause.info().severity == verdict::Severity::kFailure;
+                        }));
+  result.verdict = healthy ? verdict::Verdict::kPass : verdict::Verdict::kFail;
+  result.why = healthy            ? std::string(kHealthy)
+               : findings.empty() ? DescribeJudgement(result.judgement)
+                                  : findings.front().headline.text();
+}
+
 void Compare(const StressCase& stress_case, const std::string& backend, CaseResult& result) {
   const scenario::Expectation* expectation = ExpectationFor(stress_case.scenario, backend);
   if (expectation == nullptr && !stress_case.scenario.expect.empty()) {
     result.why = fmt::format("the scenario does not say what to expect of {}", backend);
     return;
   }
-  const std::string found = DescribeJudgement(result.judgement);
-  if (expectation == nullptr) {
-    const auto& findings = result.judgement.findings;
-    // Ranks can finish with wrong data that no program compared. What they recovered from is over.
-    const bool healthy = AllFinished(result.judgement) &&
-                         (!result.facts.recoveries.empty() ||
-                          !std::ranges::any_of(findings, [](const verdict::Finding& finding) {
-                            return finding.cause.info().severity == verdict::Severity::kFailure;
-                          }));
-    result.verdict = healthy ? verdict::Verdict::kPass : verdict::Verdict::kFail;
-    result.why = healthy            ? std::string(kHealthy)
-                 : findings.empty() ? found
-                                    : findings.front().headline.text();
-    return;
-  }
+  if (expectation == nullptr) return CompareWithHealth(result);
+  if (result.why = WhyUnseen(*expectation, result); !result.why.empty()) return;
   const std::string wrong_figure = WrongFigure(result.facts.reports, *expectation);
   const std::string wrong_recovery = WrongRecovery(result.facts.recoveries, *expectation);
   const bool met = Meets(result.judgement, *expectation, result.facts.hosts) &&
                    wrong_figure.empty() && wrong_recovery.empty();
   result.verdict = met ? verdict::Verdict::kPass : verdict::Verdict::kFail;
   result.why = met ? WhyExpected(result.judgement)
-                   : fmt::format("expected {}; got {}", DescribeExpectation(*expectation), found);
+                   : fmt::format("expected {}; got {}", DescribeExpectation(*expectation),
+                                 DescribeJudgement(result.judgement));
   if (!wrong_recovery.empty()) result.why += fmt::format("; {}", wrong_recovery);
   if (!wrong_figure.empty()) result.why += fmt::format("; {}", wrong_figure);
 }
@@ -312,9 +329,7 @@ CaseResult Assess(const StressCase& stress_case, const std::string& backend,
   // A note, where nothing else is to be said.
   verdict::links::AlignClocks(facts.hosts, facts.evidence);
   if (result.judgement.findings.empty()) {
-    verdict::Ranks ranks;
-    for (const verdict::RankEvidence& rank : facts.evidence) ranks.push_back(&rank);
-    result.judgement.findings = verdict::links::FindSlowLinks(ranks);
+    result.judgement.findings = verdict::links::FindSlowLinks(RanksOf(facts));
   }
   verdict::links::NameHosts(facts.evidence, facts.hosts, result.judgement);
   if (IsOfTheLaunch(result.judgement)) {

@@ -12,7 +12,7 @@ from functools import partial
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "testing"))
 import run_stress  # noqa: E402
 
-LAUNCHES = 9
+LAUNCHES = run_stress.LAUNCHES
 TRIALS = int(os.environ.get("LINKS_TEST_TRIALS", "8"))
 SEED = int(os.environ.get("LOCKSTEP_TEST_SEED", random.randrange(1, 10**6)))
 

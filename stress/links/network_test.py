@@ -16,7 +16,7 @@ import run_stress  # noqa: E402
 
 HOSTS = os.path.abspath("scripts/test_hosts")
 run_stress.STRESS = os.path.abspath(run_stress.STRESS)  # no other host starts here
-LAUNCHES = 9  # of a link that is only slow, until it is named: beside much load few looks count
+LAUNCHES = run_stress.LAUNCHES
 TRIALS = int(os.environ.get("NETWORK_TEST_TRIALS", "4"))
 SEED = int(os.environ.get("LOCKSTEP_TEST_SEED", random.randrange(1, 10**6)))
 PAIRS = """ranks = 4

@@ -64,6 +64,7 @@ struct Watched {
   LinkTraffic link = {};
   std::size_t portions = 0;
   double least_s = 0;        // bytes are on the way for so long, as a habit
+  double most_s = 0;         // ... and for no longer
   double unexplained_s = 0;  // ... and no wait for a processor explains so much of it
   std::vector<double> unexplained_times = {};  // likewise, of each portion
   bool waits_known = true;  // of all bytes; those of which they are not are explained
@@ -77,7 +78,7 @@ struct Watched {
 using Waits = std::map<int, WaitRecord>;
 
 Watched Watch(const LinkTraffic& link, const std::vector<Passage>& passages, const Waits& waits) {
-  std::vector<double> least, unexplained;
+  std::vector<double> least, most, unexplained;
   Watched watched{.link = link, .portions = passages.size()};
   const auto waited = [&](int rank, const TcpSocket& socket, const Passage& passage) {
     return waits.at(rank).Between(passage.after_s + socket.clock_ahead_s,
@@ -87,6 +88,7 @@ Watched Watch(const LinkTraffic& link, const std::vector<Passage>& passages, con
     const auto from = waited(link.from, *link.writer, passage);
     const auto to = waited(link.to, *link.reader, passage);
     least.push_back(passage.least_s);
+    most.push_back(passage.most_s);
     watched.waits_known = watched.waits_known && from && to;
     unexplained.push_back(from && to ? std::max(0.0, passage.least_s - *from - *to) : 0);
     watched.contradiction_s = std::max(watched.contradiction_s, -passage.most_s);
@@ -94,6 +96,7 @@ Watched Watch(const LinkTraffic& link, const std::vector<Passage>& passages, con
     watched.told_s += passage.told_s.value_or(0) / static_cast<double>(passages.size());
   }
   watched.least_s = HabitOf(least);
+  watched.most_s = HabitOf(most);
   watched.unexplained_s = HabitOf(unexplained);
   watched.unexplained_times = std::move(unexplained);
   if (link.relayed()) return watched;
@@ -274,6 +277,25 @@ std::vector<LinkTraffic> LinksOf(const Slow& slow) {
 }  // namespace
 
 std::vector<LinkTraffic> SlowLinks(const Ranks& evidence) { return LinksOf(FindSlow(evidence)); }
+
+std::string WhyNoneIsKnown(const Ranks& evidence) {
+  for (const LinkTraffic& link : TrafficOf(evidence, true)) {
+    const std::size_t portions = PassagesOf(*link.writer, *link.reader).size();
+    if (link.received == 0 || portions >= kWindows) continue;
+    return fmt::format("looks saw bytes pass link {} -> {} {} times; {} times tell of a habit",
+                       link.from, link.to, portions, kWindows);
+  }
+  const std::vector<Watched> links = WatchedLinks(evidence);
+  if (links.size() < 2) return "fewer than two links carried bytes";
+  const Common common(links);
+  for (const Watched& one : links) {
+    if (one.most_s <= common.LimitOf(one)) continue;
+    return fmt::format("late looks tell of link {} -> {} only that bytes took {} to {}",
+                       one.link.from, one.link.to, FormatDuration(one.least_s * 1e9),
+                       FormatDuration(one.most_s * 1e9));
+  }
+  return "";
+}
 
 std::vector<Finding> FindSlowLinks(const Ranks& evidence) {
   const Slow slow = FindSlow(evidence);

@@ -1,6 +1,7 @@
 // Links on which bytes take much longer than on most.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "core/verdict/link_traffic.h"
@@ -14,6 +15,9 @@ namespace lockstep::verdict::links {
 // nothing to compare with, unless their kernels saw it better. What is lost often and sent again is
 // slow, too.
 std::vector<Finding> FindSlowLinks(const Ranks& evidence);
+// Why a slow link may have gone unnoticed, or "": too few bytes were seen to pass a link, or they
+// may have been on the way for long, for all that late looks tell.
+std::string WhyNoneIsKnown(const Ranks& evidence);
 // What FindSlowLinks is about, the slowest last.
 std::vector<LinkTraffic> SlowLinks(const Ranks& evidence);
 

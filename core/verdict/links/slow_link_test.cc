@@ -60,6 +60,27 @@ TEST(SlowLink, HalfOfThemMayBeSlow) {
   EXPECT_THAT(Find(history).at(0).culprits, ElementsAre(0, 1));
 }
 
+std::string WhyNone(LinkHistory history) {
+  const std::vector<RankEvidence> evidence = history.Evidence();
+  Ranks ranks;
+  for (const RankEvidence& rank : evidence) ranks.push_back(&rank);
+  return WhyNoneIsKnown(ranks);
+}
+
+// Nothing is found in either; only of links that are well it is known that nothing is slow.
+TEST(SlowLink, WhatLooksDoNotTellIsUnknown) {
+  EXPECT_EQ(WhyNone(Mesh()), "");
+  LinkHistory late = SlowMesh(2, 1, 0.02);
+  late.end(1).looks = Looks(0.05, 0.003);
+  EXPECT_THAT(Find(late), IsEmpty());
+  EXPECT_THAT(WhyNone(late), HasSubstr("only that bytes took"));
+  LinkHistory brief = SlowMesh(2, 1, 0.02);
+  brief.way(2, 1).portions.resize(6);
+  EXPECT_THAT(Find(brief), IsEmpty());
+  EXPECT_THAT(WhyNone(brief), HasSubstr("looks saw bytes pass link 2 -> 1"));
+  EXPECT_THAT(WhyNone(LinkHistory()), HasSubstr("fewer than two links"));
+}
+
 // Whenever the looks come: what they do not prove is not on the way.
 TEST(SlowLink, LateLooksMakeNoLinkSlow) {
   for (const int late : {0, 1, 2, 3}) {
@@ -102,8 +123,8 @@ TEST(SlowLink, OfARelayCountsWhatItWasToldAndWhatIsSeen) {
   const Finding finding = Find(history).at(0);
   EXPECT_THAT(finding.culprits, ElementsAre(0, 1));
   EXPECT_TRUE(finding.proved);
-  EXPECT_THAT(finding.message, AllOf(HasSubstr("for 20 ms or more"),
-                                     HasSubstr("told to hold them back for 20 ms")));
+  EXPECT_THAT(finding.message,
+              AllOf(HasSubstr("for 20 ms or more"), HasSubstr("told to hold them back for 20 ms")));
   // It is no witness: where the kernels saw nothing of it, nothing was late.
   Delay(history.way(0, 1), kBrief);
   Delay(history.way(1, 0), kBrief);
