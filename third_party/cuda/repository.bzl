@@ -7,7 +7,8 @@ header is looked for in $NCCL_HOME, in the toolkit and on the system; its librar
 load("//third_party:system_library.bzl", "write_facts")
 
 # Turing to Blackwell; what an older or newer nvcc does not know is left out.
-_ARCHITECTURES = ["75", "80", "86", "89", "90", "100"]
+# A GPU runs what was compiled for an earlier one of its generation (86 and 89: 80).
+_ARCHITECTURES = ["75", "80", "90", "100"]
 
 _CUDA_BUILD = """
 cc_library(
