@@ -41,12 +41,13 @@ CoordinatorOptions ProbeOptions(const control::LaunchContext& context,
   return options;
 }
 
-// How many sockets of this process lead to another.
+// How many sockets of this process lead to another process. An agent's way to the kernel does not.
 int CountConnections() {
   return static_cast<int>(std::ranges::count_if(NumbersIn("/proc/self/fd"), [](int fd) {
     sockaddr_storage peer;
     socklen_t length = sizeof peer;
-    return getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) == 0;
+    return getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) == 0 &&
+           peer.ss_family != AF_NETLINK;
   }));
 }
 
