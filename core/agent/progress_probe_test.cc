@@ -19,6 +19,7 @@ namespace lockstep::agent {
 namespace {
 
 constexpr Ticks kSilence = 7;
+constexpr std::int64_t kPolls = 100;
 
 // A process that does `work` again and again, on the first processor that it may use.
 class Busy {
@@ -75,10 +76,10 @@ TEST(ProgressProbe, WhoSleepsShowsNone) {
   ASSERT_TRUE(
       Await([&] { return FirstWord(sleeper.pid(), "syscall") == std::to_string(SYS_pause); }));
   ProgressProbe life;
-  life.Look(sleeper.pid(), kSilence);
+  life.Look(sleeper.pid(), kSilence, kPolls);
   const Ticks between = NowTicks();
   usleep(100'000);
-  life.Look(sleeper.pid(), kSilence);
+  life.Look(sleeper.pid(), kSilence, kPolls);
   EXPECT_LT(life.newest_page_fault(), between);
   EXPECT_EQ(life.RunDelaySeconds(kSilence), 0);
 }
@@ -92,10 +93,10 @@ TEST(ProgressProbe, MemoryThatComesIsOne) {
     usleep(5'000);
   });
   ProgressProbe life;
-  life.Look(grower.pid(), kSilence);
+  life.Look(grower.pid(), kSilence, kPolls);
   const Ticks between = NowTicks();
   EXPECT_TRUE(Await([&] {
-    life.Look(grower.pid(), kSilence);
+    life.Look(grower.pid(), kSilence, kPolls);
     return life.newest_page_fault() > between;
   }));
 }
@@ -104,10 +105,10 @@ TEST(ProgressProbe, WhoSharesItsProcessorIsStarved) {
   const Busy one([] {}), two([] {}), three([] {});
   ASSERT_TRUE(HasComputed(one.pid()));  // and has all the memory that it needs
   ProgressProbe life;
-  life.Look(one.pid(), kSilence);
+  life.Look(one.pid(), kSilence, kPolls);
   const Ticks between = NowTicks();
   EXPECT_TRUE(Await([&] {
-    life.Look(one.pid(), kSilence);
+    life.Look(one.pid(), kSilence, kPolls);
     return life.RunDelaySeconds(kSilence) > 0.1;
   }));
   // Nothing is known of a silence that was not looked at.
@@ -121,12 +122,17 @@ TEST(ProgressProbe, WhoOnlyPollsIsNotStarved) {
   ASSERT_TRUE(HasComputed(two.pid()));
   ProgressProbe life;
   EXPECT_TRUE(Await([&] {
-    life.Look(poller.pid(), kSilence);
+    life.Look(poller.pid(), kSilence, kPolls);
     return life.RunDelaySeconds(kSilence) > 0.3 && life.StarvedSeconds(kSilence) == 0;
   }));
+  ProgressProbe seldom;
+  EXPECT_TRUE(Await([&] {
+    seldom.Look(poller.pid(), kSilence, std::int64_t{1} << 40);
+    return seldom.StarvedSeconds(kSilence) > 0.3;
+  })) << "so few polls may all have taken something";
   ProgressProbe computes;
   EXPECT_TRUE(Await([&] {
-    computes.Look(two.pid(), kSilence);
+    computes.Look(two.pid(), kSilence, kPolls);
     return computes.StarvedSeconds(kSilence) > 0.3;
   }));
 }
@@ -144,7 +150,7 @@ struct Starved {
   }
 
   const Busy one{[] {}}, two{[] {}}, three{[] {}};
-  SilenceWatch watch{AgentOptions{}, TickScale{.ns_per_tick = 1}};
+  SilenceWatch watch{AgentOptions{}, TickScale{.ns_per_tick = 1}, 2};
   const WorkerState worker;
   const journal::JournalEvent event;
   const journal::JournalEvent in_call;
@@ -159,6 +165,26 @@ TEST(ProgressProbe, WhoConnectsAndWaitsForAProcessorIsNotSilentForIt) {
   // In a call its wait for peers counts, and what it waited for a processor is told beside it.
   EXPECT_GT(rank.watch.Now(rank.worker, rank.in_call).starved_s, 0.1);
   EXPECT_EQ(rank.watch.Now(rank.worker, rank.event).starved_s, 0);
+}
+
+// How much has to come in a call tells how often who takes it has to look.
+TEST(ProgressProbe, WhoPollsInACallForMuchMayBeTakingIt) {
+  const Busy poller([] { sched_yield(); }), two([] {}), three([] {});
+  SilenceWatch little_watch(AgentOptions{}, TickScale{.ns_per_tick = 1}, 2);
+  SilenceWatch much_watch(AgentOptions{}, TickScale{.ns_per_tick = 1}, 2);
+  little_watch.Begin();
+  much_watch.Begin();
+  const WorkerState worker;
+  const journal::JournalEvent little{
+      .ticks = NowTicks(), .count = 1, .kind = journal::EventKind::kStart};
+  journal::JournalEvent much = little;
+  much.count = std::int64_t{1} << 40;
+  EXPECT_TRUE(Await([&] {
+    little_watch.LookForProgress(poller.pid(), worker, little);
+    much_watch.LookForProgress(poller.pid(), worker, much);
+    return little_watch.Now(worker, little).starved_s == 0 &&
+           much_watch.Now(worker, much).starved_s > 0.1;
+  }));
 }
 
 // The kernel tells of a wait at its end. What was enough to end a run is enough to say why.
@@ -190,8 +216,8 @@ TEST(ProgressProbe, OfAProcessThatIsGoneThereAreNone) {
     pid = gone.pid();
   }
   ProgressProbe life;
-  life.Look(pid, kSilence);
-  life.Look(pid, kSilence);
+  life.Look(pid, kSilence, kPolls);
+  life.Look(pid, kSilence, kPolls);
   EXPECT_EQ(life.newest_page_fault(), 0u);
   EXPECT_EQ(life.RunDelaySeconds(kSilence), 0);
 }

@@ -33,7 +33,7 @@ RankAgent::RankAgent(const control::LaunchContext& context, const AgentOptions& 
       options_(options),
       report_(std::move(report)),
       scale_(CalibrateTicks()),
-      silence_(options, scale_) {
+      silence_(options, scale_, context_.size) {
   control::RaiseOpenFiles();
   if (context_.local_rank == 0) gpus_ = GpuWatch::Start({options_.gpu_sample_seconds});
   if (options_.plugin) plugin_ = options_.plugin(context_.rank);

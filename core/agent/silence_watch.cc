@@ -9,11 +9,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <string>
 #include <system_error>
 #include <utility>
 
 #include "core/base/process_stat.h"
+#include "core/collective/data_type.h"
 
 namespace lockstep::agent {
 namespace {
@@ -22,8 +24,11 @@ constexpr int kLooksPerDeadline = 4;
 // Newest events among which a call that has begun is looked for, behind which others are queued.
 constexpr std::size_t kNearEvents = 256;
 // Who computes has its processor for a time slice, which is longer than a look for news.
-constexpr std::int64_t kManyPolls = 100;
 constexpr std::int64_t kLongestPollNs = 100'000;
+// A library passes on what came in parts: no part is smaller, and each takes a rank a look or two.
+constexpr std::int64_t kLeastPartBytes = 4096;
+constexpr std::int64_t kPollsPerPart = 10;
+constexpr std::int64_t kSplitBytes = 64 << 10;
 
 // It is in a call that ends when others come. One that is only queued has not begun: what stands
 // before it in its stream is work of the rank.
@@ -37,6 +42,16 @@ bool WaitsForPeers(const SilenceWatch::LastEvent& last) {
 bool Meets(const SilenceWatch::LastEvent& last) {
   return last &&
          (last->phase == journal::Phase::kConnect || last->phase == journal::Phase::kFinalize);
+}
+
+// Who looked so often in a call, and left it no more, waits for somebody: if all went on, that many
+// looks were enough for every part of the data.
+std::int64_t PollsOfOneWhoWaits(const SilenceWatch::LastEvent& last, std::int64_t ranks) {
+  if (!WaitsForPeers(last)) return std::numeric_limits<std::int64_t>::max();
+  const std::int64_t bytes = last->kind == journal::EventKind::kSplit
+                                 ? kSplitBytes
+                                 : last->count * collective::SizeOf(last->type);
+  return kPollsPerPart * 2 * ranks * (1 + bytes / kLeastPartBytes);
 }
 
 }  // namespace
@@ -104,7 +119,8 @@ bool SilenceWatch::IsNewlyOverdue(pid_t pid, const WorkerState& worker, const La
 }
 
 void SilenceWatch::LookForProgress(pid_t pid, const WorkerState& worker, const LastEvent& last) {
-  progress_.Look(pid, last ? std::max(last->ticks, worker.started) : worker.started);
+  progress_.Look(pid, last ? std::max(last->ticks, worker.started) : worker.started,
+                 PollsOfOneWhoWaits(last, ranks_));
 }
 
 double SilenceWatch::AwakeSeconds(Ticks since, Ticks now, bool waits_for_peers) {
@@ -132,7 +148,7 @@ void SilenceWatch::LookAgainIn(double seconds) {
   next_look_ = Deadline::AfterSeconds(std::max(seconds, 0.0) + 0.001);
 }
 
-void ProgressProbe::Look(pid_t pid, Ticks since) {
+void ProgressProbe::Look(pid_t pid, Ticks since, std::int64_t polls) {
   const std::uint64_t faults = StatOf(pid).value_or(ProcessStat()).page_faults;
   if (faults > page_faults_) newest_page_fault_ = NowTicks();
   page_faults_ = faults;
@@ -147,9 +163,9 @@ void ProgressProbe::Look(pid_t pid, Ticks since) {
   for (const auto& [thread, now] : threads) {
     const auto first = at_first_.find(thread);
     if (first == at_first_.end()) continue;
-    const std::int64_t polls = now.given_way - first->second.given_way;
+    const std::int64_t polled = now.given_way - first->second.given_way;
     const bool polls_only =
-        polls >= kManyPolls && now.ran_ns - first->second.ran_ns < polls * kLongestPollNs;
+        polled >= polls && now.ran_ns - first->second.ran_ns < polled * kLongestPollNs;
     waited_ns_[thread] = now.waited_ns - first->second.waited_ns;
     starved_ns_[thread] = polls_only ? 0 : waited_ns_[thread];
   }

@@ -20,8 +20,9 @@ namespace lockstep::agent {
 class ProgressProbe {
  public:
   // Of the process, in the silence that began at `since`. To be repeated while it lasts: what is
-  // known of a silence begins with the first look in it.
-  void Look(pid_t pid, Ticks since);
+  // known of a silence begins with the first look in it. A thread only polls when it gave its
+  // processor away `polls` times, each time after a moment.
+  void Look(pid_t pid, Ticks since, std::int64_t polls);
 
   // When the process was last seen to have been given memory (page faults, proc(5)); 0: never.
   Ticks newest_page_fault() const { return newest_page_fault_; }
@@ -58,9 +59,11 @@ class SilenceWatch {
  public:
   using LastEvent = std::optional<journal::JournalEvent>;
 
-  SilenceWatch(const AgentOptions& options, const TickScale& scale)
+  // Of a worker of `ranks`.
+  SilenceWatch(const AgentOptions& options, const TickScale& scale, int ranks)
       : quiet_seconds_(options.quiet_seconds),
         deadline_seconds_(options.silence_deadline_seconds),
+        ranks_(ranks),
         scale_(scale) {}
 
   // The newest event of a journal. A call that is queued behind one that has begun is kStart, too.
@@ -104,6 +107,7 @@ class SilenceWatch {
 
   double quiet_seconds_;
   double deadline_seconds_;
+  int ranks_;
   TickScale scale_;
   ProgressProbe progress_;
   // What was last told of the silence that began at awake_since_. The kernel tells of a wait for a

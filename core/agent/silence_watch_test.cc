@@ -63,7 +63,7 @@ TEST(SilenceWatch, ACallQueuedBehindOneThatHasBegunIsNoWorkOfTheRank) {
 // Memory that is given is progress of work before the call; none of a call that waits for peers.
 TEST(SilenceWatch, WorkBeforeAQueuedCallIsProgress) {
   const TickScale scale{.ns_per_tick = 1};
-  SilenceWatch watch(AgentOptions{}, scale);
+  SilenceWatch watch(AgentOptions{}, scale, 2);
   watch.Begin();
   journal::JournalEvent event;
   const Ticks before = NowTicks();
