@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
-#include <string>
 #include <system_error>
 #include <utility>
 
@@ -163,7 +162,7 @@ void ProgressProbe::Look(pid_t pid, Ticks since, std::int64_t polls) {
   for (const auto& [thread, now] : threads) {
     const auto first = at_first_.find(thread);
     if (first == at_first_.end()) continue;
-    const std::int64_t polled = now.given_way - first->second.given_way;
+    const std::int64_t polled = now.runs - first->second.runs;
     const bool polls_only =
         polled >= polls && now.ran_ns - first->second.ran_ns < polled * kLongestPollNs;
     waited_ns_[thread] = now.waited_ns - first->second.waited_ns;
@@ -183,12 +182,9 @@ ProgressProbe::Threads ProgressProbe::ThreadsOf(pid_t pid) {
   std::error_code gone;
   for (const auto& entry :
        std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), gone)) {
-    std::ifstream schedstat(entry.path() / "schedstat"), status(entry.path() / "status");
+    std::ifstream file(entry.path() / "schedstat");
     Times times;
-    if (!(schedstat >> times.ran_ns >> times.waited_ns)) continue;
-    for (std::string word; status >> word;) {
-      if (word == "nonvoluntary_ctxt_switches:") status >> times.given_way;
-    }
+    if (!(file >> times.ran_ns >> times.waited_ns >> times.runs)) continue;
     threads[std::atoi(entry.path().filename().c_str())] = times;
   }
   return threads;

@@ -20,8 +20,8 @@ namespace lockstep::agent {
 class ProgressProbe {
  public:
   // Of the process, in the silence that began at `since`. To be repeated while it lasts: what is
-  // known of a silence begins with the first look in it. A thread only polls when it gave its
-  // processor away `polls` times, each time after a moment.
+  // known of a silence begins with the first look in it. A thread only polls when it had a
+  // processor `polls` times, each time for a moment.
   void Look(pid_t pid, Ticks since, std::int64_t polls);
 
   // When the process was last seen to have been given memory (page faults, proc(5)); 0: never.
@@ -30,15 +30,15 @@ class ProgressProbe {
   // So long, of the silence that began at `since`, the thread of the process that waited longest
   // was ready to run and did not (run delay, /proc/<pid>/task/<tid>/schedstat).
   double RunDelaySeconds(Ticks since) const { return LongestOf(waited_ns_, since); }
-  // The same without threads that look for news and then give their processor away, again and
-  // again: they want none.
+  // The same without threads that look for news, and then sleep or give their processor away, again
+  // and again: they want none.
   double StarvedSeconds(Ticks since) const { return LongestOf(starved_ns_, since); }
 
  private:
   struct Times {
     std::int64_t ran_ns = 0;
     std::int64_t waited_ns = 0;
-    std::int64_t given_way = 0;  // so often, while it could have gone on (sched_yield(2))
+    std::int64_t runs = 0;  // so often it was given a processor
   };
   using Threads = std::map<pid_t, Times>;
   using Waits = std::map<pid_t, std::int64_t>;  // of threads, ns
