@@ -24,7 +24,8 @@ constexpr int kLooksPerDeadline = 4;
 constexpr std::size_t kNearEvents = 256;
 // Who computes has its processor for a time slice, which is longer than a look for news.
 constexpr std::int64_t kLongestPollNs = 100'000;
-// A library passes on what came in parts: no part is smaller, and each takes a rank a look or two.
+// A library passes on what came in parts, in a ring up to twice a rank. No part is smaller, and
+// each takes a look or two.
 constexpr std::int64_t kLeastPartBytes = 4096;
 constexpr std::int64_t kPollsPerPart = 10;
 constexpr std::int64_t kSplitBytes = 64 << 10;
