@@ -99,6 +99,13 @@ class PairsTest(unittest.TestCase):
         self.assertEqual([compare_with_osu.percent(share) for share in (0.512, 1.0234, 0.0)],
                          ["51.2 %", "102 %", "0.0 %"])
 
+    def test_what_their_clock_costs_more_is_taken_off_theirs_alone(self):
+        figures = {"theirs": {}, "ours": {}, "limit": {}}
+        compare_with_osu.add(figures, "theirs", {8: 0.5}, 0.125)
+        compare_with_osu.add(figures, "ours", {8: (0.5, 20.0)}, 0.125)
+        self.assertEqual(figures, {"theirs": {8: [0.375]}, "ours": {8: [0.5]},
+                                   "limit": {8: [20.0]}})
+
     def test_pairs_go_on_only_where_they_can_tell_more(self):
         figures = {"ours": {8: [1.2] * 20, 16: [1.0, 1.2] * 10, 32: [1.0] * 20},
                    "theirs": {size: [1.0] * 20 for size in (8, 16, 32)}}

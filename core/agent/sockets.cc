@@ -71,10 +71,12 @@ bool IsAnyAddress(const inet_diag_msg& message) {
   return message.idiag_family == AF_INET ? a[0] == 0 : (a[0] | a[1] | a[2] | a[3]) == 0;
 }
 
+std::string DescriptorFolder(pid_t pid) { return fmt::format("/proc/{}/fd", pid); }
+
 // Inode numbers of the process's sockets, ascending.
 std::vector<std::uint32_t> InodesOf(pid_t pid) {
   std::vector<std::uint32_t> inodes;
-  const std::string folder = fmt::format("/proc/{}/fd", pid);
+  const std::string folder = DescriptorFolder(pid);
   for (const int fd : NumbersIn(folder)) {
     char target[64] = {};
     unsigned inode = 0;
@@ -249,15 +251,14 @@ std::vector<TcpSocket> SocketLooks::Look() {
   ++looks_;
   if (looks_ >= most_gap_) return Search();
   if (looks_ < least_gap_) return LookAtFound();
-  if (found_->incomplete || NumbersIn(fmt::format("/proc/{}/fd", pid_)) != found_->descriptors) {
-    return Search();
-  }
+  const bool other = NumbersIn(DescriptorFolder(pid_)) != found_->descriptors;
+  if (found_->incomplete || other) return Search();
   return LookAtFound();
 }
 
 std::vector<TcpSocket> SocketLooks::Search() {
   looks_ = 0;
-  std::vector<int> descriptors = NumbersIn(fmt::format("/proc/{}/fd", pid_));
+  std::vector<int> descriptors = NumbersIn(DescriptorFolder(pid_));
   found_->incomplete = descriptors != found_->descriptors;
   found_->descriptors = std::move(descriptors);
   found_->names.clear();

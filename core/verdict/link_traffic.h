@@ -15,6 +15,13 @@ namespace lockstep::verdict {
 
 using Ranks = std::vector<const RankEvidence*>;
 
+// All of them; `evidence` outlives it.
+inline Ranks PointersTo(const std::vector<RankEvidence>& evidence) {
+  Ranks ranks;
+  for (const RankEvidence& rank : evidence) ranks.push_back(&rank);
+  return ranks;
+}
+
 // One direction of one TCP connection between two ranks' processes.
 struct LinkTraffic {
   int from = 0;

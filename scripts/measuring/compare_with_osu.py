@@ -51,15 +51,13 @@ def output_of(words):
     return done.stdout
 
 
-def theirs(peer, path, options, clock_us):
-    """Microseconds of each size, without what their clock costs more than ours."""
+def theirs(peer, path, options):
     words, folder = peers.command(peer, path, options.ranks, options.minbytes, options.maxbytes)
     with folder:
-        found = peers.times(peer, output_of(words))
-    return {size: us - clock_us if peer.same_loop else us for size, us in found.items()}
+        return peers.times(peer, output_of(words))
 
 
-def clock_us(options):
+def clock_excess(options):
     """So much longer, in microseconds, a look at MPI_Wtime takes than a stamp of ours."""
     words = output_of(["timeout", "60", *launches.mpirun("-np", "1"), options.clock_cost])
     theirs_ns, ours_ns = map(float, words.split())
@@ -174,12 +172,14 @@ def report(peer, figures):
     return max((word for _, word in rows), key=_CODES.get)
 
 
-def add(figures, side, found):
-    """A launch's figures, of ours with the limit of each size."""
+def add(figures, side, found, clock):
+    """A launch's figures, of ours with the limit of each size, of theirs without `clock`."""
     for size, value in found.items():
         if side == "ours":
             value, limit = value
             figures["limit"].setdefault(size, []).append(limit)
+        else:
+            value -= clock
         figures[side].setdefault(size, []).append(value)
 
 
@@ -194,19 +194,18 @@ def open_sizes(peer, figures):
 
 
 def measure(peer, path, options):
-    """({side or "limit": {bytes: one a launch}}, {side: seconds of each launch}, clock_us of each
-    pair)."""
+    """({side or "limit": {bytes: one a launch}}, {side: seconds of each launch}, microseconds taken
+    off theirs in each pair)."""
     figures = {"theirs": {}, "ours": {}, "limit": {}}
     seconds = {"theirs": [], "ours": []}
     clocks = []
     for pair in range(options.most):
-        clocks.append(clock_us(options))
+        clocks.append(clock_excess(options) if peer.same_loop else 0.0)
         for side in ("theirs", "ours") if pair % 2 == 0 else ("ours", "theirs"):
             begin = time.monotonic()
-            found = (theirs(peer, path, options, clocks[-1]) if side == "theirs"
-                     else ours(peer, options))
+            found = theirs(peer, path, options) if side == "theirs" else ours(peer, options)
             seconds[side].append(time.monotonic() - begin)
-            add(figures, side, found)
+            add(figures, side, found, clocks[-1])
         both = set(figures["ours"]) & set(figures["theirs"])
         figures = {side: {size: of[size] for size in both} for side, of in figures.items()}
         if not both:

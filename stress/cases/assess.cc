@@ -51,12 +51,6 @@ void CompareGradients(const std::vector<std::optional<workloads::ProgramReport>>
   }
 }
 
-verdict::Ranks RanksOf(const CaseFacts& facts) {
-  verdict::Ranks ranks;
-  for (const verdict::RankEvidence& rank : facts.evidence) ranks.push_back(&rank);
-  return ranks;
-}
-
 bool AllFinished(const verdict::Judgement& judgement) {
   return std::ranges::all_of(judgement.outcomes, [](const verdict::RankOutcome& rank) {
     return rank.outcome == verdict::Outcome::kFinished;
@@ -216,7 +210,7 @@ std::string WhyUnseen(const scenario::Expectation& expectation, const CaseResult
   const bool is_about_slow_links = expectation.cause == verdict::Cause::kSlowLink;
   if (!is_about_slow_links || !result.judgement.findings.empty() || !AllFinished(result.judgement))
     return "";
-  return verdict::links::WhyNoneIsKnown(RanksOf(result.facts));
+  return verdict::links::WhyNoneIsKnown(verdict::PointersTo(result.facts.evidence));
 }
 
 // Of a scenario that expects nothing.
@@ -329,7 +323,7 @@ CaseResult Assess(const StressCase& stress_case, const std::string& backend,
   // A note, where nothing else is to be said.
   verdict::links::AlignClocks(facts.hosts, facts.evidence);
   if (result.judgement.findings.empty()) {
-    result.judgement.findings = verdict::links::FindSlowLinks(RanksOf(facts));
+    result.judgement.findings = verdict::links::FindSlowLinks(verdict::PointersTo(facts.evidence));
   }
   verdict::links::NameHosts(facts.evidence, facts.hosts, result.judgement);
   if (IsOfTheLaunch(result.judgement)) {

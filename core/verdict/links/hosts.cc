@@ -72,12 +72,6 @@ class HostNames {
   std::set<HostPair> pairs_;
 };
 
-Ranks PointersTo(const std::vector<RankEvidence>& evidence) {
-  Ranks ranks;
-  for (const RankEvidence& rank : evidence) ranks.push_back(&rank);
-  return ranks;
-}
-
 // Ranks that had a connection and have none, although both are there: it broke, and their library
 // does not say so.
 std::vector<LinkTraffic> VanishedLinks(const Ranks& ranks) {

@@ -70,9 +70,7 @@ class Trial {
       history_.end(rank).waited_s = [this, rank](double at_s) { return waits_[rank].Until(at_s); };
     }
     const std::vector<RankEvidence> evidence = history_.Evidence();
-    Ranks ranks;
-    for (const RankEvidence& rank : evidence) ranks.push_back(&rank);
-    return FindSlowLinks(ranks);
+    return FindSlowLinks(PointersTo(evidence));
   }
 
  private:

@@ -62,9 +62,7 @@ TEST(SlowLink, HalfOfThemMayBeSlow) {
 
 std::string WhyNone(LinkHistory history) {
   const std::vector<RankEvidence> evidence = history.Evidence();
-  Ranks ranks;
-  for (const RankEvidence& rank : evidence) ranks.push_back(&rank);
-  return WhyNoneIsKnown(ranks);
+  return WhyNoneIsKnown(PointersTo(evidence));
 }
 
 // Nothing is found in either; only of links that are well it is known that nothing is slow.

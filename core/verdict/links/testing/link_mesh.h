@@ -63,9 +63,7 @@ inline LinkHistory SlowMesh(int slow, int to, double seconds) {
 }
 
 inline std::vector<Finding> FindIn(const std::vector<RankEvidence>& evidence) {
-  Ranks ranks;
-  for (const RankEvidence& rank : evidence) ranks.push_back(&rank);
-  return FindSlowLinks(ranks);
+  return FindSlowLinks(PointersTo(evidence));
 }
 inline std::vector<Finding> Find(LinkHistory history) { return FindIn(history.Evidence()); }
 
