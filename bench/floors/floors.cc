@@ -96,7 +96,10 @@ std::vector<std::pair<std::string, double>> FloorFigures(const HostFloors& floor
   const auto in_cache = std::ranges::find(all, kInCacheBytes, &Bandwidth::bytes);
   add(in_cache == all.end() ? Bandwidth{} : *in_cache, "_in_cache");
   figures.emplace_back("handover_gbps_in_cache", floors.crossing.handover_gbps[1]);
-  figures.emplace_back("handover_gbps", floors.crossing.handover_gbps.back());
+  const auto& handover = floors.crossing.handover_gbps;
+  const auto largest = std::find_if(handover.rbegin(), handover.rend(),
+                                    [](double gbps) { return std::isfinite(gbps); });
+  figures.emplace_back("handover_gbps", largest == handover.rend() ? kUnknownFloor : *largest);
   figures.emplace_back("line_round_trip_ns", floors.line_round_trip_ns);
   figures.emplace_back("line_round_trip_fastest_ns", floors.line_round_trip_fastest_ns);
   return figures;

@@ -26,15 +26,15 @@ struct Bandwidth {
 };
 
 // How data crosses between processors, at one moment.
-inline constexpr std::array<std::int64_t, 4> kHandoverBytes = {8 << 10, 64 << 10, 512 << 10,
-                                                               4 << 20};
+inline constexpr std::array<std::int64_t, 6> kHandoverBytes = {8 << 10, 64 << 10, 512 << 10,
+                                                               4 << 20, 8 << 20,  16 << 20};
 struct Crossing {
   // A cache line there and back between the processors of two ranks: the fastest pair.
   double line_round_trip_ns = kUnknownFloor;
   // Copies of what another rank's processor has just written, all ranks at once, of arrays of
   // kHandoverBytes: the best pass of the slowest rank, in 1e9 bytes a second.
-  std::array<double, 4> handover_gbps = {kUnknownFloor, kUnknownFloor, kUnknownFloor,
-                                         kUnknownFloor};
+  std::array<double, kHandoverBytes.size()> handover_gbps = {
+      kUnknownFloor, kUnknownFloor, kUnknownFloor, kUnknownFloor, kUnknownFloor, kUnknownFloor};
 };
 
 struct HostFloors {
@@ -79,7 +79,7 @@ double FloorNs(const HostFloors& floors, collective::Collective collective, std:
                int world_size);
 
 // For the result file: {"copy_gbps_alone", 9.8} … of the largest arrays, the same with
-// "_in_cache" of arrays of 64 KiB, and the round trips.
+// "_in_cache" of arrays of 64 KiB, what crossed (largest arrays that did), and the round trips.
 std::vector<std::pair<std::string, double>> FloorFigures(const HostFloors& floors);
 
 }  // namespace lockstep::bench::floors

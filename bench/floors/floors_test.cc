@@ -65,7 +65,7 @@ TEST(FloorNs, FollowsTheDocumentedFormula) {
 
 TEST(FloorNs, DataMustCrossBetweenProcessors) {
   HostFloors floors = RoundFigures();
-  const Crossing crossing{.line_round_trip_ns = 400, .handover_gbps = {50, 20, 4, 1}};
+  const Crossing crossing{.line_round_trip_ns = 400, .handover_gbps = {50, 20, 4, 2, 2, 1}};
   floors = With(crossing, floors);
   EXPECT_EQ(floors.line_round_trip_fastest_ns, 400);
   using collective::Collective;
@@ -167,6 +167,19 @@ TEST(MeasureFloors, NoProcessorNoFigures) {
   EXPECT_TRUE(MeasureFloors({}, 1).bandwidths.empty());
   EXPECT_TRUE(MeasureFloors({{}}, 1).bandwidths.empty());
   EXPECT_TRUE(MeasureFloors({{-1}, {0}}, 1).bandwidths.empty());
+}
+
+TEST(FloorFigures, WhatCrossedIsOfTheLargestArraysThatDid) {
+  HostFloors floors = RoundFigures();
+  const auto crossed = [&floors] {
+    const auto figures = FloorFigures(floors);
+    return std::ranges::find(figures, "handover_gbps", &decltype(figures)::value_type::first)
+        ->second;
+  };
+  EXPECT_TRUE(std::isnan(crossed()));
+  floors.crossing.handover_gbps[0] = 50;
+  floors.crossing.handover_gbps[2] = 4;
+  EXPECT_EQ(crossed(), 4);
 }
 
 TEST(FloorFigures, NameTheLargestAndTheCachedArrays) {
