@@ -129,11 +129,12 @@ class PairsTest(unittest.TestCase):
         sides = {"theirs": lambda *_: {8: 0.5}, "ours": lambda *_: {8: (0.5, 20.0)},
                  "clock_excess": lambda *_: 0.125}
         with unittest.mock.patch.multiple(compare_with_osu, **sides):
-            figures, seconds, clocks, aside = compare_with_osu.measure(
+            figures, launches_of, clocks = compare_with_osu.measure(
                 peer("osu_allreduce"), "", options)
         self.assertEqual(figures, {"theirs": {8: [0.375]}, "ours": {8: [0.5]},
                                    "limit": {8: [20.0]}})
-        self.assertEqual((aside, len(clocks), len(seconds["ours"])), (1, 2, 1))
+        launched, kept = len(clocks), len(launches_of["ours"])
+        self.assertEqual((launched, kept), (2, 1))
 
     def test_pairs_go_on_only_where_they_can_tell_more(self):
         figures = {"ours": {8: [1.2] * 20, 16: [1.0, 1.2] * 10, 32: [1.0] * 20},

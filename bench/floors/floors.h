@@ -33,8 +33,11 @@ struct Crossing {
   double line_round_trip_ns = kUnknownFloor;
   // Copies of what another rank's processor has just written, all ranks at once, of arrays of
   // kHandoverBytes: the best pass of the slowest rank, in 1e9 bytes a second.
-  std::array<double, kHandoverBytes.size()> handover_gbps = {
-      kUnknownFloor, kUnknownFloor, kUnknownFloor, kUnknownFloor, kUnknownFloor, kUnknownFloor};
+  std::array<double, kHandoverBytes.size()> handover_gbps = [] {
+    std::array<double, kHandoverBytes.size()> unknown;
+    unknown.fill(kUnknownFloor);
+    return unknown;
+  }();
 };
 
 struct HostFloors {

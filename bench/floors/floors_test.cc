@@ -1,29 +1,18 @@
 // The formulas of floors, and that what is measured of this host is plausible.
 #include "bench/floors/floors.h"
 
-#include <sched.h>
-
 #include <cmath>
 #include <string>
 #include <vector>
 
 #include "core/base/deadline.h"
+#include "core/base/process_stat.h"
 #include "gtest/gtest.h"
 
 namespace lockstep::bench::floors {
 namespace {
 
 constexpr double kLongSeconds = 60;  // of a busy machine
-
-std::vector<int> MyCpus() {
-  cpu_set_t set;
-  std::vector<int> cpus;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return cpus;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(static_cast<unsigned>(cpu), &set)) cpus.push_back(cpu);
-  }
-  return cpus;
-}
 
 // Copies 10 GB/s and reduces 5 GB/s in memory, ten times that in a cache; a line takes 200 ns.
 HostFloors RoundFigures() {
@@ -65,7 +54,7 @@ TEST(FloorNs, FollowsTheDocumentedFormula) {
 
 TEST(FloorNs, DataMustCrossBetweenProcessors) {
   HostFloors floors = RoundFigures();
-  const Crossing crossing{.line_round_trip_ns = 400, .handover_gbps = {50, 20, 4, 2, 2, 1}};
+  const Crossing crossing{.line_round_trip_ns = 400, .handover_gbps = {50, 20, 4, 3, 2, 1}};
   floors = With(crossing, floors);
   EXPECT_EQ(floors.line_round_trip_fastest_ns, 400);
   using collective::Collective;
@@ -75,6 +64,7 @@ TEST(FloorNs, DataMustCrossBetweenProcessors) {
   EXPECT_DOUBLE_EQ(FloorNs(floors, Collective::kAllReduce, kLarge, 2), 200 + 1e8);
   // 1 MiB: arrays of half as much crossed at 4.
   EXPECT_DOUBLE_EQ(FloorNs(floors, Collective::kAllReduce, 1 << 20, 2), 200 + (1 << 20) / 4.0);
+  EXPECT_DOUBLE_EQ(FloorNs(floors, Collective::kAllReduce, 16 << 20, 2), 200 + (16 << 20) / 2.0);
   // One rank receives it all: how fast it does alone was not measured.
   EXPECT_DOUBLE_EQ(FloorNs(floors, Collective::kBroadcast, kLarge, 2), 200 + 5e6);
   floors = With(Crossing{}, floors);
@@ -122,7 +112,7 @@ TEST(FloorNs, WhatIsNotKnownIsNotInvented) {
 }
 
 TEST(MeasureFloors, FiguresAreThoseOfAMachine) {
-  const std::vector<int> cpus = MyCpus();
+  const std::vector<int> cpus = AllowedCpus();
   ASSERT_FALSE(cpus.empty());
   std::vector<std::vector<int>> ranks = {{cpus.front()}};
   if (cpus.size() > 1) ranks.push_back({cpus[1]});
@@ -150,14 +140,14 @@ TEST(MeasureFloors, FiguresAreThoseOfAMachine) {
 }
 
 TEST(MeasureFloors, RanksThatShareAProcessorPlayNoPingPong) {
-  const std::vector<int> cpus = MyCpus();
+  const std::vector<int> cpus = AllowedCpus();
   ASSERT_FALSE(cpus.empty());
   const HostFloors floors = MeasureFloors({{cpus.front()}, {cpus.front()}, {cpus.front()}}, 0.2);
   EXPECT_TRUE(std::isnan(floors.line_round_trip_ns));
 }
 
 TEST(MeasureFloors, TheBudgetIsKeptAndWhatIsMissingIsUnknown) {
-  const std::vector<int> cpus = MyCpus();
+  const std::vector<int> cpus = AllowedCpus();
   ASSERT_FALSE(cpus.empty());
   const HostFloors floors = MeasureFloors({{cpus.front()}, {cpus.back()}}, 0);
   for (const auto& [name, value] : FloorFigures(floors)) EXPECT_TRUE(std::isnan(value)) << name;

@@ -20,9 +20,9 @@ class Reference {
   Reference(const Reference&) = delete;
   Reference& operator=(const Reference&) = delete;
 
-  // The ranks must be asleep. Takes one to four milliseconds for messages below 16 MiB, for larger
-  // ones up to 30; at most about 60. What could not be measured is NaN: all of it for one rank,
-  // many, or more ranks than processors.
+  // The ranks must be asleep. Takes one to four milliseconds for messages below 16 MiB, at most
+  // about 20; for larger ones up to 30, at most about 60. What could not be measured is NaN: all of
+  // it for one rank, many, or more ranks than processors.
   Crossing Measure();
 
  private:

@@ -2,27 +2,18 @@
 #include "bench/floors/reference.h"
 
 #include <gtest/gtest.h>
-#include <sched.h>
 
 #include <cmath>
 #include <vector>
 
+#include "core/base/process_stat.h"
+
 namespace lockstep::bench::floors {
 namespace {
 
-std::vector<int> TwoCpus() {
-  cpu_set_t set;
-  std::vector<int> cpus;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return cpus;
-  for (int cpu = 0; cpu < CPU_SETSIZE && cpus.size() < 2; ++cpu) {
-    if (CPU_ISSET(static_cast<unsigned>(cpu), &set)) cpus.push_back(cpu);
-  }
-  return cpus;
-}
-
 // A busy machine may need several looks, because each has a few milliseconds only.
 TEST(Reference, LineAndHandoverOfTwoProcessors) {
-  const std::vector<int> cpus = TwoCpus();
+  const std::vector<int> cpus = AllowedCpus();
   if (cpus.size() < 2) GTEST_SKIP() << "one processor";
   Reference reference({{cpus[0]}, {cpus[1]}}, 1 << 20);
   Crossing found;
@@ -37,7 +28,7 @@ TEST(Reference, LineAndHandoverOfTwoProcessors) {
 }
 
 TEST(Reference, NothingIsFoundWhereNothingCanBeMeasured) {
-  const std::vector<int> cpus = TwoCpus();
+  const std::vector<int> cpus = AllowedCpus();
   const std::vector<std::vector<std::vector<int>>> hopeless = {
       {}, {{cpus[0]}}, {{cpus[0]}, {cpus[0]}}, {{-1}, {-2}}};
   for (const std::vector<std::vector<int>>& ranks : hopeless) {

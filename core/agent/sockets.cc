@@ -251,8 +251,9 @@ std::vector<TcpSocket> SocketLooks::Look() {
   ++looks_;
   if (looks_ >= most_gap_) return Search();
   if (looks_ < least_gap_) return LookAtFound();
-  const bool other = NumbersIn(DescriptorFolder(pid_)) != found_->descriptors;
-  if (found_->incomplete || other) return Search();
+  if (found_->incomplete || NumbersIn(DescriptorFolder(pid_)) != found_->descriptors) {
+    return Search();
+  }
   return LookAtFound();
 }
 

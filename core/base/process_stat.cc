@@ -1,12 +1,14 @@
 // What /proc and the environment say, as text that is taken apart here.
 #include "core/base/process_stat.h"
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 
 #include "core/base/file_text.h"
 
@@ -33,6 +35,21 @@ std::vector<int> NumbersIn(const std::string& folder) {
     if ('0' <= name[0] && name[0] <= '9') numbers.push_back(std::atoi(name.c_str()));
   }
   return numbers;
+}
+
+std::vector<int> AllowedCpus() {
+  std::vector<int> cpus;
+  // Larger than any kernel's NR_CPUS (8192); a set that is too small is refused with EINVAL.
+  constexpr int kMostCpus = 8192;
+  std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(CPU_ALLOC(kMostCpus),
+                                                       [](cpu_set_t* s) { CPU_FREE(s); });
+  const std::size_t bytes = CPU_ALLOC_SIZE(kMostCpus);
+  CPU_ZERO_S(bytes, set.get());
+  if (sched_getaffinity(0, bytes, set.get()) != 0) return cpus;
+  for (int cpu = 0; cpu < kMostCpus; ++cpu) {
+    if (CPU_ISSET_S(static_cast<std::size_t>(cpu), bytes, set.get())) cpus.push_back(cpu);
+  }
+  return cpus;
 }
 
 std::optional<std::int64_t> MemAvailableBytes() {

@@ -20,6 +20,9 @@ std::string VariableText(const char* name);
 // "/proc/PID/fd". None where it cannot be read.
 std::vector<int> NumbersIn(const std::string& folder);
 
+// Processors on which this thread may run, ascending; none where the kernel does not say.
+std::vector<int> AllowedCpus();
+
 // Of this host, in /proc/meminfo; none: the kernel does not say.
 std::optional<std::int64_t> MemAvailableBytes();
 

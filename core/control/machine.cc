@@ -6,7 +6,6 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -18,21 +17,6 @@
 
 namespace lockstep::control {
 namespace {
-
-std::vector<int> AllowedCpus() {
-  std::vector<int> cpus;
-  // Larger than any kernel's NR_CPUS (8192); a set that is too small is refused with EINVAL.
-  constexpr int kMostCpus = 8192;
-  std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(CPU_ALLOC(kMostCpus),
-                                                       [](cpu_set_t* s) { CPU_FREE(s); });
-  const std::size_t bytes = CPU_ALLOC_SIZE(kMostCpus);
-  CPU_ZERO_S(bytes, set.get());
-  if (sched_getaffinity(0, bytes, set.get()) != 0) return cpus;
-  for (int cpu = 0; cpu < kMostCpus; ++cpu) {
-    if (CPU_ISSET_S(static_cast<std::size_t>(cpu), bytes, set.get())) cpus.push_back(cpu);
-  }
-  return cpus;
-}
 
 struct Interface {
   std::string name;
