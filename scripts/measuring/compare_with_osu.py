@@ -12,11 +12,6 @@ They stamp with MPI_Wtime, and what they time contains one look at that clock. O
 processor's counter. Both are timed in each pair (bazel-bin/bench/peers/clock_cost), and what
 theirs costs more is taken off their figure, where the loops are the same.
 
-A virtual machine's processors are threads of one core at one time and two cores at another.
-Between two cores most messages take two to four times as long. So a cache line's round trip is
-timed around the launches of a pair (bazel-bin/bench/floors/line_round_trip). A pair in which it
-changed by more than half is set aside: it compares machines, not programs.
-
 The goal: at every size the interval contains 1.00 and no end of it is further from 1.00 than 3 %
 (below 64 KiB: 5 %). Our error is no larger than theirs, and that of `% of limit` at most half of
 it.
@@ -43,7 +38,6 @@ from lockstep import digits
 from measuring import peers, sweep_options
 
 LARGE = 64 * 1024  # from here the interval must be within +-3 %, below within +-5 %
-_MOVED = 1.5  # round trips that differ by this factor say that the processors moved
 _CODES = {"same": 0, "ratio only": 1, "not resolved": 1, "unsteady": 2, "DIFFERENT": 2}
 _PROGRAM = "compare_with_osu"
 
@@ -68,12 +62,6 @@ def clock_excess(options):
     words = output_of(["timeout", "60", *launches.mpirun("-np", "1"), options.clock_cost])
     theirs_ns, ours_ns = map(float, words.split())
     return (theirs_ns - ours_ns) / 1e3
-
-
-def moved(trips):
-    """Whether the processors moved between looks; an unknown round trip (nan) tells nothing."""
-    known = [trip for trip in trips if math.isfinite(trip)]
-    return bool(known) and max(known) > _MOVED * min(known)
 
 
 def ours(peer, options):
@@ -205,40 +193,19 @@ def open_sizes(peer, figures):
     return found
 
 
-def round_trip(options):
-    """Nanoseconds of a cache line between the first two processors; nan: unknown."""
-    return float(output_of(["timeout", "60", options.line_round_trip]))
-
-
-def launch_pair(peer, path, options, order):
-    """({side: what it found}, {side: seconds}, cache lines' round trips around the launches)."""
-    found, seconds = {}, {}
-    trips = [round_trip(options)]
-    for side in order:
-        begin = time.monotonic()
-        found[side] = theirs(peer, path, options) if side == "theirs" else ours(peer, options)
-        seconds[side] = time.monotonic() - begin
-        trips.append(round_trip(options))
-    return found, seconds, trips
-
-
 def measure(peer, path, options):
     """({side or "limit": {bytes: one a launch}}, {side: seconds of each launch}, microseconds taken
-    off theirs in each pair). Pairs that were set aside have no figures and no seconds."""
+    off theirs in each pair)."""
     figures = {"theirs": {}, "ours": {}, "limit": {}}
     seconds = {"theirs": [], "ours": []}
     clocks = []
     for pair in range(options.most):
         clocks.append(clock_excess(options) if peer.same_loop else 0.0)
-        order = ("theirs", "ours") if pair % 2 == 0 else ("ours", "theirs")
-        found, took, trips = launch_pair(peer, path, options, order)
-        if moved(trips):
-            print(f"{peer.program}: pair {pair + 1}: set aside, a cache line took "
-                  f"{', '.join(f'{trip:.0f}' for trip in trips)} ns", file=sys.stderr)
-            continue
-        for side in order:
-            seconds[side].append(took[side])
-            add(figures, side, found[side], clocks[-1])
+        for side in ("theirs", "ours") if pair % 2 == 0 else ("ours", "theirs"):
+            begin = time.monotonic()
+            found = theirs(peer, path, options) if side == "theirs" else ours(peer, options)
+            seconds[side].append(time.monotonic() - begin)
+            add(figures, side, found, clocks[-1])
         both = set(figures["ours"]) & set(figures["theirs"])
         figures = {side: {size: of[size] for size in both} for side, of in figures.items()}
         if not both:
@@ -247,7 +214,7 @@ def measure(peer, path, options):
         wide = open_sizes(peer, figures)
         print(f"{peer.program}: pair {pair + 1}: {len(wide)} sizes not narrow enough yet",
               file=sys.stderr)
-        if len(seconds["ours"]) >= options.least and not wide:
+        if pair + 1 >= options.least and not wide:
             break
     return figures, seconds, clocks
 
@@ -264,9 +231,6 @@ def main(arguments):
     sweep_options.add_to(parser, most="16M")
     parser.add_argument("--clock-cost", default="bazel-bin/bench/peers/clock_cost", metavar="FILE",
                         help="The clock_cost that times clocks (default: below bazel-bin)")
-    parser.add_argument("--line-round-trip", default="bazel-bin/bench/floors/line_round_trip",
-                        metavar="FILE", help="The line_round_trip that looks at the processors "
-                                             "(default: below bazel-bin)")
     parser.add_argument("--least", type=int, default=20, metavar="COUNT",
                         help="Pairs of launches, at least (default 20)")
     parser.add_argument("--most", type=int, default=60, metavar="COUNT",
@@ -283,12 +247,6 @@ def main(arguments):
     for peer, path in found:
         figures, seconds, clocks = measure(peer, path, options)
         print(f"\n{peer.program} ({peer.backend}, {peer.figure} over iterations)")
-        aside = len(clocks) - len(seconds["ours"])
-        if aside:
-            print(f"set aside: {aside} of {len(clocks)} pairs, in which the processors moved")
-        if not figures["ours"]:
-            worst = max(worst, "not resolved", key=_CODES.get)
-            continue
         worst = max(worst, report(peer, figures), key=_CODES.get)
         print(f"wall time of a launch, median: ours {figure_of(seconds['ours'])} s, "
               f"theirs {figure_of(seconds['theirs'])} s")
