@@ -87,10 +87,14 @@ class PairsTest(unittest.TestCase):
         figures = {"ours": {8: [1.0] * 18 + [1.1, 1.2]}, "theirs": {8: [1.0] * 20},
                    "limit": {8: [20.0] * 17 + [24.0] * 3}}
         cells, word = compare_with_osu.row_of(peer("osu_allreduce"), figures, 8)
-        self.assertEqual(cells, ["8", "1.00", "1.00", "1.00 .. 1.00", "20", "1.0 %", "0.0 %",
-                                 "20.0 %", "same, unsteady: the median and % of limit"])
+        self.assertEqual(cells, ["8", "1.00", "1.00", "1.00 .. 1.00", "20", "1.00 .. 1.00", "1.0 %",
+                                 "0.0 %", "20.0 %", "same, unsteady: the median and % of limit"])
         self.assertEqual(word, "unsteady")
         self.assertEqual(compare_with_osu.row_of(peer("benchmark"), figures, 8)[1], "ratio only")
+
+    def test_theirs_against_itself_counts_each_launch_once(self):
+        figures = {"theirs": {8: [2.0, 1.0, 3.0, 2.0, 5.0]}}
+        self.assertEqual(compare_with_osu.control(figures, 8), [2.0, 1.5])
 
     def test_figures_have_the_digits_of_their_interval(self):
         self.assertEqual(compare_with_osu.figure_of([23612.0] * 8 + [25948.3] * 4 +

@@ -68,7 +68,8 @@ Status CaseRunner::RunBatch(const Batch& batch, std::uint32_t round) {
     }
     if (i >= 0) ReportSample(round, interval);
     Compare(i < 0);
-    if (i + 1 < iterations) LOCKSTEP_RETURN_IF_ERROR(step_->Settle());
+    const bool timed_next = i + 1 >= 0 && i + 1 < iterations;
+    if (timed_next) LOCKSTEP_RETURN_IF_ERROR(step_->Settle());
   }
   bytes_.clear();
   AppendTo(bytes_, BatchRecord{case_index_, round, NowTicks() - begin, comparison_.checked,

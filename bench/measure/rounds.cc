@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -21,12 +22,12 @@ constexpr std::int64_t kMostIterations = 256;  // a median needs no more, and a 
 // Iterations before the timed ones of each visit take at least this long, with their barriers and
 // comparisons: a processor that was asleep, or added large vectors, is slow for a while. Measured
 // here, 8 bytes take the same time in the first iteration after it as in the thousandth.
-constexpr double kWarmupNs = 500'000;
-// … and are at least so many, because the caches held another case: measured here, 256 KiB is back
-// after two iterations, 4 MiB after four, 16 MiB after nine.
-constexpr std::int64_t kWarmup = 4;
-constexpr std::int64_t kWarmupOfLarge = 8;
-constexpr double kLargeNs = 700'000;
+constexpr double kWarmupNs = 700'000;
+// … and their calls alone so long, within bounds, because the caches held another case: 256 KiB is
+// back after 16 calls, 2 MiB after 10, 4 MiB and more after 4 (results/reference/measuring.md).
+constexpr double kRefillNs = 6'000'000;
+constexpr std::int64_t kFewestWarmup = 3;
+constexpr std::int64_t kMostToRefill = 16;
 // A case that takes longer is a giant. It passes through the caches anyway, so one iteration is a
 // batch, and it would leave them cold for all others (a message of 16 MiB after one of 64 MiB takes
 // 7.9 ms, 6.3, 5.4, 4.8 … and 4.0 from the ninth on): giants have rounds of their own.
@@ -34,12 +35,12 @@ constexpr double kGiantNs = 15'000'000;
 // A visit that costs less is light.
 constexpr double kLightSeconds = 0.004;
 // What a sweep may take when the user does not say.
-constexpr double kLeastBudgetSeconds = 2.2;
+constexpr double kLeastBudgetSeconds = 1.8;
 constexpr double kMostBudgetSeconds = 50;  // a minute, with what precedes and follows the rounds
-constexpr double kVisits = 20;
-constexpr double kShareOfGiants = 0.4;
-// What an interval usually needs (see EstimateMedian): a guess for the progress line.
+// What an interval usually needs (see EstimateMedian): enough for a sweep of sizes.
 constexpr double kUsualRounds = 14;
+// Of what is asked for by name: what a model exchanges, or what is compared.
+constexpr double kVisitsOfFew = 60;
 // With fewer an interval is mostly a guess itself, and so says nothing of what is to come.
 constexpr std::size_t kTellingRounds = 8;
 // What is ordered at once takes about this long at most, unless it is a single batch.
@@ -86,7 +87,7 @@ void Rounds::BeginRepetition() {
     stopped_[i] = plan_.cases[i].rests ? "not_needed" : "";
   }
   waiting_.clear();
-  calibrated_.reset();
+  others_turn_.reset();
 }
 
 void Rounds::Wake(const std::vector<std::size_t>& cases) {
@@ -144,7 +145,8 @@ Batch Rounds::PlanBatch(std::size_t case_index) const {
 }
 
 std::uint32_t Rounds::WarmupOf(std::size_t case_index) const {
-  const std::int64_t least = IterationNs(case_index) > kLargeNs ? kWarmupOfLarge : kWarmup;
+  const std::int64_t least = std::clamp<std::int64_t>(
+      std::llround(kRefillNs / IterationNs(case_index)), kFewestWarmup, kMostToRefill);
   const double each_ns = std::max(book_.Current(case_index).iteration_wall_ns, 1.0);
   return static_cast<std::uint32_t>(
       std::max(least, std::int64_t{std::llround(kWarmupNs / each_ns)}));
@@ -180,10 +182,9 @@ std::vector<std::size_t> Rounds::Visitors(double seconds_left) const {
   // Every other round is for the light cases only: it costs little and they get twice the rounds.
   const bool heavy_too = begun_ % 2 == 0;
   std::vector<std::size_t> light;
-  for (const std::size_t i : others) {
-    if (CostSeconds(i) < kLightSeconds) light.push_back(i);
-  }
-  const bool early = seconds_left > calibrated_.value_or(seconds_left) * (1 - kShareOfGiants);
+  std::ranges::copy_if(others, std::back_inserter(light),
+                       [this](std::size_t i) { return CostSeconds(i) < kLightSeconds; });
+  const bool early = seconds_left > others_turn_.value_or(0);
   if (!giants.empty() && (early || others.empty())) return giants;
   return heavy_too || light.empty() ? others : light;
 }
@@ -242,16 +243,16 @@ double Rounds::BudgetSeconds() const {
     return (few ? kMostTimesTheBudget : 1) * *plan_.time_budget_seconds;
   }
   if (plan_.iterations) return std::numeric_limits<double>::infinity();
-  double round_seconds = 0;
+  double sweep_seconds = 0;
   for (std::size_t i = 0; i < stopped_.size(); ++i) {
     if (stopped_[i] == "lost" || stopped_[i] == "not_needed") continue;
     if (!Known(i)) return kMostBudgetSeconds;
-    // The first visit of a giant finds cold memory; that of others has fewer iterations.
-    const double cost =
-        plan_.paired || IsGiant(i) ? book_.Current(i).least_wall_ns * 1e-9 : CostSeconds(i);
-    if (plan_.paired || cost >= kLightSeconds) round_seconds += cost;
+    const bool few = plan_.paired || !plan_.cases[i].model.empty();
+    const double seconds = UsualSeconds(i);
+    if (few || seconds >= kLightSeconds)
+      sweep_seconds += (few ? kVisitsOfFew : kUsualRounds) * seconds;
   }
-  return std::clamp(kVisits * round_seconds, kLeastBudgetSeconds, kMostBudgetSeconds);
+  return std::clamp(sweep_seconds, kLeastBudgetSeconds, kMostBudgetSeconds);
 }
 
 // Of the next batch.
@@ -267,8 +268,25 @@ double Rounds::BatchSeconds(std::size_t case_index) const {
   return static_cast<double>(bytes) * kFirstNsPerByte * 1e-9;
 }
 
+double Rounds::UsualSeconds(std::size_t case_index) const {
+  const double seconds = BatchSeconds(case_index);
+  const bool alike = plan_.paired || IsGiant(case_index);  // all its batches, but the first
+  return alike ? std::min(seconds, book_.Current(case_index).least_wall_ns * 1e-9) : seconds;
+}
+
+// As many visits for each, of giants and others.
+double Rounds::ShareOfGiants() const {
+  double giants = 0, all = 0;
+  for (const std::size_t i : Running()) {
+    const double seconds = UsualSeconds(i);
+    all += seconds;
+    if (IsGiant(i)) giants += seconds;
+  }
+  return giants / all;
+}
+
 void Rounds::BeginRound(double seconds_left) {
-  if (AllKnown() && !calibrated_) calibrated_ = seconds_left;
+  if (AllKnown() && !others_turn_) others_turn_ = seconds_left * (1 - ShareOfGiants());
   std::vector<std::size_t> order = Visitors(seconds_left);
   if (!plan_.iterations) random_.Shuffle(order);
   if (!plan_.iterations &&
@@ -343,10 +361,6 @@ void Rounds::StopAll(const std::string& reason) {
     stopped_[i] = book_.Current(i).complete_rows() > 0 ? reason : "not_run";
   }
 }
-
-bool Rounds::finished() const { return running() == 0; }
-
-std::size_t Rounds::running() const { return Running().size(); }
 
 std::size_t Rounds::visited() const {
   std::size_t count = 0;

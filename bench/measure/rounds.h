@@ -32,9 +32,10 @@ class Rounds {
   void BeginRepetition();
 
   // The time for a sweep: the plan's (five times that until each case has the rounds it needs), or
-  // enough for 20 visits of all cases that are not light, at least 2.2 s and at most 50 s: a person
-  // waits no longer unasked, and is told which budget is precise. Until each case was visited once
-  // it is the most. Infinite for fixed iterations without a budget.
+  // enough for 14 visits of all sizes that are not light and 60 of what models exchange or what is
+  // compared, at least 1.8 s and at most 50 s: a person waits no longer unasked, and is told which
+  // budget is precise. Until each case was visited once it is the most. Infinite for fixed
+  // iterations without a budget.
   double BudgetSeconds() const;
 
   // Cases that are measured again begin anew: those that rested until they were asked for.
@@ -60,8 +61,8 @@ class Rounds {
   // "time_budget", "iterations", "cut_short" (fewer iterations than -n, by the budget), "lost",
   // "interrupted", "not_run", "not_needed".
   const std::string& stopped_by(std::size_t case_index) const { return stopped_[case_index]; }
-  bool finished() const;
-  std::size_t running() const;
+  bool finished() const { return running() == 0; }
+  std::size_t running() const { return Running().size(); }
   // Cases with a sample.
   std::size_t visited() const;
   // A guess from the costs and intervals so far, for the progress line; what the budget leaves as
@@ -80,6 +81,8 @@ class Rounds {
   void BeginRound(double seconds_left);
   double BatchSeconds(std::size_t case_index) const;
   double CostSeconds(std::size_t case_index) const;
+  double UsualSeconds(std::size_t case_index) const;  // of a visit that nothing disturbs
+  double ShareOfGiants() const;                       // of the time
   double RoundsToGo(std::size_t case_index) const;
   // A whole round of the cases that still run, as the cheapest visits cost.
   double RoundSeconds() const;
@@ -94,8 +97,8 @@ class Rounds {
   Random random_;
   std::size_t outbox_records_;
   std::uint32_t begun_ = 0;
-  std::deque<std::size_t> waiting_;   // for their visit in this round
-  std::optional<double> calibrated_;  // seconds that were left when each case was visited once
+  std::deque<std::size_t> waiting_;    // for their visit in this round
+  std::optional<double> others_turn_;  // seconds that are left when giants have had their share
   std::vector<std::string> stopped_;
 };
 

@@ -92,7 +92,7 @@ class Step {
   virtual Result<comm::Interval> Run() = 0;
   // After it, untimed: what it got is compared with what is right.
   virtual void Compare(Comparison& comparison) = 0;
-  // Between a comparison and the next iteration: brings caches back to what an iteration leaves.
+  // Between a comparison and a timed iteration: brings caches back to what an iteration leaves.
   virtual Status Settle() { return OkStatus(); }
   virtual Meeting meeting() const { return Meeting::kIteration; }
   // Appends the figures of the last Run, one for each of the case's parts.

@@ -6,7 +6,9 @@ each other in pairs (theirs, ours, and the other way round). For each size the r
 is printed with its 95 % confidence interval over the pairs. Single launches scatter by 20 %, so
 pairs are added until every interval tells enough or --most is reached. Beside it: how far the
 figure of one launch is from the median of all (90th percentile of the error) for either side and
-for our `% of limit`, and below what a launch of either costs in wall time.
+for our `% of limit`, and below what a launch of either costs in wall time. `theirs/theirs` is the
+same interval of their program against itself, over pairs of successive launches: where that one is
+too wide, the machine is too restless to tell two programs apart.
 
 They stamp with MPI_Wtime, and what they time contains one look at that clock. Ours reads the
 processor's counter. Both are timed in each pair (bazel-bin/bench/peers/clock_cost), and what
@@ -109,6 +111,12 @@ def ratios(figures, size):
     return [a / b for a, b in zip(figures["ours"][size], figures["theirs"][size])]
 
 
+def control(figures, size):
+    """Their successive launches against each other: each launch in one ratio."""
+    launched = figures["theirs"][size]
+    return [a / b for a, b in zip(launched[::2], launched[1::2])]
+
+
 def error(values):
     """90th percentile of the relative distance of one launch's figure from the median of all."""
     middle = statistics.median(values)
@@ -154,13 +162,14 @@ def row_of(peer, figures, size):
     steady = steadiness(*errors) if peer.same_loop else ""
     cells = [str(size), figure_of(figures["ours"][size]),
              digits.figure(middle, (high - low) / 2), digits.interval(low, high, " .. "),
-             str(len(of)), *map(percent, errors)]
+             str(len(of)), digits.interval(*interval(control(figures, size))[1:], " .. "),
+             *map(percent, errors)]
     cells.append(", ".join(part for part in (word, steady) if part))
     return cells, word if steady in ("", "steady") else max(word, "unsteady", key=_CODES.get)
 
 
-_HEAD = ("bytes", "ours/us", "ours/theirs", "95 % interval", "pairs", "error ours", "theirs",
-         "of limit", "verdict")
+_HEAD = ("bytes", "ours/us", "ours/theirs", "95 % interval", "pairs", "theirs/theirs", "error ours",
+         "theirs", "of limit", "verdict")
 
 
 def report(peer, figures):
