@@ -147,7 +147,7 @@ class DdpStepRunner final : public measure::Step {
   Status Prepare() override {
     if (engine_ != nullptr || plan_.first_iteration) return OkStatus();
     LOCKSTEP_RETURN_IF_ERROR(Construct());
-    LOCKSTEP_RETURN_IF_ERROR(Settle());
+    LOCKSTEP_RETURN_IF_ERROR(RebuildBuckets());
     return plan_.cuda_graph ? Capture() : OkStatus();
   }
 
@@ -203,7 +203,7 @@ class DdpStepRunner final : public measure::Step {
     return untraced_ ? untraced_->Await() : OkStatus();
   }
 
-  Status Settle() {
+  Status RebuildBuckets() {
     const bool rebuilds = ddp::RebuildsBuckets(OptionsOf(plan_).buckets);
     const int fewest = low_rank_ ? kPowerSgdStart + 1 : 1;
     for (int i = 0; i < kMostSettling; ++i) {
