@@ -194,7 +194,7 @@ TEST(BenchEnd, AnExitWithZeroBetweenRounds) {
                    coordinator::Exited(1, 0), Terminate())),
       "send * round 0: 0x1+1 1x1+1\n"
       "clocks\n"
-      "send * round 1: 0x4+150 1x4+150\n"
+      "send * round 1: 0x16+150 1x16+150\n"
       "save interrupted 4, interrupted 4\n"
       "end\n"
       "save interrupted 4, interrupted 4\n"

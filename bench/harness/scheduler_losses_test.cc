@@ -258,7 +258,7 @@ TEST(BenchLosses, AnErrorOfTheEnvironmentAfterARoundIsData) {
                                          Failed(0, EnvironmentError("no memory")))),
       "send * round 0: 0x1+1 1x1+1\n"
       "clocks\n"
-      "send * round 1: 0x4+150 1x4+150\n"
+      "send * round 1: 0x16+150 1x16+150\n"
       "save interrupted 4, interrupted 4\n"
       "collect\n"
       "end\n"

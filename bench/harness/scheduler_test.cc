@@ -42,7 +42,7 @@ TEST(BenchScheduler, RoundsUntilTheyArePrecise) {
   std::string rounds = "send * round 0: 0x1+1 1x1+1\n";
   for (int round = 0; round < kRounds; ++round) {
     coordinator::Append(steps, BothDid({0, 1}, 2));
-    if (round > 0) rounds += fmt::format("clocks\nsend * round {}: 0x4+150 1x4+150\n", round);
+    if (round > 0) rounds += fmt::format("clocks\nsend * round {}: 0x16+150 1x16+150\n", round);
   }
   EXPECT_EQ(Schedule({.iterations = {}}, coordinator::Steps(steps, BothLeft())),
             rounds +
@@ -61,10 +61,10 @@ TEST(BenchScheduler, TheTimeBudgetIsOver) {
                                   coordinator::After(2), Did({0, 1}), BothLeft())),
       "send * round 0: 0x1+1 1x1+1\n"
       "clocks\n"
-      "send * round 1: 0x4+150 1x4+150\n"
+      "send * round 1: 0x16+150 1x16+150\n"
       "collect\n"
       "clocks\n"
-      "send * round 2: 0x4+150 1x4+150\n"
+      "send * round 2: 0x16+150 1x16+150\n"
       "collect (3 times)\n"
       "save time_budget 12, time_budget 12\n"
       "send * finish\n"
@@ -84,10 +84,10 @@ TEST(BenchScheduler, RoundsAreSavedWhileTheyLast) {
       "collect (11 times)\n"
       "save interrupted 4, interrupted 4\n"
       "clocks\n"
-      "send * round 1: 0x4+150 1x4+150\n"
+      "send * round 1: 0x16+150 1x16+150\n"
       "collect\n"
       "clocks\n"
-      "send * round 2: 0x4+150 1x4+150\n"
+      "send * round 2: 0x16+150 1x16+150\n"
       "collect (139 times)\n"
       "save interrupted 12, interrupted 12\n"
       "save time_budget 12, time_budget 12\n"
