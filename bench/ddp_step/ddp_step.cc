@@ -29,7 +29,7 @@ namespace lockstep::bench::ddp_step {
 namespace {
 
 // Iterations that may pass until the buckets are rebuilt; PyTorch needs two, or three.
-constexpr int kMostSettling = 8;
+constexpr int kMostToRebuild = 8;
 // Of the elements that a timed iteration has compared; the rest have their turn in the next ones.
 constexpr std::int64_t kWindows = 16;
 // PowerSGD's warm-up: PyTorch's default of 1000 iterations would outlast the measurement.
@@ -206,7 +206,7 @@ class DdpStepRunner final : public measure::Step {
   Status RebuildBuckets() {
     const bool rebuilds = ddp::RebuildsBuckets(OptionsOf(plan_).buckets);
     const int fewest = low_rank_ ? kPowerSgdStart + 1 : 1;
-    for (int i = 0; i < kMostSettling; ++i) {
+    for (int i = 0; i < kMostToRebuild; ++i) {
       if (i >= fewest && (!rebuilds || engine_->has_rebuilt_buckets())) return OkStatus();
       engine_->ZeroGrad();
       LOCKSTEP_RETURN_IF_ERROR(Iterate(1));  // static_graph must not begin under no_sync

@@ -24,7 +24,7 @@ constexpr std::int64_t kMostIterations = 256;  // a median needs no more, and a 
 // here, 8 bytes take the same time in the first iteration after it as in the thousandth.
 constexpr double kWarmupNs = 700'000;
 // … and their calls alone so long, within bounds, because the caches held another case: 256 KiB is
-// back after 16 calls, 2 MiB after 10, 4 MiB and more after 4 (results/reference/measuring.md).
+// back after 16 calls, 4 MiB and more after 4 (results/reference/measuring.md).
 constexpr double kRefillNs = 6'000'000;
 constexpr std::int64_t kFewestWarmup = 3;
 constexpr std::int64_t kMostToRefill = 16;
@@ -40,7 +40,7 @@ constexpr double kMostBudgetSeconds = 50;  // a minute, with what precedes and f
 // What an interval usually needs (see EstimateMedian): enough for a sweep of sizes.
 constexpr double kUsualRounds = 14;
 // Of what is asked for by name: what a model exchanges, or what is compared.
-constexpr double kVisitsOfFew = 60;
+constexpr double kVisitsOfNamed = 60;
 // With fewer an interval is mostly a guess itself, and so says nothing of what is to come.
 constexpr std::size_t kTellingRounds = 8;
 // What is ordered at once takes about this long at most, unless it is a single batch.
@@ -199,16 +199,19 @@ std::size_t Rounds::RecordsOf(std::size_t case_index) const {
   return 1 + (PartsRecordBytes(parts) + kSampleRecordBytes - 1) / kSampleRecordBytes;
 }
 
+double Rounds::UsualSeconds(std::size_t case_index) const {
+  if (!plan_.paired && !IsGiant(case_index)) return BatchSeconds(case_index);
+  // All batches are alike but the first, which also makes what the others use, such as a model.
+  const CaseBook& book = book_.Current(case_index);
+  const Batch batch = PlanBatch(case_index);
+  const double guess = kOfChecks * book.first_visit_ns * (batch.warmup + batch.iterations);
+  const bool first = book.round_medians_ns.empty();
+  return (first ? std::min(guess, book.least_wall_ns) : book.least_wall_ns) * 1e-9;
+}
+
 double Rounds::RoundSeconds() const {
   double seconds = 0;
-  for (const std::size_t i : Running()) {
-    const CaseBook& book = book_.Current(i);
-    // A first visit also makes what the others use, such as a model.
-    const Batch batch = PlanBatch(i);
-    const double guess = kOfChecks * book.first_visit_ns * (batch.warmup + batch.iterations);
-    const bool first = book.round_medians_ns.empty();
-    seconds += (first ? std::min(guess, book.least_wall_ns) : book.least_wall_ns) * 1e-9;
-  }
+  for (const std::size_t i : Running()) seconds += UsualSeconds(i);
   return seconds;
 }
 
@@ -247,10 +250,10 @@ double Rounds::BudgetSeconds() const {
   for (std::size_t i = 0; i < stopped_.size(); ++i) {
     if (stopped_[i] == "lost" || stopped_[i] == "not_needed") continue;
     if (!Known(i)) return kMostBudgetSeconds;
-    const bool few = plan_.paired || !plan_.cases[i].model.empty();
+    const bool named = plan_.paired || !plan_.cases[i].model.empty();
     const double seconds = UsualSeconds(i);
-    if (few || seconds >= kLightSeconds)
-      sweep_seconds += (few ? kVisitsOfFew : kUsualRounds) * seconds;
+    if (named || seconds >= kLightSeconds)
+      sweep_seconds += (named ? kVisitsOfNamed : kUsualRounds) * seconds;
   }
   return std::clamp(sweep_seconds, kLeastBudgetSeconds, kMostBudgetSeconds);
 }
@@ -268,21 +271,11 @@ double Rounds::BatchSeconds(std::size_t case_index) const {
   return static_cast<double>(bytes) * kFirstNsPerByte * 1e-9;
 }
 
-double Rounds::UsualSeconds(std::size_t case_index) const {
-  const double seconds = BatchSeconds(case_index);
-  const bool alike = plan_.paired || IsGiant(case_index);  // all its batches, but the first
-  return alike ? std::min(seconds, book_.Current(case_index).least_wall_ns * 1e-9) : seconds;
-}
-
 // As many visits for each, of giants and others.
 double Rounds::ShareOfGiants() const {
-  double giants = 0, all = 0;
-  for (const std::size_t i : Running()) {
-    const double seconds = UsualSeconds(i);
-    all += seconds;
-    if (IsGiant(i)) giants += seconds;
-  }
-  return giants / all;
+  double giants = 0;
+  for (const std::size_t i : Running()) giants += IsGiant(i) ? UsualSeconds(i) : 0;
+  return giants / RoundSeconds();
 }
 
 void Rounds::BeginRound(double seconds_left) {

@@ -84,7 +84,7 @@ class Rounds {
   double UsualSeconds(std::size_t case_index) const;  // of a visit that nothing disturbs
   double ShareOfGiants() const;                       // of the time
   double RoundsToGo(std::size_t case_index) const;
-  // A whole round of the cases that still run, as the cheapest visits cost.
+  // A whole round of the cases that still run.
   double RoundSeconds() const;
   // In the outbox, for an iteration: a sample and what its parts take of another.
   std::size_t RecordsOf(std::size_t case_index) const;
