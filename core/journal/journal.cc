@@ -19,6 +19,8 @@ constexpr std::size_t kWords = sizeof(JournalEvent) / sizeof(std::uint64_t);
 constexpr std::size_t kIndexWord = 0;
 constexpr std::size_t kTicksWord = 1;
 constexpr std::size_t kHeaderBytes = 64;
+// A writer can lap the ring between reading the head and a slot: then the reader begins again.
+constexpr int kAttempts = 8;
 using Words = std::array<std::uint64_t, kWords>;
 
 static_assert(offsetof(JournalEvent, index) == kIndexWord * sizeof(std::uint64_t));
@@ -165,11 +167,8 @@ std::uint64_t JournalReader::NewestIndex() const {
   return Read(head + 1) ? head + 1 : head;
 }
 
-Journal JournalReader::Newest(std::size_t most) const {
+Journal JournalReader::UpTo(std::uint64_t newest, std::size_t wanted) const {
   Journal journal;
-  const std::uint64_t newest = NewestIndex();
-  const std::uint64_t reachable = std::min(newest, capacity_);
-  const std::uint64_t wanted = std::min<std::uint64_t>(most, reachable);
   journal.events.reserve(wanted);
   // Newest first: a writer that goes on overwrites the oldest first, so the first slot that is not
   // whole any more ends what can be read, and what was read has no gap.
@@ -180,13 +179,23 @@ Journal JournalReader::Newest(std::size_t most) const {
     journal.events.push_back(*event);
   }
   std::ranges::reverse(journal.events);
-  journal.missed = newest - index < wanted ? index : newest - reachable;
+  journal.missed = newest - index < wanted ? index : newest - std::min(newest, capacity_);
   return journal;
 }
 
+Journal JournalReader::Newest(std::size_t most) const {
+  for (int attempt = 1;; ++attempt) {
+    const std::uint64_t newest = NewestIndex();
+    const std::size_t wanted = std::min<std::uint64_t>({most, newest, capacity_});
+    Journal journal = UpTo(newest, wanted);
+    // Whoever waited for a processor in between reads slots that the writer filled anew.
+    const bool overtaken = 2 * journal.events.size() < wanted && NewestIndex() != newest;
+    if (!overtaken || attempt == kAttempts) return journal;
+  }
+}
+
 std::optional<JournalEvent> JournalReader::Last() const {
-  // A writer can lap a small ring between reading the head and its slot; the next head is newer.
-  constexpr int kAttempts = 8;
+  // The next head is newer.
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const std::uint64_t newest = NewestIndex();
     if (newest == 0) return std::nullopt;

@@ -75,6 +75,7 @@ class JournalReader {
 
  private:
   std::uint64_t NewestIndex() const;
+  Journal UpTo(std::uint64_t newest, std::size_t wanted) const;
   std::optional<JournalEvent> Read(std::uint64_t index) const;
 
   // Only read, and possibly mapped so; not const because std::atomic_ref<const T> is C++26.

@@ -2,11 +2,16 @@
 // its index, so that a torn one shows.
 #include "core/journal/journal.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <atomic>
+#include <csignal>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/base/deadline.h"
@@ -207,6 +212,59 @@ TEST(Journal, ReaderWhileWritingSeesOnlyWholeEvents) {
     writer.join();
     EXPECT_GE(read, 20'000u) << "capacity " << capacity;
   }
+}
+
+// Memory whose slots can't be read until `on_read` was called, which happens once.
+class Guarded {
+ public:
+  static constexpr std::size_t kCapacity = 1024;
+  static constexpr std::size_t kHeadBytes = 4096;  // a page; the slots begin in it
+
+  Guarded()
+      : memory_(static_cast<std::byte*>(
+            mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
+    struct sigaction action = {};
+    action.sa_handler = [](int) {
+      Protect(PROT_READ | PROT_WRITE);
+      guarded_->on_read_();
+    };
+    sigaction(SIGSEGV, &action, &before_);
+    guarded_ = this;
+  }
+  ~Guarded() {
+    sigaction(SIGSEGV, &before_, nullptr);
+    munmap(memory_, kBytes);
+  }
+  void Guard(std::function<void()> on_read) {
+    on_read_ = std::move(on_read);
+    Protect(PROT_NONE);
+  }
+  std::span<std::byte> bytes() { return {memory_, kBytes}; }
+
+ private:
+  static constexpr std::size_t kBytes = 32 * kHeadBytes;
+  static void Protect(int how) {
+    mprotect(guarded_->memory_ + kHeadBytes, kBytes - kHeadBytes, how);
+  }
+  static inline Guarded* guarded_ = nullptr;
+  std::byte* memory_;
+  std::function<void()> on_read_;
+  struct sigaction before_ = {};
+};
+
+TEST(Journal, AWriterThatLapsTheRingBehindTheHeadLeavesNoEmptyJournal) {
+  Guarded memory;
+  JournalWriter writer = JournalWriter::Create(memory.bytes(), Guarded::kCapacity);
+  const JournalReader reader(memory.bytes(), Guarded::kCapacity);
+  std::uint64_t written = 0;
+  const auto write = [&](std::size_t events) {
+    for (std::size_t i = 0; i < events; ++i) writer.Append(SelfDescribingEvent(++written));
+  };
+  write(Guarded::kCapacity / 2);
+  memory.Guard([&] { write(Guarded::kCapacity); });
+  const Journal journal = reader.Newest(Guarded::kCapacity);
+  ASSERT_EQ(journal.events.size(), Guarded::kCapacity);
+  EXPECT_EQ(journal.events.back().index, written);
 }
 
 TEST(OpenOperation, NothingIsOpenInAnEmptyOrCompleteJournal) {

@@ -32,6 +32,8 @@ class ProbeDriver {
   int size() const { return coordinator_.size(); }
   // Starts the workers and waits until each told its process number.
   void Start();
+  // … and until something of each came that it streams, which it then does for ever.
+  void StartStreams();
   void Order(int rank, const std::string& text);
   void OrderAll(const std::string& text);
   // Takes events, keeping data, until one of this kind (of this rank, if >= 0) comes; none of

@@ -51,6 +51,14 @@ void ProbeDriver::Start() {
   }
 }
 
+void ProbeDriver::StartStreams() {
+  Start();
+  OrderAll("stream 0");
+  for (int rank = 0; rank < size(); ++rank) {
+    if (data_[static_cast<std::size_t>(rank)].empty()) Await(EventKind::kData, rank);
+  }
+}
+
 void ProbeDriver::Order(int rank, const std::string& text) {
   coordinator_.Send(rank, control::Message{kOrder, text});
 }

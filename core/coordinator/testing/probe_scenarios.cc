@@ -89,8 +89,7 @@ int Large(ProbeDriver& c) {
 // One random worker, at a random moment of streaming, many times.
 int Killed(ProbeDriver& c) {
   for (int round = 0; round < 20; ++round) {
-    c.Start();
-    c.OrderAll("stream 0");
+    c.StartStreams();
     const int victim = static_cast<int>(c.random().Below(static_cast<std::uint64_t>(c.size())));
     c.ExpectQuiet(c.random().Uniform() * 0.1);
     kill(c.pid(victim), SIGKILL);
@@ -116,9 +115,8 @@ int Killed(ProbeDriver& c) {
 }
 
 int Stopped(ProbeDriver& c) {
-  c.Start();
+  c.StartStreams();
   const int victim = static_cast<int>(c.random().Below(static_cast<std::uint64_t>(c.size())));
-  c.OrderAll("stream 0");
   c.ExpectQuiet(3.5);  // who streams is not silent
   kill(c.pid(victim), SIGSTOP);
   Expect(c.Await(Kind::kStopped, victim).signal == SIGSTOP, "stopped by SIGSTOP");
@@ -225,8 +223,7 @@ int AgentLate(ProbeDriver& c) {
 }
 
 int FollowerKilled(ProbeDriver& c) {
-  c.Start();
-  c.OrderAll("stream 0");
+  c.StartStreams();
   c.ExpectQuiet(0.2);
   const int victim = c.size() - 1;
   kill(c.coordinator().agents()[static_cast<std::size_t>(victim)].pid, SIGKILL);
@@ -241,8 +238,7 @@ int FollowerKilled(ProbeDriver& c) {
 }
 
 int CoordinatorKilled(ProbeDriver& c) {
-  c.Start();
-  c.OrderAll("stream 0");
+  c.StartStreams();
   c.ExpectQuiet(0.3);
   kill(getpid(), SIGKILL);
   return 0;
@@ -250,8 +246,7 @@ int CoordinatorKilled(ProbeDriver& c) {
 
 // The successor is stopped meanwhile, and goes on later.
 int SuccessorLate(ProbeDriver& c) {
-  c.Start();
-  c.OrderAll("stream 0");
+  c.StartStreams();
   c.ExpectQuiet(0.3);
   kill(c.coordinator().agents()[1].pid, SIGSTOP);
   return kill(getpid(), SIGKILL);
@@ -268,8 +263,7 @@ int DismissedLate(ProbeDriver& c) {
 
 // The others take it for lost, and the launcher ends it.
 int CoordinatorStopped(ProbeDriver& c) {
-  c.Start();
-  c.OrderAll("stream 0");
+  c.StartStreams();
   c.ExpectQuiet(0.3);
   kill(getpid(), SIGSTOP);
   const std::vector<verdict::RankPlace> places = c.coordinator().places();
@@ -280,9 +274,7 @@ int CoordinatorStopped(ProbeDriver& c) {
 }
 
 int Terminate(ProbeDriver& c) {
-  c.Start();
-  c.OrderAll("stream 0");
-  for (int rank = 0; rank < c.size(); ++rank) c.Await(Kind::kData, rank);
+  c.StartStreams();
   fmt::print("running\n");
   std::fflush(stdout);
   // Each agent hears the signal itself; rank 0's may be the last.
