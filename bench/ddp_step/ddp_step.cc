@@ -19,7 +19,6 @@
 #include "bench/ddp_step/untraced_step.h"
 #include "bench/measure/step.h"
 #include "bench/plan/step_fields.h"
-#include "core/collective/half.h"
 #include "core/collective/pattern_memory.h"
 #include "core/ddp/engine.h"
 #include "core/device/tile.h"
@@ -45,23 +44,6 @@ ddp::EngineOptions OptionsOf(const DdpStep& step) {
   options.hook = *hook;
   options.power_sgd.start_iteration = kPowerSgdStart;
   return options;
-}
-
-double ValueOf(const void* data, collective::DataType type, std::int64_t index) {
-  const auto at = static_cast<std::size_t>(index);
-  switch (type) {
-    case collective::DataType::kF16:
-      return collective::FloatFromF16(static_cast<const std::uint16_t*>(data)[at]);
-    case collective::DataType::kBf16:
-      return collective::FloatFromBf16(static_cast<const std::uint16_t*>(data)[at]);
-    case collective::DataType::kF32:
-      return static_cast<const float*>(data)[at];
-    case collective::DataType::kF64:
-      return static_cast<const double*>(data)[at];
-    default:
-      LOCKSTEP_CHECK(false, "gradients are floating-point numbers");
-      return 0;
-  }
 }
 
 // Half the distance of neighbouring values of a type, relative.
@@ -263,20 +245,6 @@ class DdpStepRunner final : public measure::Step {
     return interval;
   }
 
-  // The gradient that every rank must have: the mean over ranks of the sum over micro-batches.
-  double Expected(int param, std::int64_t element) const {
-    const ddp::TensorInfo& info = model_->params()[static_cast<std::size_t>(param)].info;
-    const int ranks = bench_.communicator.size();
-    double sum = 0;
-    for (std::int64_t micro = 0; micro < plan_.accumulate; ++micro) {
-      const std::int64_t input = newest_input_ - micro;
-      for (int rank = 0; rank < ranks; ++rank) {
-        sum += ddp::SyntheticGradient(rank, input, param, info, element, low_rank_);
-      }
-    }
-    return sum / ranks;
-  }
-
   void CompareBucket(std::size_t index, measure::Comparison& comparison) const {
     const ddp::Bucket& bucket = engine_->layout()[index];
     const bool all = compared_ == 0 || bench_.plan.check == plan::CheckMode::kFull;
@@ -290,8 +258,6 @@ class DdpStepRunner final : public measure::Step {
       const std::int64_t numel = model_->params()[static_cast<std::size_t>(param)].info.numel;
       const std::int64_t from = std::max<std::int64_t>(begin - offset, 0);
       const std::int64_t stop = std::min(numel, end - offset);
-      // A rank that compares millions of elements is no silent one.
-      bench_.link.journal().EnterPhase(journal::Phase::kCheck);
       if (from < stop) CompareGradient(param, from, stop, tolerance, offset, located, comparison);
       offset += numel;
     }
@@ -305,30 +271,35 @@ class DdpStepRunner final : public measure::Step {
                        measure::Comparison& comparison) const {
     const ddp::Parameter& parameter = model_->params()[static_cast<std::size_t>(param)];
     const collective::DataType type = parameter.info.type;
+    const ddp::ExpectedGradient expected(bench_.communicator.size(),
+                                         newest_input_ - plan_.accumulate + 1, plan_.accumulate,
+                                         param, parameter.info, low_rank_);
     const auto found = [&](std::int64_t wrong, std::int64_t element, double got) {
       comparison.wrong += wrong;
       if (!located.got.empty()) return;
-      located = {located.operation, offset + element, fmt::format("{}", Expected(param, element)),
+      located = {located.operation, offset + element, fmt::format("{}", expected.At(element)),
                  fmt::format("{} ({}.grad, element {})", got, parameter.info.name, element)};
     };
+    // A rank that compares millions of elements is no silent one.
+    const auto alive = [this] { bench_.link.journal().EnterPhase(journal::Phase::kCheck); };
+    alive();
     if (!parameter.has_grad) return found(end - begin, begin, std::nan(""));
     if (bench_.pattern_memory != nullptr && !low_rank_) {
-      std::vector<double> tile(
-          static_cast<std::size_t>(std::min(device::kTile, parameter.info.numel)));
-      for (std::size_t i = 0; i < tile.size(); ++i) {
-        tile[i] = Expected(param, static_cast<std::int64_t>(i));
-      }
+      std::vector<double> tile;
+      const std::int64_t length = std::min(device::kTile, parameter.info.numel);
+      for (std::int64_t i = 0; i < length; ++i) tile.push_back(expected.At(i));
       const void* data =
           static_cast<const std::byte*>(parameter.grad) + begin * collective::SizeOf(type);
       const collective::PatternDifference difference =
           bench_.pattern_memory->CompareTile(type, data, end - begin, tile, begin, tolerance);
       if (difference.wrong == 0) return;
-      return found(difference.wrong, begin + difference.first, ValueOf(&difference.got, type, 0));
+      return found(difference.wrong, begin + difference.first,
+                   ddp::GradientElement(type, &difference.got, 0));
     }
     for (std::int64_t i = begin; i < end; ++i) {
-      const double expected = Expected(param, i);
-      const double got = ValueOf(parameter.grad, type, i);
-      if (!(std::abs(got - expected) <= tolerance * expected)) found(1, i, got);
+      if ((i - begin + 1) % ddp::kElementsAtOnce == 0) alive();
+      const double want = expected.At(i), got = ddp::GradientElement(type, parameter.grad, i);
+      if (!(std::abs(got - want) <= tolerance * want)) found(1, i, got);
     }
   }
 

@@ -59,6 +59,13 @@ bool Await(const Condition& condition) {
   return condition();
 }
 
+std::int64_t WaitedNs(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/schedstat");
+  std::int64_t ran_ns = 0, waited_ns = 0;
+  file >> ran_ns >> waited_ns;
+  return waited_ns;
+}
+
 std::string FirstWord(pid_t pid, const char* name) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/" + name);
   std::string word;
@@ -76,7 +83,7 @@ TEST(ProgressProbe, WhoSleepsShowsNone) {
   ASSERT_TRUE(
       Await([&] { return FirstWord(sleeper.pid(), "syscall") == std::to_string(SYS_pause); }));
   ProgressProbe life;
-  life.Look(sleeper.pid(), kSilence, kPolls);
+  life.Look(sleeper.pid(), kSilence - 1, kPolls);
   const Ticks between = NowTicks();
   usleep(100'000);
   life.Look(sleeper.pid(), kSilence, kPolls);
@@ -114,6 +121,18 @@ TEST(ProgressProbe, WhoSharesItsProcessorIsStarved) {
   // Nothing is known of a silence that was not looked at.
   EXPECT_EQ(life.RunDelaySeconds(kSilence + 1), 0);
   EXPECT_LT(life.newest_page_fault(), between);
+}
+
+// A look comes late where the agent itself waits for a processor.
+TEST(ProgressProbe, AWaitBeforeTheFirstLookInASilenceCounts) {
+  const Busy one([] {}), two([] {}), three([] {});
+  ProgressProbe life;
+  life.Look(one.pid(), kSilence, kPolls);
+  const std::int64_t before_ns = WaitedNs(one.pid());
+  ASSERT_TRUE(Await([&] { return WaitedNs(one.pid()) > before_ns + 100'000'000; }));
+  life.Look(one.pid(), kSilence + 1, kPolls);
+  EXPECT_GE(life.RunDelaySeconds(kSilence + 1), 0.1);
+  EXPECT_EQ(life.StarvedSeconds(kSilence + 1), 0) << "whether it polls is not known yet";
 }
 
 // They ask again and again whether there is news, and there is none: they need no processor for

@@ -152,22 +152,22 @@ void ProgressProbe::Look(pid_t pid, Ticks since, std::int64_t polls) {
   const std::uint64_t faults = StatOf(pid).value_or(ProcessStat()).page_faults;
   if (faults > page_faults_) newest_page_fault_ = NowTicks();
   page_faults_ = faults;
-  Threads threads = ThreadsOf(pid);
   if (since != since_) {
     since_ = since;
-    at_first_ = std::move(threads);
+    before_ = newest_;
+    at_first_.clear();
     waited_ns_.clear();
     starved_ns_.clear();
-    return;
   }
-  for (const auto& [thread, now] : threads) {
-    const auto first = at_first_.find(thread);
-    if (first == at_first_.end()) continue;
+  newest_ = ThreadsOf(pid);
+  for (const auto& [thread, now] : newest_) {
+    waited_ns_[thread] = now.waited_ns - before_[thread].waited_ns;
+    const auto [first, is_first_look] = at_first_.emplace(thread, now);
+    if (is_first_look) continue;
     const std::int64_t polled = now.runs - first->second.runs;
     const bool polls_only =
         polled >= polls && now.ran_ns - first->second.ran_ns < polled * kLongestPollNs;
-    waited_ns_[thread] = now.waited_ns - first->second.waited_ns;
-    starved_ns_[thread] = polls_only ? 0 : waited_ns_[thread];
+    starved_ns_[thread] = polls_only ? 0 : now.waited_ns - first->second.waited_ns;
   }
 }
 

@@ -19,19 +19,20 @@ namespace lockstep::agent {
 // not get a processor.
 class ProgressProbe {
  public:
-  // Of the process, in the silence that began at `since`. To be repeated while it lasts: what is
-  // known of a silence begins with the first look in it. A thread only polls when it had a
-  // processor `polls` times, each time for a moment.
+  // Of the process, in the silence that began at `since`. To be repeated while it lasts. A thread
+  // only polls when it had a processor `polls` times, each time for a moment.
   void Look(pid_t pid, Ticks since, std::int64_t polls);
 
   // When the process was last seen to have been given memory (page faults, proc(5)); 0: never.
   Ticks newest_page_fault() const { return newest_page_fault_; }
 
-  // So long, of the silence that began at `since`, the thread of the process that waited longest
-  // was ready to run and did not (run delay, /proc/<pid>/task/<tid>/schedstat).
+  // So long, since the last look before the silence that began at `since`, the thread of the
+  // process that waited longest was ready to run and did not (run delay,
+  // /proc/<pid>/task/<tid>/schedstat). No wait in the silence is missed, however late its first
+  // look was.
   double RunDelaySeconds(Ticks since) const { return LongestOf(waited_ns_, since); }
-  // The same without threads that look for news, and then sleep or give their processor away, again
-  // and again: they want none.
+  // The same since the first look in the silence, without threads that look for news, and then
+  // sleep or give their processor away, again and again: they want none.
   double StarvedSeconds(Ticks since) const { return LongestOf(starved_ns_, since); }
 
  private:
@@ -49,6 +50,8 @@ class ProgressProbe {
   Ticks since_ = 0;  // of the silence
   Ticks newest_page_fault_ = 0;
   std::uint64_t page_faults_ = 0;
+  Threads newest_;
+  Threads before_;    // the silence
   Threads at_first_;  // look in the silence
   Waits waited_ns_, starved_ns_;
 };

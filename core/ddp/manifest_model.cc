@@ -80,7 +80,44 @@ void WriteLowRankGradient(int rank, std::int64_t input, int param, const TensorI
   }
 }
 
-double ElementOf(DataType type, const void* data, std::int64_t element) {
+}  // namespace
+
+double SyntheticGradient(int rank, std::int64_t input, int param, const TensorInfo& info,
+                         std::int64_t element, bool low_rank) {
+  if (GradientIsTile(info, low_rank)) {
+    return device::TileValue(device::TileKey(rank, input, param), element % device::kTile);
+  }
+  const std::int64_t columns = ColumnsOf(info);
+  return RowFactor(rank, input, param, element / columns) * ColumnFactor(param, element % columns);
+}
+
+ExpectedGradient::ExpectedGradient(int ranks, std::int64_t first_input, std::int64_t inputs,
+                                   int param, const TensorInfo& info, bool low_rank)
+    : low_rank_(!GradientIsTile(info, low_rank)) {
+  const std::int64_t length = low_rank_ ? info.shape[0] : std::min(device::kTile, info.numel);
+  tile_.assign(static_cast<std::size_t>(length), 0);
+  for (int rank = 0; rank < ranks; ++rank) {
+    for (std::int64_t input = first_input; input < first_input + inputs; ++input) {
+      const std::uint64_t key = device::TileKey(rank, input, param);
+      for (std::int64_t i = 0; i < length; ++i) {
+        tile_[static_cast<std::size_t>(i)] +=
+            low_rank_ ? RowFactor(rank, input, param, i) : device::TileValue(key, i);
+      }
+    }
+  }
+  for (double& value : tile_) value /= ranks;
+  if (!low_rank_) return;
+  columns_ = ColumnsOf(info);
+  for (std::int64_t c = 0; c < columns_; ++c) row_.push_back(ColumnFactor(param, c));
+}
+
+double ExpectedGradient::At(std::int64_t element) const {
+  if (!low_rank_) return tile_[static_cast<std::size_t>(element % device::kTile)];
+  return tile_[static_cast<std::size_t>(element / columns_)] *
+         row_[static_cast<std::size_t>(element % columns_)];
+}
+
+double GradientElement(DataType type, const void* data, std::int64_t element) {
   switch (type) {
     case DataType::kF32:
       return static_cast<const float*>(data)[element];
@@ -93,53 +130,6 @@ double ElementOf(DataType type, const void* data, std::int64_t element) {
     default:
       LOCKSTEP_CHECK(false, "gradients are floating-point");
   }
-}
-
-// Mean over the ranks of the sum over the inputs.
-class ExpectedGradient {
- public:
-  ExpectedGradient(int ranks, std::int64_t first_input, std::int64_t inputs, int param,
-                   const TensorInfo& info, bool low_rank)
-      : low_rank_(low_rank && IsMatrix(info)) {
-    const std::int64_t length = low_rank_ ? info.shape[0] : std::min(device::kTile, info.numel);
-    tile_.assign(static_cast<std::size_t>(length), 0);
-    for (int rank = 0; rank < ranks; ++rank) {
-      for (std::int64_t input = first_input; input < first_input + inputs; ++input) {
-        const std::uint64_t key = device::TileKey(rank, input, param);
-        for (std::int64_t i = 0; i < length; ++i) {
-          tile_[static_cast<std::size_t>(i)] +=
-              low_rank_ ? RowFactor(rank, input, param, i) : device::TileValue(key, i);
-        }
-      }
-    }
-    for (double& value : tile_) value /= ranks;
-    if (!low_rank_) return;
-    columns_ = ColumnsOf(info);
-    for (std::int64_t c = 0; c < columns_; ++c) row_.push_back(ColumnFactor(param, c));
-  }
-
-  double At(std::int64_t element) const {
-    if (!low_rank_) return tile_[static_cast<std::size_t>(element % device::kTile)];
-    return tile_[static_cast<std::size_t>(element / columns_)] *
-           row_[static_cast<std::size_t>(element % columns_)];
-  }
-
- private:
-  bool low_rank_;
-  std::int64_t columns_ = 1;
-  std::vector<double> tile_;  // low_rank: the factor of each row
-  std::vector<double> row_;   // low_rank: the factor of each column
-};
-
-}  // namespace
-
-double SyntheticGradient(int rank, std::int64_t input, int param, const TensorInfo& info,
-                         std::int64_t element, bool low_rank) {
-  if (GradientIsTile(info, low_rank)) {
-    return device::TileValue(device::TileKey(rank, input, param), element % device::kTile);
-  }
-  const std::int64_t columns = ColumnsOf(info);
-  return RowFactor(rank, input, param, element / columns) * ColumnFactor(param, element % columns);
 }
 
 void ManifestModel::set_input_counter(std::int64_t* counter) {
@@ -299,7 +289,6 @@ Result<std::unique_ptr<ManifestModel>> ManifestModel::Make(const ModelTensors& t
 GradientCheck CheckMeanGradients(ManifestModel& model, int ranks, std::int64_t first_input,
                                  std::int64_t inputs, double tolerance,
                                  const std::function<void()>& alive) {
-  constexpr std::int64_t kElementsBetween = 1 << 22;
   GradientCheck check;
   const bool low_rank = model.options().low_rank;
   for (std::size_t p = 0; p < model.params().size(); ++p) {
@@ -308,8 +297,8 @@ GradientCheck CheckMeanGradients(ManifestModel& model, int ranks, std::int64_t f
                                     low_rank);
     for (std::int64_t e = 0; e < param.info.numel; ++e) {
       const double want = expected.At(e);
-      const double got = ElementOf(param.info.type, param.grad, e);
-      if (++check.compared % kElementsBetween == 0) alive();
+      const double got = GradientElement(param.info.type, param.grad, e);
+      if (++check.compared % kElementsAtOnce == 0) alive();
       if (param.has_grad && std::abs(got - want) <= tolerance * std::abs(want)) continue;
       if (check.wrong++ > 0) continue;
       check.first = param.has_grad ? fmt::format("parameter {}, element {}: {} instead of {}",

@@ -94,6 +94,27 @@ class ManifestModel final : public Module {
   std::int64_t* input_counter_ = nullptr;
 };
 
+// A gradient as it must be on every rank: the mean over `ranks` ranks of the sum of what they
+// computed for inputs first_input .. first_input + inputs - 1.
+class ExpectedGradient {
+ public:
+  ExpectedGradient(int ranks, std::int64_t first_input, std::int64_t inputs, int param,
+                   const TensorInfo& info, bool low_rank);
+  double At(std::int64_t element) const;
+
+ private:
+  bool low_rank_;
+  std::int64_t columns_ = 1;
+  std::vector<double> tile_;  // low_rank: the factor of each row
+  std::vector<double> row_;   // low_rank: the factor of each column
+};
+
+// Of a gradient in the host's memory, which has a floating-point type.
+double GradientElement(collective::DataType type, const void* data, std::int64_t element);
+
+// Whoever compares more at once tells in between that it lives.
+inline constexpr std::int64_t kElementsAtOnce = 1 << 22;
+
 // How gradients of a model compare with what they must be.
 struct GradientCheck {
   std::int64_t compared = 0;
@@ -101,8 +122,7 @@ struct GradientCheck {
   std::string first;  // "parameter fc.weight, element 7: 3.25 instead of 3"; empty: none is wrong
 };
 
-// Compares every gradient with the mean over `ranks` ranks of the sum of what they computed for
-// inputs first_input .. first_input + inputs - 1, gradients having been zeroed before; all ranks
+// Compares every gradient with its ExpectedGradient, gradients having been zeroed before; all ranks
 // use all parameters. `tolerance`: largest relative difference; 0 when ranks is a power of two
 // (then all arithmetic is exact), a few roundings of the type otherwise. Reads the device's memory
 // on the host, which must be able to.
