@@ -37,6 +37,8 @@ constexpr double kLightSeconds = 0.004;
 // What a sweep may take when the user does not say.
 constexpr double kLeastBudgetSeconds = 1.8;
 constexpr double kMostBudgetSeconds = 50;  // a minute, with what precedes and follows the rounds
+constexpr double kSweepSeconds = 4.5;      // of sizes, unless visits would be too few: then so many
+constexpr double kFewVisits = 8;
 // What an interval usually needs (see EstimateMedian): enough for a sweep of sizes.
 constexpr double kUsualRounds = 14;
 // Of what is asked for by name: what a model exchanges, or what is compared.
@@ -87,7 +89,8 @@ void Rounds::BeginRepetition() {
     stopped_[i] = plan_.cases[i].rests ? "not_needed" : "";
   }
   waiting_.clear();
-  others_turn_.reset();
+  known_at_.reset();
+  others_turn_ = 0;
 }
 
 void Rounds::Wake(const std::vector<std::size_t>& cases) {
@@ -184,7 +187,7 @@ std::vector<std::size_t> Rounds::Visitors(double seconds_left) const {
   std::vector<std::size_t> light;
   std::ranges::copy_if(others, std::back_inserter(light),
                        [this](std::size_t i) { return CostSeconds(i) < kLightSeconds; });
-  const bool early = seconds_left > others_turn_.value_or(0);
+  const bool early = seconds_left > others_turn_;
   if (!giants.empty() && (early || others.empty())) return giants;
   return heavy_too || light.empty() ? others : light;
 }
@@ -201,7 +204,7 @@ std::size_t Rounds::RecordsOf(std::size_t case_index) const {
 
 double Rounds::UsualSeconds(std::size_t case_index) const {
   if (!plan_.paired && !IsGiant(case_index)) return BatchSeconds(case_index);
-  // All batches are alike but the first, which also makes what the others use, such as a model.
+  // All batches are alike but the first, which also makes what others use, such as a model.
   const CaseBook& book = book_.Current(case_index);
   const Batch batch = PlanBatch(case_index);
   const double guess = kOfChecks * book.first_visit_ns * (batch.warmup + batch.iterations);
@@ -246,15 +249,17 @@ double Rounds::BudgetSeconds() const {
     return (few ? kMostTimesTheBudget : 1) * *plan_.time_budget_seconds;
   }
   if (plan_.iterations) return std::numeric_limits<double>::infinity();
-  double sweep_seconds = 0;
+  double sizes_seconds = 0, named_seconds = 0;  // of a visit of each
   for (std::size_t i = 0; i < stopped_.size(); ++i) {
     if (stopped_[i] == "lost" || stopped_[i] == "not_needed") continue;
     if (!Known(i)) return kMostBudgetSeconds;
     const bool named = plan_.paired || !plan_.cases[i].model.empty();
     const double seconds = UsualSeconds(i);
-    if (named || seconds >= kLightSeconds)
-      sweep_seconds += (named ? kVisitsOfNamed : kUsualRounds) * seconds;
+    if (named || seconds >= kLightSeconds) (named ? named_seconds : sizes_seconds) += seconds;
   }
+  const double sweep_seconds =
+      kVisitsOfNamed * named_seconds +
+      std::clamp(kSweepSeconds, kFewVisits * sizes_seconds, kUsualRounds * sizes_seconds);
   return std::clamp(sweep_seconds, kLeastBudgetSeconds, kMostBudgetSeconds);
 }
 
@@ -263,8 +268,7 @@ double Rounds::BatchSeconds(std::size_t case_index) const {
   if (!book_.Current(case_index).round_medians_ns.empty()) return CostSeconds(case_index);
   if (Known(case_index)) {  // the first visit has a warm-up iteration, and only a few others
     const Batch batch = PlanBatch(case_index);
-    const double first =
-        1 + std::max(1.0, static_cast<double>(plan_.cases[case_index].visits.multiple));
+    const double first = 1 + std::max<double>(1, plan_.cases[case_index].visits.multiple);
     return CostSeconds(case_index) * (batch.warmup + batch.iterations) / first;
   }
   const std::int64_t bytes = plan::BytesOf(plan_.cases[case_index], plan_.world_size);
@@ -279,11 +283,14 @@ double Rounds::ShareOfGiants() const {
 }
 
 void Rounds::BeginRound(double seconds_left) {
-  if (AllKnown() && !others_turn_) others_turn_ = seconds_left * (1 - ShareOfGiants());
+  if (AllKnown()) {  // what visits take is known better and better, and the budget with it
+    const double budget_seconds = BudgetSeconds();
+    if (!known_at_) known_at_ = budget_seconds - seconds_left;
+    others_turn_ = (budget_seconds - *known_at_) * (1 - ShareOfGiants());
+  }
   std::vector<std::size_t> order = Visitors(seconds_left);
   if (!plan_.iterations) random_.Shuffle(order);
-  if (!plan_.iterations &&
-      !AllKnown()) {  // small ones tell of progress soon, and cost the others little
+  if (!plan_.iterations && !AllKnown()) {  // small ones tell of progress soon, at little cost
     std::ranges::sort(order, {}, [this](std::size_t i) {
       return std::pair(plan::BytesOf(plan_.cases[i], plan_.world_size), i);
     });
