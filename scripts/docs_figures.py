@@ -53,6 +53,7 @@ FIGURES = {
                       r"kBroadcastBucketBytes = (\d+) \* 1024 \* 1024"),
     "bucket_cap_mib": ("core/ddp/buckets.h", r"kDefaultBucketCapBytes = (\d+) \* 1024 \* 1024"),
     "least_budget_s": (_ROUNDS, r"kLeastBudgetSeconds = ([\d.]+);"),
+    "sweep_s": (_ROUNDS, r"kSweepSeconds = ([\d.]+);"),
     "most_budget_s": (_ROUNDS, r"kMostBudgetSeconds = (\d+);"),
     "settled_mib": ("bench/collectives/collective_step.cc",
                     r"kMostSettledBytes = .*\{(\d+)\} << 20;"),
