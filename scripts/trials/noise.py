@@ -50,6 +50,20 @@ class Mark:
             worker = b"LOCKSTEP_WORKER" in variables
             yield ("other" if rank < 0 else "worker" if worker else "agent"), rank, pid
 
+    def outliving_mpirun(self):
+        """The mpirun of which no rank lives, or None. It waits for ever (Open MPI 4.1, PMIx 4.2: a
+        mutex in PMIx_server_finalize) if a rank died while it connected to it."""
+        living = list(self.processes())
+        if any(rank >= 0 for _, rank, _ in living):
+            return None
+        return next((pid for _, _, pid in living if _program_of(pid) == "orterun"), None)
+
+
+def _program_of(pid):
+    with contextlib.suppress(OSError):
+        return os.path.basename(os.readlink(f"/proc/{pid}/exe"))
+    return None
+
 
 class StoppedAgents:
     """While it is entered, one agent of the launch after the other is stopped, for up to `longest`

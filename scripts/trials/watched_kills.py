@@ -45,6 +45,7 @@ CAUSES = {"stop": {"stopped_rank"}, "exit": {"lost_rank", "missing_call", "abort
           "_exit": {"lost_rank", "missing_call", "aborted"}}
 ENDED = {"lost_rank", "aborted"}
 TRIAL_SECONDS = 150
+OUTLIVING_SECONDS = 30  # that an mpirun stays without a rank, which it does for ever
 # Around the launcher: its exit code goes to a file, and SIGTERM to it.
 KEEPS_CODE = """"$@" & launcher=$!
 trap 'kill -TERM $launcher' TERM
@@ -120,18 +121,27 @@ def strike(trial, mark, launcher, log, began):
 
 
 def settle(trial, mark, launcher, log, began):
-    """Until all is over. A launch with a stopped rank stays; when that was said, it is ended."""
-    told_to_end = False
+    """Until all is over. A launch with a stopped rank stays; when that was said, it is ended. An
+    mpirun that stays without a rank is killed: whether it was."""
+    told_to_end, ranks_until, killed = False, time.monotonic(), False
     while launcher.poll() is None or list(mark.processes()):
         passed = time.monotonic() - began
         if passed > TRIAL_SECONDS:
-            return
+            break
+        mpirun = mark.outliving_mpirun()
+        if mpirun is None:
+            ranks_until = time.monotonic()
+        elif time.monotonic() > ranks_until + OUTLIVING_SECONDS:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(mpirun, signal.SIGKILL)
+                killed = True
         with open(log, encoding="utf-8", errors="replace") as file:
             said = trial["end"] == "stop" and "stopped_rank" in file.read()
         if (said or passed > TRIAL_SECONDS - 40) and not told_to_end and launcher.poll() is None:
             told_to_end = True
             launcher.terminate()
         time.sleep(0.05)
+    return killed
 
 
 def run(trial, options, folder):
@@ -144,11 +154,11 @@ def run(trial, options, folder):
         launcher = subprocess.Popen(words_of(trial, options, folder), stdin=subprocess.DEVNULL,
                                     stdout=file, stderr=file, env=mark.environment,
                                     cwd=trial["folder"])
-        pids, victim = {launcher.pid}, None
+        pids, victim, outlived = {launcher.pid}, None, False
         try:
             struck, victim = strike(trial, mark, launcher, log, began)
             pids.update(pid for _, _, pid in mark.processes())
-            settle(trial, mark, launcher, log, began)
+            outlived = settle(trial, mark, launcher, log, began)
         finally:
             left = list(mark.processes())
             for _, _, pid in left:
@@ -170,7 +180,7 @@ def run(trial, options, folder):
             launchers_own = int(file.read() or -1)
     return {"struck_s": struck, "code": code, "launchers_own": launchers_own, "said": said,
             "findings": SAID.findall(said), "left": [f"{role} {pid}" for role, _, pid in left],
-            "left_files": files, "file": read(said, trial["folder"])}
+            "left_files": files, "file": read(said, trial["folder"]), "outlived": outlived}
 
 
 def read(said, folder):
@@ -238,7 +248,8 @@ def show(trial, why, seen):
     causes = ", ".join(cause for cause, _, _ in seen["findings"]) or "nobody named"
     print(f"{trial['number']:3} {trial['program']:5} {trial['way']:6} {trial['end']:5} rank "
           f"{trial['rank']} of {trial['ranks']} at {struck:7}: "
-          f"{'FAILED: ' + why if why else 'ok'}; {causes}; exit code {seen['code']}", flush=True)
+          f"{'FAILED: ' + why if why else 'ok'}; {causes}; exit code {seen['code']}"
+          f"{'; mpirun outlived its ranks' if seen['outlived'] else ''}", flush=True)
     if why:
         print("      | " + "\n      | ".join(seen["said"].splitlines()[-25:]), flush=True)
 
