@@ -261,6 +261,14 @@ def processes():
     return [(int(name), variables_of(name)) for name in os.listdir("/proc") if name.isdigit()]
 
 
+def program_of(pid):
+    """The name of a process's program; "" of one that ended or is another user's."""
+    try:
+        return os.path.basename(os.readlink(f"/proc/{pid}/exe"))
+    except OSError:
+        return ""
+
+
 def is_alive(pid):
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:

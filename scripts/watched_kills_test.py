@@ -4,11 +4,14 @@ the judgement of literal trials. The long version is scripts/watched_kills --tri
 import copy
 import os
 import random
+import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 from trials import watched_kills
+from trials.noise import Mark
 
 KILLS = os.path.abspath("scripts/watched_kills")
 SEED = int(os.environ.get("LOCKSTEP_TEST_SEED", random.randrange(10**6)))
@@ -47,6 +50,24 @@ class JudgeTest(unittest.TestCase):
         self.assertIn("left over", self.why(left=["agent 7"]))
         self.assertIn("left over", self.why(left_files=["/dev/shm/lockstep-watch-7-x"]))
         self.assertIn("the launcher's was 1", self.why(launchers_own=1))
+
+
+class OutlivingTest(unittest.TestCase):
+
+    def test_an_mpirun_outlives_its_ranks_when_none_lives(self):
+        mark = Mark()
+        with tempfile.TemporaryDirectory() as folder:
+            mpirun = shutil.copy(shutil.which("sleep"), os.path.join(folder, "orterun"))
+            launcher = subprocess.Popen([mpirun, "600"], env=mark.environment)
+            rank = subprocess.Popen(["sleep", "600"],
+                                    env=dict(mark.environment, OMPI_COMM_WORLD_RANK="1"))
+            for child in (launcher, rank):
+                self.addCleanup(child.wait)
+                self.addCleanup(child.kill)
+            self.assertIsNone(mark.outliving_mpirun())
+            rank.kill()
+            rank.wait()
+            self.assertEqual(mark.outliving_mpirun(), launcher.pid)
 
 
 class WatchedKillsTest(unittest.TestCase):

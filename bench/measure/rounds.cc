@@ -90,7 +90,6 @@ void Rounds::BeginRepetition() {
   }
   waiting_.clear();
   known_at_.reset();
-  others_turn_ = 0;
 }
 
 void Rounds::Wake(const std::vector<std::size_t>& cases) {
@@ -187,7 +186,9 @@ std::vector<std::size_t> Rounds::Visitors(double seconds_left) const {
   std::vector<std::size_t> light;
   std::ranges::copy_if(others, std::back_inserter(light),
                        [this](std::size_t i) { return CostSeconds(i) < kLightSeconds; });
-  const bool early = seconds_left > others_turn_;
+  // What visits take is known better and better, and the budget with it.
+  const double others_turn = (BudgetSeconds() - known_at_.value_or(0)) * (1 - ShareOfGiants());
+  const bool early = seconds_left > others_turn;
   if (!giants.empty() && (early || others.empty())) return giants;
   return heavy_too || light.empty() ? others : light;
 }
@@ -283,11 +284,7 @@ double Rounds::ShareOfGiants() const {
 }
 
 void Rounds::BeginRound(double seconds_left) {
-  if (AllKnown()) {  // what visits take is known better and better, and the budget with it
-    const double budget_seconds = BudgetSeconds();
-    if (!known_at_) known_at_ = budget_seconds - seconds_left;
-    others_turn_ = (budget_seconds - *known_at_) * (1 - ShareOfGiants());
-  }
+  if (AllKnown() && !known_at_) known_at_ = BudgetSeconds() - seconds_left;
   std::vector<std::size_t> order = Visitors(seconds_left);
   if (!plan_.iterations) random_.Shuffle(order);
   if (!plan_.iterations && !AllKnown()) {  // small ones tell of progress soon, at little cost

@@ -97,9 +97,8 @@ class Rounds {
   Random random_;
   std::size_t outbox_records_;
   std::uint32_t begun_ = 0;
-  std::deque<std::size_t> waiting_;    // for their visit in this round
-  std::optional<double> known_at_;     // when each case had been visited, in seconds
-  double others_turn_ = 0;             // seconds that are left when giants have had their share
+  std::deque<std::size_t> waiting_;  // for their visit in this round
+  std::optional<double> known_at_;   // when each case had been visited, in seconds
   std::vector<std::string> stopped_;
 };
 

@@ -176,9 +176,9 @@ TEST(Engine, UnusedParametersAreFoundAndLeftAlone) {
       EXPECT_FALSE(both.model->params()[3].has_grad);
       ASSERT_TRUE(both.model->params()[1].has_grad);
       const Parameter& bias = both.model->params()[1];
+      const ExpectedGradient of_rank_0(1, 2, 1, 1, bias.info, /*low_rank=*/false);
       for (std::int64_t i = 0; i < 300; ++i) {
-        EXPECT_EQ(static_cast<const float*>(bias.grad)[i],
-                  SyntheticGradient(0, 2, 1, bias.info, i, false) / 2);
+        EXPECT_EQ(static_cast<const float*>(bias.grad)[i], of_rank_0.At(i) / 2);
       }
     });
   }
@@ -204,9 +204,7 @@ TEST(Engine, StaticGraphFindsUnusedParametersInTheFirstIteration) {
       rank.Step(input);
       const Parameter& last = rank.model->params()[5];
       EXPECT_EQ(static_cast<const float*>(last.grad)[3],
-                (SyntheticGradient(0, input, 5, last.info, 3, false) +
-                 SyntheticGradient(1, input, 5, last.info, 3, false)) /
-                    2);
+                ExpectedGradient(2, input, 1, 5, last.info, /*low_rank=*/false).At(3));
       EXPECT_FALSE(rank.model->params()[2].has_grad);
       EXPECT_EQ(rank.engine->has_rebuilt_buckets(), input >= 2);
     }

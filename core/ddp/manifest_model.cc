@@ -59,7 +59,7 @@ float ColumnFactor(int param, std::int64_t column) {
 // Whether the gradient is a tile that any device writes; else it is a matrix of rank 1.
 bool GradientIsTile(const TensorInfo& info, bool low_rank) { return !low_rank || !IsMatrix(info); }
 
-// Of such a matrix: grad = or += what SyntheticGradient says.
+// Of such a matrix: grad = or += the product of the factors of row and column.
 void WriteLowRankGradient(int rank, std::int64_t input, int param, const TensorInfo& info,
                           bool overwrite, void* grad) {
   const std::int64_t columns = ColumnsOf(info);
@@ -81,15 +81,6 @@ void WriteLowRankGradient(int rank, std::int64_t input, int param, const TensorI
 }
 
 }  // namespace
-
-double SyntheticGradient(int rank, std::int64_t input, int param, const TensorInfo& info,
-                         std::int64_t element, bool low_rank) {
-  if (GradientIsTile(info, low_rank)) {
-    return device::TileValue(device::TileKey(rank, input, param), element % device::kTile);
-  }
-  const std::int64_t columns = ColumnsOf(info);
-  return RowFactor(rank, input, param, element / columns) * ColumnFactor(param, element % columns);
-}
 
 ExpectedGradient::ExpectedGradient(int ranks, std::int64_t first_input, std::int64_t inputs,
                                    int param, const TensorInfo& info, bool low_rank)

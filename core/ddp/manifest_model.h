@@ -33,11 +33,6 @@ struct ManifestModelOptions {
   std::vector<int> unused = {};  // parameters that this rank's graph does not reach
 };
 
-// What a rank adds to element `element` of parameter `param` in the backward pass of `input`: an
-// integer from 1 to 16, exact in every floating-point type.
-double SyntheticGradient(int rank, std::int64_t input, int param, const TensorInfo& info,
-                         std::int64_t element, bool low_rank);
-
 class ManifestModel final : public Module {
  public:
   // Allocates parameters, gradients and buffers on the device; their values differ from rank to
@@ -95,7 +90,8 @@ class ManifestModel final : public Module {
 };
 
 // A gradient as it must be on every rank: the mean over `ranks` ranks of the sum of what they
-// computed for inputs first_input .. first_input + inputs - 1.
+// computed for inputs first_input .. first_input + inputs - 1. A rank adds an integer from 1 to 16
+// in the backward pass of an input, exact in every floating-point type.
 class ExpectedGradient {
  public:
   ExpectedGradient(int ranks, std::int64_t first_input, std::int64_t inputs, int param,

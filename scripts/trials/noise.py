@@ -56,13 +56,7 @@ class Mark:
         living = list(self.processes())
         if any(rank >= 0 for _, rank, _ in living):
             return None
-        return next((pid for _, _, pid in living if _program_of(pid) == "orterun"), None)
-
-
-def _program_of(pid):
-    with contextlib.suppress(OSError):
-        return os.path.basename(os.readlink(f"/proc/{pid}/exe"))
-    return None
+        return next((pid for _, _, pid in living if launches.program_of(pid) == "orterun"), None)
 
 
 class StoppedAgents:

@@ -93,11 +93,10 @@ def victim_of(trial, mark):
         rank = variables.get(b"OMPI_COMM_WORLD_RANK", variables.get(b"PMI_RANK"))
         if trial["program"] == "torch":
             rank = variables.get(b"RANK")
-        with contextlib.suppress(OSError):
-            name = os.path.basename(os.readlink(f"/proc/{pid}/exe"))
-            wanted = "python" if trial["program"] == "torch" else "program"
-            if rank is not None and int(rank) == trial["rank"] and name.startswith(wanted):
-                return pid
+        wanted = "python" if trial["program"] == "torch" else "program"
+        if rank is not None and int(rank) == trial["rank"] \
+                and launches.program_of(pid).startswith(wanted):
+            return pid
     return None
 
 
