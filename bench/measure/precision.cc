@@ -15,13 +15,6 @@ namespace {
 using results::store::CaseRecord;
 using results::store::Summary;
 
-// Relative, of the rounds: the drift of the machine does not go away with more of them.
-double HalfWidth(const Summary& summary) {
-  const double above = summary.rounds_high_ns - summary.median_ns;
-  const double below = summary.median_ns - summary.rounds_low_ns;
-  return std::max(above, below) / summary.median_ns;
-}
-
 // From the first entry to the last exit of any case.
 double MeasuredSeconds(const results::store::Run& run) {
   std::int64_t first = std::numeric_limits<std::int64_t>::max(), last = 0;
@@ -50,7 +43,8 @@ std::string PrecisionClause(const results::store::Run& run, double precision) {
     const Summary& summary = record.summary;
     if (summary.rounds == 0 || !(summary.median_ns > 0)) continue;
     const bool enough = summary.stopped_by == "precision";
-    const double ratio = enough ? 1 : std::max(1.0, HalfWidth(summary) / precision);
+    const double asked_ns = precision * summary.median_ns;
+    const double ratio = enough ? 1 : std::max(1.0, summary.half_width_ns() / asked_ns);
     const double cost = static_cast<double>(summary.iterations) * summary.median_ns;
     ++measured;
     precise += enough;

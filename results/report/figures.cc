@@ -14,15 +14,16 @@
 namespace lockstep::results::report {
 namespace {
 
-// Half the interval of the median: of the rounds alone, where the file has it.
-double HalfWidthOf(const store::Summary& summary) {
-  const double rounds = summary.rounds_high_ns - summary.rounds_low_ns;
-  const double stated = summary.interval_high_ns - summary.interval_low_ns;
-  return (std::isnan(rounds) ? stated : rounds) / 2;
+// Half the interval, as a share of the median. A bandwidth is uncertain by as much.
+double ShareOf(const store::Summary& summary) {
+  return summary.half_width_ns() / summary.median_ns;
 }
 
-// … as a share of the median. A bandwidth is uncertain by as much.
-double ShareOf(const store::Summary& summary) { return HalfWidthOf(summary) / summary.median_ns; }
+// Half the interval of percent_of_limit, its longer side.
+double LimitHalfWidthOf(const store::Summary& summary) {
+  return std::max(summary.limit_high - summary.percent_of_limit,
+                  summary.percent_of_limit - summary.limit_low);
+}
 
 }  // namespace
 
@@ -41,7 +42,7 @@ TimeUnit TimeUnitOf(const store::Run& run) {
 std::string TimeText(double ns, const TimeUnit& unit) { return FormatFigure(ns / unit.ns); }
 
 std::string MedianText(const store::Summary& summary, const TimeUnit& unit) {
-  return FormatFigure(summary.median_ns / unit.ns, HalfWidthOf(summary) / unit.ns);
+  return FormatFigure(summary.median_ns / unit.ns, summary.half_width_ns() / unit.ns);
 }
 
 std::string BandwidthText(double gbps, double half_width) {
@@ -69,7 +70,7 @@ std::string LimitText(const store::Summary& summary) {
   if (!(summary.floor_ns > 0)) return "-";
   const double percent = summary.percent_of_limit;
   const double finest = HalfWidthOfStep(percent >= 9.95 ? 1 : 0.1);
-  return FormatFigure(percent, std::fmax((summary.limit_high - summary.limit_low) / 2, finest));
+  return FormatFigure(percent, std::fmax(LimitHalfWidthOf(summary), finest));
 }
 
 std::string PartText(const store::Part& part, const TimeUnit& unit) {
@@ -86,7 +87,7 @@ std::string PrecisionText(const store::Summary& summary) {
 
 std::string LimitPrecisionText(const store::Summary& summary) {
   if (!(summary.floor_ns > 0)) return "-";
-  return PercentText(50 * (summary.limit_high - summary.limit_low) / summary.percent_of_limit);
+  return PercentText(100 * LimitHalfWidthOf(summary) / summary.percent_of_limit);
 }
 
 std::string LineText(const store::Summary& summary) {

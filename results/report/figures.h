@@ -29,8 +29,8 @@ std::string PercentText(double percent);  // "87", "4.2", "14000"
 std::string LimitText(const store::Summary& summary);
 // The median: "12.3" of a time in `unit`, "0.87" for a ratio, "1200 1/s" for other units.
 std::string PartText(const store::Part& part, const TimeUnit& unit);
-// Half the 95 % confidence interval of the rounds in percent of the median; of older files, which
-// hold no other, that with the machine's drift.
+// Half the 95 % confidence interval of the rounds, its longer side, in percent of the median; of
+// older files, which hold no other, that with the machine's drift.
 std::string PrecisionText(const store::Summary& summary);
 // … of the percentage of the limit.
 std::string LimitPrecisionText(const store::Summary& summary);

@@ -1,6 +1,8 @@
 // A run in memory, exactly what its file holds: reporters see nothing else.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -79,6 +81,12 @@ struct Summary {
   double interval_high_ns = 0;
   double rounds_low_ns = std::numeric_limits<double>::quiet_NaN();
   double rounds_high_ns = std::numeric_limits<double>::quiet_NaN();
+  // Half the interval of the rounds, its longer side; in older files, of the other.
+  double half_width_ns() const {
+    return std::isnan(rounds_high_ns)
+               ? std::max(interval_high_ns - median_ns, median_ns - interval_low_ns)
+               : std::max(rounds_high_ns - median_ns, median_ns - rounds_low_ns);
+  }
   double min_ns = 0;
   double p99_ns = 0;
   double max_ns = 0;

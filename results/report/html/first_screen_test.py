@@ -29,7 +29,7 @@ class FirstScreenTest(unittest.TestCase):
         for said in ("was ended", "Not measured: 3 of 5 cases; no time left (1), not begun (2)"):
             self.assertEqual(words.count(said), 1, said)
         self.assertNotRegex(words, "What went wrong|not_run|, interrupted|without a sample")
-        self.assertIn("all_reduce/64MiB unfinished imprecise 20 ms 175 %", words)
+        self.assertIn("all_reduce/64MiB unfinished imprecise 20 ms 200 %", words)
         self.assertNotIn('scope="row">barrier', text)
 
     def test_a_hang_is_a_box_with_each_stack_once(self):

@@ -116,7 +116,7 @@ class PageTest(unittest.TestCase):
 
     def test_numbers_stand_behind_the_drawings(self):
         words = Outline(page_of("passing")).text()
-        self.assertIn("all_reduce/64MiB pass precise 21.4 ms 2.0 % 32.1 ms", words)
+        self.assertIn("all_reduce/64MiB pass precise 21.4 ms 4.0 % 32.1 ms", words)
         self.assertIn("Some CPU", words)
         words = Outline(page_of("steps")).text()
         self.assertIn("bucket_cap_mb=10 instead of 25", words)

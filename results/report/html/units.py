@@ -96,45 +96,38 @@ def half_of(low, high):
 
 
 def median_of(case):
-    low, high = _rounds_of(case)
-    return duration(case["median_ns"], (high - low) / 2)
+    return duration(case["median_ns"], _half_width_of(case))
 
 
 def bus_bandwidth_of(case):
     """As uncertain as the median."""
-    low, high = _rounds_of(case)
-    share = (high - low) / 2 / case["median_ns"] if case["median_ns"] > 0 else math.nan
+    share = _half_width_of(case) / case["median_ns"] if case["median_ns"] > 0 else math.nan
     return bandwidth(case["bus_gbps"], share * case["bus_gbps"])
 
 
 def limit_of(case):
-    half = half_of(case.get("limit_low", math.nan), case.get("limit_high", math.nan))
     value = case["percent_of_limit"]
     if value is None or not math.isfinite(value):
         return _DASH
+    low, high = case.get("limit_low", math.nan), case.get("limit_high", math.nan)
+    half = max(high - value, value - low)
     finest = digits.half_width_of_step(1 if value >= 9.95 else 0.1)
     return digits.figure(value, half if half > finest else finest) + " %"
 
 
-def precision(low, median, high):
-    """Half the interval in percent of the median."""
-    if not median > 0 or not math.isfinite(high - low):
-        return _DASH
-    return percent(50 * (high - low) / median)
-
-
-def _rounds_of(case):
-    """(low, high) by the rounds alone; older files have no other interval than that with the
-    drift."""
+def _half_width_of(case):
+    """Half the interval of the rounds, its longer side; in older files, of the other."""
+    median = case["median_ns"]
     low, high = case.get("rounds_low_ns", math.nan), case.get("rounds_high_ns", math.nan)
-    if math.isfinite(high - low):
-        return low, high
-    return case["interval_low_ns"], case["interval_high_ns"]
+    if not math.isfinite(high - low):
+        low, high = case["interval_low_ns"], case["interval_high_ns"]
+    return max(high - median, median - low)
 
 
 def precision_of(case):
-    low, high = _rounds_of(case)
-    return precision(low, case["median_ns"], high)
+    """Half the interval in percent of the median."""
+    share = _half_width_of(case) / case["median_ns"] if case["median_ns"] > 0 else math.nan
+    return percent(100 * share) if math.isfinite(share) else _DASH
 
 
 def interval(low, high):
