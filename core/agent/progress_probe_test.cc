@@ -21,10 +21,11 @@ namespace {
 constexpr Ticks kSilence = 7;
 constexpr std::int64_t kPolls = 100;
 
-// A process that does `work` again and again, on the first processor that it may use.
+// A process that does `work` again and again, on the first processor that it may use. It has one
+// thread: behind fork(3), ThreadSanitizer begins another, which waits for a processor, too.
 class Busy {
  public:
-  explicit Busy(const std::function<void()>& work) : pid_(fork()) {
+  explicit Busy(const std::function<void()>& work) : pid_(_Fork()) {
     if (pid_ != 0) return;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     cpu_set_t allowed, one;
