@@ -101,8 +101,7 @@ def median_of(case):
 
 def bus_bandwidth_of(case):
     """As uncertain as the median."""
-    share = _half_width_of(case) / case["median_ns"] if case["median_ns"] > 0 else math.nan
-    return bandwidth(case["bus_gbps"], share * case["bus_gbps"])
+    return bandwidth(case["bus_gbps"], _share_of(case) * case["bus_gbps"])
 
 
 def limit_of(case):
@@ -124,9 +123,13 @@ def _half_width_of(case):
     return max(high - median, median - low)
 
 
+def _share_of(case):
+    """Half the interval, as a share of the median."""
+    return _half_width_of(case) / case["median_ns"] if case["median_ns"] > 0 else math.nan
+
+
 def precision_of(case):
-    """Half the interval in percent of the median."""
-    share = _half_width_of(case) / case["median_ns"] if case["median_ns"] > 0 else math.nan
+    share = _share_of(case)
     return percent(100 * share) if math.isfinite(share) else _DASH
 
 
