@@ -19,7 +19,8 @@ void JudgeStall(benchmark::State& state) {
       for (const journal::EventKind kind :
            {journal::EventKind::kEnqueue, journal::EventKind::kStart, journal::EventKind::kEnd}) {
         if (sequence == 332 && kind == journal::EventKind::kEnd) break;
-        journal::JournalEvent event{.sequence = sequence, .nth = sequence + 1, .kind = kind};
+        journal::JournalEvent event{
+            .sequence = sequence, .nth = static_cast<std::uint32_t>(sequence + 1), .kind = kind};
         one.journal.events.push_back(event);
       }
     }

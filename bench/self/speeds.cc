@@ -73,7 +73,7 @@ std::vector<verdict::RankEvidence> Stall(int ranks, int records) {
                    : i % 3 == 1 ? journal::EventKind::kStart
                                 : journal::EventKind::kEnd;
       event.sequence = static_cast<std::uint64_t>(i / 3);
-      event.nth = event.sequence + 1;
+      event.nth = static_cast<std::uint32_t>(event.sequence + 1);
       event.count = 1000;
       one.journal.events.push_back(event);
     }

@@ -167,6 +167,7 @@ JournalEvent RecordedCommunicator::NextEvent(const Operation& operation) {
   event.communicator = communicator_id_;
   event.sequence = next_sequence_++;
   event.nth = ++nth_[static_cast<std::size_t>(operation.collective)];
+  event.messages_before = messages_.Next(operation.collective, operation.root);
   event.collective = operation.collective;
   event.type = operation.type;
   event.reduction = operation.reduction;

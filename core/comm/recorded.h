@@ -13,6 +13,7 @@
 #include "core/device/native_stream.h"
 #include "core/journal/event.h"
 #include "core/journal/journal.h"
+#include "core/journal/message_count.h"
 #include "core/journal/purpose.h"
 
 namespace lockstep::journal {
@@ -130,8 +131,9 @@ class RecordedCommunicator : public ForwardingCommunicator {
   std::uint16_t communicator_id_;
   std::uint64_t next_sequence_ = 0;
   std::uint64_t next_split_ = 0;
-  std::array<std::uint64_t, 8> nth_{};  // by Collective
-  std::int64_t annotation_ = 0;         // of the next operation
+  std::array<std::uint32_t, 8> nth_{};  // by Collective
+  journal::MessageCount messages_;
+  std::int64_t annotation_ = 0;  // of the next operation
   Interval last_interval_;
   Ticks last_launched_ = 0;
   struct Capturing {

@@ -50,12 +50,19 @@ enum class Phase : std::uint8_t {
 };
 std::string_view NameOf(Phase phase);
 
+// Nobody counted: of a file of an older version, or beyond what the number holds.
+inline constexpr std::uint32_t kUnknownMessages = ~std::uint32_t{0};
+
 struct alignas(64) JournalEvent {
-  std::uint64_t index = 0;       // 1, 2, 3 … in the journal; 0: slot empty or being written
-  Ticks ticks = 0;               // when
-  std::uint64_t sequence = 0;    // of the communicator, from 0
-  std::int64_t count = 0;        // elements
-  std::uint64_t nth = 0;         // the n-th of this collective on this communicator, from 1
+  std::uint64_t index = 0;     // 1, 2, 3 … in the journal; 0: slot empty or being written
+  Ticks ticks = 0;             // when
+  std::uint64_t sequence = 0;  // of the communicator, from 0
+  std::int64_t count = 0;      // elements
+  std::uint32_t nth = 0;       // the n-th of this collective on this communicator, from 1
+  // Of a collective: sends and receives before it on its communicator. Of a send or receive: those
+  // before it with the same peer, in the same direction. So its position is known from it alone,
+  // however much of the history is lost.
+  std::uint32_t messages_before = 0;
   std::int64_t value = 0;        // exit code, wait status; of collectives their Annotation
   std::uint32_t case_index = 0;  // of the plan
   std::int32_t root = 0;

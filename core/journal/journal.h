@@ -60,7 +60,7 @@ class JournalWriter {
 // Events in order, oldest first, without a gap.
 struct Journal {
   std::vector<JournalEvent> events;
-  std::uint64_t missed = 0;  // events that were overwritten before anyone could read them now
+  std::uint64_t missed = 0;  // earlier events: overwritten, or more than were asked for
 };
 
 class JournalReader {

@@ -34,9 +34,9 @@ struct RankEvidence {
   // So long of that, in a call that waits for peers, it was kept from a processor. Elsewhere such
   // time is not silence.
   double starved_s = 0;
-  bool idle = false;                            // it waits for an order: not obliged to progress
-  std::string error;                            // what the worker itself reported, if it did
-  std::string system;                           // "sleeping in nanosleep", stack …; may be empty
+  bool idle = false;    // it waits for an order: not obliged to progress
+  std::string error;    // what the worker itself reported, if it did
+  std::string system;   // "sleeping in nanosleep", stack …; may be empty
   bool asleep = false;  // in a system call other than those that wait for peers, without CPU time
   std::string wrong_data;  // what a check of its results found wrong first; empty: nothing
   // Its TCP sockets; of one that is gone, when they were looked at last. Empty: not looked at.

@@ -234,7 +234,8 @@ bool AllSilent(const std::vector<RankEvidence>& evidence, double deadline_second
     return rank.state == ProcessState::kRunning && open && open->kind == EventKind::kStart;
   });
   return std::ranges::all_of(evidence, [&](const RankEvidence& rank) {
-    return rank.state != ProcessState::kRunning || rank.idle ||
+    const bool owes = rank.state == ProcessState::kRunning || rank.state == ProcessState::kStopped;
+    return !owes || rank.idle ||
            rank.seconds_silent - (all_came ? rank.starved_s : 0) >= deadline_seconds;
   });
 }

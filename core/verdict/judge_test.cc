@@ -146,5 +146,24 @@ TEST(Headlines, ABucketIsNamedAsTheProgramKnowsIt) {
             "256 sum");
 }
 
+TEST(Judge, WhoIsStoppedForAMomentIsNotSilent) {
+  const auto all = [](double silent) {
+    return AllSilent({At50(0).Silent(6), After49(1).Stopped(SIGSTOP).Silent(silent)}, kDeadline);
+  };
+  EXPECT_FALSE(all(1));
+  EXPECT_TRUE(all(6));
+}
+
+TEST(Judge, HistoriesOfWhichTheNewestEventsAreKeptAreNotWhole) {
+  // Rank 1 slept between its two calls: its window has but the newest, which it left already.
+  const auto slept = [](int rank) {
+    History history = History(rank).Does(AllReduce());
+    for (int i = 0; i < 1100; ++i) history.In(journal::Phase::kCompute);
+    return history.Does(AllReduce()).Leaves(0).Newest(1024);
+  };
+  EXPECT_THAT(JudgeAll({History(0).Does(AllReduce()).Enters(AllReduce()), slept(1)}).findings,
+              ::testing::IsEmpty());
+}
+
 }  // namespace
 }  // namespace lockstep::verdict

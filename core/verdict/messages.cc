@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <tuple>
 #include <utility>
 
@@ -26,48 +25,30 @@ class Sorting {
     std::ranges::sort(world.ranks);
     groups_.push_back(std::move(world));
     groups_.insert(groups_.end(), setting.groups.begin(), setting.groups.end());
-    for (const RankEvidence& rank : evidence) {
-      for (const JournalEvent& event : rank.journal.events) {
-        if (IsMessage(event)) mixed_.insert(event.communicator);
-      }
-    }
   }
 
   std::optional<SplitEvidence> Run() {
-    if (mixed_.empty()) return std::nullopt;
     for (RankEvidence& rank : split_.evidence) {
-      if (rank.journal.missed > 0 || !Sort(rank)) return std::nullopt;
+      for (JournalEvent& event : rank.journal.events) {
+        if (IsCollective(event) && !Place(rank.rank, event)) return std::nullopt;
+      }
     }
     return std::move(split_);
   }
 
  private:
-  // Of one rank: how far it is, and where its calls went.
-  struct Counts {
-    std::uint64_t messages = 0;  // of this life of the communicator
-    std::map<std::uint16_t, std::uint64_t> in_lane = {};
-    std::map<std::uint64_t, std::pair<std::uint16_t, std::uint64_t>> places = {};  // by sequence
-  };
-
-  bool Sort(RankEvidence& rank) {
-    std::map<std::uint16_t, Counts> counts;
-    for (JournalEvent& event : rank.journal.events) {
-      if (!IsCollective(event) || !mixed_.contains(event.communicator)) continue;
-      Counts& count = counts[event.communicator];
-      if (event.kind == EventKind::kEnqueue && event.sequence == 0) count = {};
-      const auto [place, is_new] = count.places.try_emplace(event.sequence);
-      if (is_new) {
-        const std::optional<std::uint16_t> lane =
-            IsMessage(event) ? LaneOf(rank.rank, event) : event.communicator;
-        if (!lane) return false;
-        const bool message = *lane != event.communicator;
-        const std::uint64_t position =
-            message ? count.in_lane[*lane]++ : event.sequence - count.messages;
-        if (message) ++count.messages;
-        place->second = {*lane, position};
-      }
-      std::tie(event.communicator, event.sequence) = place->second;
+  // False: where it stands is not known.
+  bool Place(int rank, JournalEvent& event) {
+    const std::uint64_t before = std::exchange(event.messages_before, 0);
+    if (before == journal::kUnknownMessages) return false;
+    if (!IsMessage(event)) {
+      event.sequence -= std::min(event.sequence, before);
+      return true;
     }
+    const std::optional<std::uint16_t> lane = LaneOf(rank, event);
+    if (!lane) return false;
+    event.communicator = *lane;
+    event.sequence = before;
     return true;
   }
 
@@ -94,16 +75,21 @@ class Sorting {
 
   SplitEvidence split_;
   std::vector<CommunicatorGroup> groups_;  // as given, the world first
-  std::set<std::uint16_t> mixed_;
   std::map<std::tuple<std::size_t, int, int>, std::uint16_t> lanes_;
 };
 
 }  // namespace
 
+bool StandsAmongMessages(const JournalEvent& event) {
+  return IsMessage(event) || event.messages_before > 0;
+}
+
 std::optional<SplitEvidence> SplitByPeer(const std::vector<RankEvidence>& evidence,
                                          const Setting& setting) {
   const bool any = std::ranges::any_of(evidence, [](const RankEvidence& rank) {
-    return std::ranges::any_of(rank.journal.events, IsMessage);
+    return std::ranges::any_of(rank.journal.events, [](const JournalEvent& event) {
+      return IsCollective(event) && StandsAmongMessages(event);
+    });
   });
   if (!any) return std::nullopt;
   return Sorting(evidence, setting).Run();

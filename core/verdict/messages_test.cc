@@ -157,10 +157,46 @@ TEST(Messages, SilenceNamesWhoDidNotSend) {
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
 }
 
-TEST(Messages, UndecidableWhenTheRingLostSome) {
-  // How many were sent before is not known: nothing is proved of who waits in one.
+TEST(Messages, StandWhereTheyStandHoweverMuchOfAHistoryIsLost) {
+  // What ranks 0 and 1 sent and received is in no window, or only in part.
+  const auto ring = [](int rank, std::size_t newest) {
+    History history(rank);
+    for (int round = 0; round < 150; ++round) {
+      if (rank == 0) history.Does(Send(1));
+      if (rank == 1) history.Does(Receive(0));
+      history.Does(AllReduce()).Does(Barrier());
+    }
+    return history.Newest(newest);
+  };
+  for (const std::size_t newest : {1000, 100, 10, 5, 3}) {
+    EXPECT_THAT(JudgeOn("gloo", {ring(0, newest), ring(1, newest), ring(2, newest)}).findings,
+                IsEmpty());
+  }
+  const auto early = [](int rank) {
+    History history(rank);
+    if (rank == 0) history.Does(Send(1));
+    if (rank == 1) history.Does(Receive(0));
+    return history.Does(AllReduce(), 400);
+  };
+  const auto in_barrier = [&](int rank) { return early(rank).Enters(Barrier()).Newest(100); };
+  EXPECT_THAT(
+      JudgeOn("gloo", {in_barrier(0), in_barrier(1), early(2).Enters(Barrier()).Newest(100)})
+          .findings,
+      IsEmpty());
+  // The nearest that is none: one of them reduces once more.
   const Judgement judgement =
-      JudgeOn("mpi", {History(0).Enters(Receive(1)).Missed(3), History(1).Signalled(SIGKILL)});
+      JudgeOn("gloo", {in_barrier(0), in_barrier(1), early(2).Enters(AllReduce()).Newest(100)});
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kCollectiveMismatch);
+  EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(2));
+}
+
+TEST(Messages, UndecidableWhereNobodyCounted) {
+  // How many were sent before is not known: nothing is proved of who waits in one.
+  RankEvidence waits = History(0).Enters(Receive(1)).Missed(3);
+  for (journal::JournalEvent& event : waits.journal.events) {
+    event.messages_before = journal::kUnknownMessages;
+  }
+  const Judgement judgement = JudgeOn("mpi", {waits, History(1).Signalled(SIGKILL)});
   EXPECT_EQ(judgement.findings.at(0).cause, Cause::kRankKilled);
   EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kFinished, Outcome::kKilled));
 }

@@ -69,8 +69,8 @@ bool Ends(const JournalEvent& event) {
 }
 
 // Positions of both ends agree in a lane.
-bool IsMessageOutsideLanes(const JournalEvent& event) {
-  return event.communicator < kFirstLane && collective::IsMessage(event.collective);
+bool CountsMessages(const JournalEvent& event) {
+  return event.communicator < kFirstLane && StandsAmongMessages(event);
 }
 
 void Follow(RankView& view, OpenOperations& open, const JournalEvent& event, std::size_t index) {
@@ -84,7 +84,7 @@ void Follow(RankView& view, OpenOperations& open, const JournalEvent& event, std
              .begin = index};
     if (enqueue) open.Forget(event.communicator);
   }
-  track.point_to_point = track.point_to_point || IsMessageOutsideLanes(event);
+  track.point_to_point = track.point_to_point || CountsMessages(event);
   const bool is_new = begins && event.sequence >= track.queued;
   const std::uint64_t after = event.sequence + 1;
   track.queued = std::max(track.queued, after);
@@ -260,7 +260,8 @@ std::string SystemClauseBriefly(const RankView& view) {
 namespace {
 
 // How much an error says of its cause: nothing where all that it says is that a peer went away.
-constexpr int kOwnReason = 2;
+constexpr int kWaited = 2;
+constexpr int kOwnReason = 3;
 int WeightOf(std::string_view error) {
   constexpr std::pair<std::string_view, int> kOfConnections[] = {
       {"reset by peer", 1},
@@ -270,6 +271,7 @@ int WeightOf(std::string_view error) {
   for (const auto& [words, weight] : kOfConnections) {
     if (error.find(words) != std::string_view::npos) return weight;
   }
+  if (WaitedInVain(error)) return kWaited;
   return error.empty() ? 0 : kOwnReason;
 }
 
@@ -328,7 +330,13 @@ std::string FateOf(const RankView& view) {
   return "is gone";
 }
 
-bool IsEcho(std::string_view error) { return !error.empty() && WeightOf(error) < kOwnReason; }
+bool IsEcho(std::string_view error) { return !error.empty() && WeightOf(error) < kWaited; }
+
+bool WaitedInVain(std::string_view error) {
+  constexpr std::string_view kWords[] = {"in time", "imed out", "deadline"};
+  return std::ranges::any_of(
+      kWords, [&](std::string_view words) { return error.find(words) != std::string_view::npos; });
+}
 
 bool SaysLess(std::string_view error, std::string_view than) {
   return WeightOf(error) < WeightOf(than);

@@ -126,6 +126,8 @@ const JournalEvent* FirstErrorOf(const RankView& view);
 std::string FateOf(const RankView& view);
 // All that a rank's error says is that a connection ended: its cause may be elsewhere.
 bool IsEcho(std::string_view error);
+// All that it says is that somebody did not come in time.
+bool WaitedInVain(std::string_view error);
 // One of two errors says more of its cause than the other.
 bool SaysLess(std::string_view error, std::string_view than);
 

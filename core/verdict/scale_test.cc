@@ -52,7 +52,7 @@ std::vector<RankEvidence> History(int ranks, int records) {
                    : step == 1 ? journal::EventKind::kStart
                                : journal::EventKind::kEnd;
       event.sequence = sequence;
-      event.nth = sequence + 1;
+      event.nth = static_cast<std::uint32_t>(sequence + 1);
       event.count = static_cast<std::int64_t>(1000 + sequence % 10);
       event.phase = journal::Phase::kBackward;
       if (step-- == 0) step = 2, --sequence;

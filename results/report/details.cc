@@ -59,7 +59,7 @@ std::string FormatHistory(const store::Run& run, std::size_t most) {
   std::string text = "History\n";
   for (const store::RankHistory& history : run.history) {
     const std::size_t shown = std::min(most, history.events.size());
-    text += fmt::format("  rank {}, lifetime {}: {} events{}, {} overwritten before\n",
+    text += fmt::format("  rank {}, lifetime {}: {} events{}, {} before them\n",
                         history.rank, history.lifetime, history.events.size(),
                         shown < history.events.size() ? fmt::format(", the newest {}", shown) : "",
                         history.missed);

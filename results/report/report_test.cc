@@ -361,7 +361,7 @@ TEST(Details, Environment) {
 TEST(Details, HistoryShowsTheNewestEvents) {
   EXPECT_EQ(FormatHistory(FailingRun(), 10),
             "History\n"
-            "  rank 1, lifetime 0: 2 events, 7 overwritten before\n"
+            "  rank 1, lifetime 0: 2 events, 7 before them\n"
             "        0.001000 s  start    all_reduce 50 (sequence 101 of communicator 0) f32 x 256 "
             "sum\n"
             "        0.002000 s  death    wait status 9\n");

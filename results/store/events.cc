@@ -1,13 +1,21 @@
 // Maps the struct of a journal's event to an HDF5 table without a copy. Enumerations carry their
 // names into the file. Values that no enumerator has are refused when a file is read.
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <map>
+#include <utility>
 
+#include "core/journal/message_count.h"
 #include "results/store/datasets.h"
 #include "results/store/fields.h"
 #include "results/store/parts.h"
 
 namespace lockstep::results::store {
 namespace {
+
+constexpr const char* kMessagesBefore = "messages_before";
+enum class Columns : std::uint8_t { kAll, kOfOlderFile };
 
 constexpr journal::Phase kLastPhase = journal::Phase::kBarrier;
 
@@ -28,13 +36,17 @@ void Insert(const hdf5::Handle& compound, const char* name, std::size_t offset, 
 
 // The layout of JournalEvent itself, so that a history is written without a copy. Lockstep's hosts
 // are little endian; on others HDF5 records the order with the native types and converts.
-hdf5::Handle EventType() {
+hdf5::Handle EventType(Columns columns = Columns::kAll) {
   hdf5::Handle type(H5Tcreate(H5T_COMPOUND, sizeof(journal::JournalEvent)), H5Tclose);
   Insert(type, "index", offsetof(journal::JournalEvent, index), H5T_NATIVE_UINT64);
   Insert(type, "ticks", offsetof(journal::JournalEvent, ticks), H5T_NATIVE_UINT64);
   Insert(type, "sequence", offsetof(journal::JournalEvent, sequence), H5T_NATIVE_UINT64);
   Insert(type, "count", offsetof(journal::JournalEvent, count), H5T_NATIVE_INT64);
-  Insert(type, "nth", offsetof(journal::JournalEvent, nth), H5T_NATIVE_UINT64);
+  Insert(type, "nth", offsetof(journal::JournalEvent, nth), H5T_NATIVE_UINT32);
+  if (columns == Columns::kAll) {
+    Insert(type, kMessagesBefore, offsetof(journal::JournalEvent, messages_before),
+           H5T_NATIVE_UINT32);
+  }
   Insert(type, "value", offsetof(journal::JournalEvent, value), H5T_NATIVE_INT64);
   Insert(type, "case", offsetof(journal::JournalEvent, case_index), H5T_NATIVE_UINT32);
   Insert(type, "root", offsetof(journal::JournalEvent, root), H5T_NATIVE_INT32);
@@ -50,6 +62,25 @@ hdf5::Handle EventType() {
   Insert(type, "phase", offsetof(journal::JournalEvent, phase),
          EnumType(H5T_NATIVE_UINT8, kLastPhase).get());
   return type;
+}
+
+// What an older file does not tell can be counted where it has the whole history.
+void CountMessages(std::vector<journal::JournalEvent>& events) {
+  const bool whole = !events.empty() && events.front().index == 1;
+  const bool any = std::ranges::any_of(events, [](const journal::JournalEvent& event) {
+    return collective::IsMessage(event.collective);
+  });
+  if (!any) return;
+  std::map<std::uint16_t, journal::MessageCount> counts;
+  std::map<std::pair<std::uint16_t, std::uint64_t>, std::uint32_t> known;
+  for (journal::JournalEvent& event : events) {
+    const auto place = std::pair(event.communicator, event.sequence);
+    if (event.kind == journal::EventKind::kEnqueue) {
+      if (event.sequence == 0) counts[event.communicator] = {};
+      known[place] = counts[event.communicator].Next(event.collective, event.root);
+    }
+    event.messages_before = whole ? known[place] : journal::kUnknownMessages;
+  }
 }
 
 // HDF5 hands on what it finds in a file, also what no enumerator has.
@@ -84,7 +115,8 @@ std::vector<journal::JournalEvent> ReadEvents(hdf5::File& file, const std::strin
     file.Note("{} is no table", path);
     return {};
   }
-  const hdf5::Handle type = EventType();
+  const bool older = H5Tget_member_index(stored.type.get(), kMessagesBefore) < 0;
+  const hdf5::Handle type = EventType(older ? Columns::kOfOlderFile : Columns::kAll);
   const int columns = H5Tget_nmembers(type.get());
   for (unsigned i = 0; i < static_cast<unsigned>(columns); ++i) {
     char* name = H5Tget_member_name(type.get(), i);
@@ -96,6 +128,7 @@ std::vector<journal::JournalEvent> ReadEvents(hdf5::File& file, const std::strin
   std::vector<journal::JournalEvent> events(stored.dims[0]);
   ReadDataset(file, stored, path, type.get(), events.data());
   CheckEvents(events, path, file);
+  if (older && file.ok()) CountMessages(events);
   return events;
 }
 

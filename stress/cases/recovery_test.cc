@@ -17,7 +17,7 @@ journal::JournalEvent Event(journal::EventKind kind, std::uint64_t index,
   event.ticks = 100 * index;
   event.communicator = communicator;
   event.sequence = sequence;
-  event.nth = sequence + 1;
+  event.nth = static_cast<std::uint32_t>(sequence + 1);
   event.count = 4;
   return event;
 }

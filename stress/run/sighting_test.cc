@@ -21,7 +21,7 @@ journal::JournalEvent Call(Ticks ticks, std::uint64_t sequence, int root) {
   event.kind = journal::EventKind::kEnqueue;
   event.ticks = ticks;
   event.sequence = sequence;
-  event.nth = sequence + 1;
+  event.nth = static_cast<std::uint32_t>(sequence + 1);
   event.collective = collective::Collective::kBroadcast;
   event.count = 4;
   event.root = root;

@@ -19,7 +19,8 @@ inline JournalEvent SelfDescribingEvent(std::uint64_t index) {
   event.ticks = random.Next() | 1;
   event.sequence = random.Next();
   event.count = static_cast<std::int64_t>(random.Next());
-  event.nth = random.Next();
+  event.nth = static_cast<std::uint32_t>(random.Next());
+  event.messages_before = static_cast<std::uint32_t>(random.Next());
   event.value = static_cast<std::int64_t>(random.Next());
   event.root = static_cast<std::int32_t>(random.Next());
   event.kind = random.Below(2) == 0 ? EventKind::kStart : EventKind::kEnd;

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string_view>
+#include <unordered_set>
 
 #include "core/verdict/finders/find.h"
 #include "core/verdict/link_traffic.h"
@@ -63,6 +65,32 @@ Views WaitersOf(const Situation& situation, const Stuck& stuck) {
     if (stuck.root[i] != Stuck::kNobody) waiting.push_back(&situation.views[i]);
   }
   return waiting;
+}
+
+// … because one of these is: that one is at the end of its chain, or misses in its call, too.
+Views WaitersFor(const Situation& situation, const Stuck& stuck, const Views& gone) {
+  const std::unordered_set<const RankView*> those(gone.begin(), gone.end());
+  constexpr std::uint64_t kNone = ~std::uint64_t{0};
+  std::vector<std::uint64_t> missed(situation.groups.size(), kNone);  // the earliest call
+  for (std::size_t g = 0; g < missed.size(); ++g) {
+    for (const std::size_t member : situation.groups[g].members) {
+      const RankView& view = situation.views[member];
+      if (!those.contains(&view)) continue;
+      const Track* const track = view.On(static_cast<int>(g));
+      if (track != nullptr || view.complete())
+        missed[g] = std::min(missed[g], track == nullptr ? 0 : track->next);
+    }
+  }
+  return ViewsWhere(situation.views, [&](const RankView& view) {
+    const auto i = static_cast<std::size_t>(&view - situation.views.data());
+    if (stuck.root[i] == Stuck::kNobody) return false;
+    const RankView& root = situation.views[static_cast<std::size_t>(stuck.root[i])];
+    if (those.contains(&root) || view.open == nullptr) return true;
+    const auto group = static_cast<std::size_t>(view.open_group);
+    const auto size = static_cast<int>(situation.groups[group].members.size());
+    return stuck.waits_for[i] == stuck.root[i] && missed[group] <= view.open->sequence &&
+           NeedsOf(situation.semantics, OperationOf(*view.open), false, size) == Needs::kAll;
+  });
 }
 
 std::string WaitingClauseInFull(const Views& waiting) {
@@ -139,7 +167,6 @@ Finding DepartureOf(Cause cause, const Views& gone, const Views& waiting) {
 }  // namespace
 
 std::vector<Finding> FindDepartures(const Situation& situation, const Stuck& stuck) {
-  const Views waiting = WaitersOf(situation, stuck);
   const std::vector<bool> missed = FindMissed(situation);
   std::map<Cause, Views> gone;
   for (std::size_t i = 0; i < situation.views.size(); ++i) {
@@ -149,14 +176,17 @@ std::vector<Finding> FindDepartures(const Situation& situation, const Stuck& stu
     gone[CauseOf(view)].push_back(&view);
   }
   std::vector<Finding> findings;
+  std::set<const RankView*> told;  // whom they wait for
   // A crash explains the others' ends better than the reverse, and so on down.
   for (const Cause cause :
        {Cause::kRankCrashed, Cause::kRankKilled, Cause::kRankExited, Cause::kRankStopped}) {
     const auto found = gone.find(cause);
     if (found == gone.end()) continue;
-    findings.push_back(DepartureOf(cause, found->second, findings.empty() ? waiting : Views()));
+    Views waiting = WaitersFor(situation, stuck, found->second);
+    std::erase_if(waiting, [&](const RankView* waiter) { return !told.insert(waiter).second; });
+    findings.push_back(DepartureOf(cause, found->second, waiting));
   }
-  if (!findings.empty() && waiting.empty()) NameFailed(situation, findings.front());
+  if (!findings.empty() && told.empty()) NameFailed(situation, findings.front());
   return findings;
 }
 
@@ -169,6 +199,7 @@ bool FailedForLackOfPeer(const Situation& situation, const RankView& view) {
   if (failed == nullptr) return false;
   return std::ranges::any_of(situation.views, [&](const RankView& peer) {
     if (&peer == &view || !Failed(peer) || FirstErrorOf(peer) != nullptr) return false;
+    if (SaysLess(peer.evidence->error, view.evidence->error)) return false;  // an effect itself
     const Track* track = peer.TrackOf(*failed);
     return track == nullptr ? peer.complete() : track->next <= failed->sequence;
   });
@@ -192,12 +223,6 @@ bool CouldNotConnect(const RankView& view) {
 bool FailedElsewhere(const Situation& situation) {
   return std::ranges::any_of(
       situation.views, [](const RankView& view) { return Failed(view) && !CouldNotConnect(view); });
-}
-
-bool WaitedInVain(std::string_view error) {
-  constexpr std::string_view kWords[] = {"in time", "imed out", "deadline"};
-  return std::ranges::any_of(
-      kWords, [&](std::string_view words) { return error.find(words) != std::string_view::npos; });
 }
 
 // That a connection ended is an effect: its cause is elsewhere, and not known. Nor is it known who

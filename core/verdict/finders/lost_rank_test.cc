@@ -216,5 +216,60 @@ TEST(RankFailed, AnErrorBecauseOfADeadPeerIsNoCause) {
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
 }
 
+TEST(RankKilled, WhoWaitsIsNamedWithWhomItWaitsFor) {
+  const collective::Operation of_1 = {
+      .collective = collective::Collective::kBroadcast, .count = 16, .root = 1};
+  // Rank 0 waits for rank 1 alone, although rank 2 crashed.
+  const Judgement judgement = JudgeAll(
+      {After49(0).Enters(of_1), After49(1).Signalled(SIGKILL), After49(2).Signalled(SIGSEGV)});
+  ASSERT_EQ(judgement.findings.size(), 2u);
+  EXPECT_EQ(judgement.findings[0].cause, Cause::kRankCrashed);
+  EXPECT_THAT(judgement.findings[0].message, Not(HasSubstr("waits for it")));
+  EXPECT_EQ(judgement.findings[1].cause, Cause::kRankKilled);
+  EXPECT_THAT(judgement.findings[1].message, HasSubstr("rank 0 waits for it"));
+  // All take part in this one: the first finding says so.
+  const Judgement both =
+      JudgeAll({At50(0), After49(1).Signalled(SIGKILL), After49(2).Signalled(SIGSEGV)});
+  EXPECT_THAT(both.findings.at(0).message, HasSubstr("rank 0 waits for it"));
+}
+
+TEST(RankFailed, AnEffectIsNoReason) {
+  // Rank 1 was through with connecting and failed, while rank 0 was late in that.
+  Setting setting;
+  setting.deadline_seconds = kDeadline;
+  setting.backend = "gloo";
+  setting.groups = {{1, "a", {0, 1}}};
+  const auto connects = [](int rank) { return History(rank).In(journal::Phase::kConnect); };
+  const Judgement judgement =
+      Judge({connects(0).FailsSplit(1).Reports("gloo: Connection closed by peer").Leaves(1),
+             connects(1)
+                 .Splits(1)
+                 .In(journal::Phase::kMeasure)
+                 .On(1)
+                 .FailsIn(AllReduce())
+                 .Reports("std::bad_alloc")
+                 .Leaves(1)},
+            setting);
+  ASSERT_FALSE(judgement.findings.empty());
+  EXPECT_EQ(judgement.findings[0].cause, Cause::kRankFailed);
+  EXPECT_TRUE(judgement.findings[0].proved);
+  EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
+}
+
+TEST(RankFailed, WhoOnlyWaitedInVainIsNoCulpritBesideOneThatSaysWhy) {
+  const auto fails = [](int rank, const char* error) {
+    return After49(rank).FailsIn(AllReduce()).Reports(error).Leaves(1);
+  };
+  constexpr const char* kWaited = "gloo: Timed out waiting 5000ms for recv operation to complete";
+  for (const int why : {0, 1}) {
+    const Judgement judgement = JudgeAll({fails(0, why == 0 ? "std::bad_alloc" : kWaited),
+                                          fails(1, why == 1 ? "std::bad_alloc" : kWaited)});
+    ASSERT_EQ(judgement.findings.size(), 1u);
+    EXPECT_TRUE(judgement.findings[0].proved);
+    EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(why));
+    EXPECT_THAT(judgement.findings[0].message, HasSubstr("bad_alloc"));
+  }
+}
+
 }  // namespace
 }  // namespace lockstep::verdict::finders

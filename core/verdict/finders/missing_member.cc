@@ -18,13 +18,19 @@ namespace {
 struct Making {
   const JournalEvent* event = nullptr;
   Views waiting = {};
-  Views absent = {};  // they certainly did not take part
+  Views absent = {};  // they did not take part, and are gone or elsewhere
 };
 
 bool TookPart(const RankView& view, int group, std::uint64_t sequence) {
   const Track* track = view.On(group);
   // What the ring of a journal lost proves nothing.
   return track == nullptr ? !view.complete() : track->started > sequence;
+}
+
+// It may come yet: it is in no call, or nobody knows where it is.
+bool MayCome(const RankView& view) {
+  return view.evidence->state == ProcessState::kLost ||
+         (OwesProgress(view) && view.open == nullptr);
 }
 
 Making MakingOf(const Situation& situation, int group) {
@@ -38,7 +44,8 @@ Making MakingOf(const Situation& situation, int group) {
   }
   if (making.event == nullptr) return making;
   for (const RankView* view : members) {
-    if (!TookPart(*view, group, making.event->sequence)) making.absent.push_back(view);
+    if (TookPart(*view, group, making.event->sequence) || MayCome(*view)) continue;
+    making.absent.push_back(view);
   }
   return making;
 }

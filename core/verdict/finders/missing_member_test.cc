@@ -190,5 +190,16 @@ TEST(Connecting, AlsoOfAnotherCommunicator) {
   EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kHung, Outcome::kFailed));
 }
 
+TEST(Making, WhoMayYetComeIsNoVoter) {
+  Setting setting = Making();
+  setting.groups = {{kA, "a", {0, 1, 2}}};
+  const std::vector<RankEvidence> evidence = {
+      History(0).Splits(kA).EntersSplit(2).Silent(6), History(1).Splits(kA).Leaves(0),
+      History(2).Splits(kA).In(journal::Phase::kCompute).Silent(6)};
+  const Judgement judgement = JudgeIn(setting, evidence);
+  ASSERT_FALSE(judgement.findings.empty());
+  EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
+}
+
 }  // namespace
 }  // namespace lockstep::verdict::finders

@@ -192,5 +192,16 @@ TEST(Passed, ARankThatEndedInCallsThatDiffer) {
               ElementsAre(Cause::kRankKilled, Cause::kCountMismatch));
 }
 
+TEST(PassedMismatch, CallsThatAreNotCountedAlikeHideWhatMeetsBehindThem) {
+  // MPI counts each kind by itself: rank 0's broadcast, which rank 1 never makes, shifts the rest.
+  const std::vector<RankEvidence> evidence = {
+      Of(0).Does(AllReduce()).Does(BroadcastFrom(0)).Does(Barrier()).Enters(AllReduce()),
+      Of(1).Does(Max()).Does(Barrier()).Enters(AllReduce())};
+  const Judgement judgement =
+      Judge(evidence, {.deadline_seconds = kDeadline, .backend = "mpi", .one_stream = true});
+  EXPECT_FALSE(NobodyCanGoOn(evidence, judgement));
+  EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kFinished, Outcome::kFinished));
+}
+
 }  // namespace
 }  // namespace lockstep::verdict::finders

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/collective/collective.h"
+#include "core/journal/message_count.h"
 #include "core/journal/purpose.h"
 #include "core/verdict/judge.h"
 #include "gmock/gmock.h"
@@ -110,6 +111,13 @@ class History {
     evidence_.journal.missed = events;
     return *this;
   }
+  // As an agent sends a long history.
+  History& Newest(std::size_t most) {
+    auto& [events, missed] = evidence_.journal;
+    missed = events.size() - most;
+    events.erase(events.begin(), events.end() - static_cast<std::ptrdiff_t>(most));
+    return *this;
+  }
   History& Exited(int code) {
     evidence_.state = ProcessState::kExited;
     evidence_.exit_code = code;
@@ -163,7 +171,10 @@ class History {
     event.kind = kind;
     event.communicator = communicator_;
     event.sequence = next_[communicator_] - 1 + is_new;
-    event.nth = nth_[{communicator_, operation.collective}] += is_new;
+    event.nth = nth_[{communicator_, operation.collective}] += static_cast<std::uint32_t>(is_new);
+    std::uint32_t& before = before_[communicator_];
+    if (is_new != 0) before = messages_[communicator_].Next(operation.collective, operation.root);
+    event.messages_before = before;
     event.collective = operation.collective;
     event.type = operation.type;
     event.count = operation.count;
@@ -186,7 +197,9 @@ class History {
   journal::Annotation annotation_;
   std::map<std::uint16_t, std::uint64_t> next_;
   std::map<std::uint16_t, std::uint64_t> splits_;
-  std::map<std::pair<std::uint16_t, collective::Collective>, std::uint64_t> nth_;
+  std::map<std::pair<std::uint16_t, collective::Collective>, std::uint32_t> nth_;
+  std::map<std::uint16_t, journal::MessageCount> messages_;
+  std::map<std::uint16_t, std::uint32_t> before_;  // of the newest operation
 };
 
 inline constexpr double kDeadline = 5;

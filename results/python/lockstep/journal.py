@@ -18,7 +18,7 @@ class Journal:
     """Events, oldest first.
 
     rank, lifetime: whose; lifetimes of a rank's workers count from 0.
-    missed: how many older events were overwritten before they were read.
+    missed: how many earlier events are not here.
     events: structured array of shape (events,), the columns of /history/n.
     ns: float64, (events,): nanoseconds since the run began, on the coordinator's clock.
     """

@@ -333,7 +333,7 @@ store::RankHistory HangingHistory(int rank, int lifetime) {
   store::RankHistory history{rank, lifetime, 0, {}};
   journal::JournalEvent event;
   for (std::uint64_t sequence = kHangsIn - 3; sequence <= kHangsIn; ++sequence) {
-    event.sequence = event.nth = sequence;
+    event.sequence = event.nth = static_cast<std::uint32_t>(sequence);
     event.count = 2359296;
     event.value = (std::int64_t{13} << 32) + (3 << 8) + 6;  // bucket 3 of iteration 12
     event.case_index = static_cast<std::uint32_t>(lifetime);

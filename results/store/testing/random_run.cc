@@ -254,11 +254,12 @@ class Maker {
     RankHistory history{Below(8), Below(9), Any(), {}};
     for (int i = Below(3) * Below(200); i > 0; --i) {
       history.events.push_back(
-          {Any(), Any(), Any(), static_cast<std::int64_t>(Any()), Any(),
-           static_cast<std::int64_t>(Any()), static_cast<std::uint32_t>(Any()), Below(8) - 1,
-           Enumerator(journal::kLastEventKind), static_cast<std::uint16_t>(Any()),
-           Enumerator(collective::Collective::kRecv), Enumerator(collective::kLastDataType),
-           Enumerator(collective::Reduction::kMax), Enumerator(journal::Phase::kBarrier)});
+          {Any(), Any(), Any(), static_cast<std::int64_t>(Any()), static_cast<std::uint32_t>(Any()),
+           static_cast<std::uint32_t>(Any()), static_cast<std::int64_t>(Any()),
+           static_cast<std::uint32_t>(Any()), Below(8) - 1, Enumerator(journal::kLastEventKind),
+           static_cast<std::uint16_t>(Any()), Enumerator(collective::Collective::kRecv),
+           Enumerator(collective::kLastDataType), Enumerator(collective::Reduction::kMax),
+           Enumerator(journal::Phase::kBarrier)});
     }
     return history;
   }
