@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/subcommand.h"
+#include "core/base/print_stderr.h"
 #include "core/base/wrap.h"
 #include "results/compare/load.h"
 #include "results/report/report.h"
@@ -30,9 +31,7 @@ struct ShowArguments {
 };
 
 // An error of one of several runs, in the form in which main prints the only one.
-void Report(const Status& status) {
-  fmt::print(stderr, "lockstep: {}\n", OneLine(status.message()));
-}
+void Report(const Status& status) { PrintStderr("lockstep: {}\n", OneLine(status.message())); }
 
 std::string Format(const results::store::Run& run, const ShowArguments& options) {
   if (options.format == "nccl-tests") return results::report::FormatNcclTests(run);

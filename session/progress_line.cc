@@ -10,6 +10,7 @@
 #include <cstdio>
 
 #include "core/base/clock.h"
+#include "core/base/print_stderr.h"
 
 namespace lockstep::session {
 namespace {
@@ -36,7 +37,7 @@ ProgressLine::ProgressLine(bool wanted) : wanted_(wanted), on_terminal_(wanted &
 
 void ProgressLine::Show(const std::string& line) {
   if (!on_terminal_) return;
-  fmt::print(stderr, "\r{}\x1b[K", line);
+  PrintStderr("\r{}\x1b[K", line);
   std::fflush(stderr);
   shown_ = true;
 }
@@ -66,7 +67,7 @@ void ProgressLine::Announce(const std::string& line) {
 
 void ProgressLine::Notice(const std::string& line) {
   Clear();
-  fmt::print(stderr, "{}\n", line);
+  PrintStderr("{}\n", line);
   std::fflush(stderr);
 }
 

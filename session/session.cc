@@ -9,6 +9,7 @@
 #include <limits>
 #include <utility>
 
+#include "core/base/print_stderr.h"
 #include "core/base/program.h"
 #include "core/base/wrap.h"
 #include "core/coordinator/host_clocks.h"
@@ -103,8 +104,8 @@ Output::Output(std::string suite, const std::string& asked, const results::store
 
 void Output::Announce() {
   if (file_.path() == announced_) return;
-  fmt::print(stderr, "{}: note: results {}go to {}\n", suite_, announced_.empty() ? "" : "now ",
-             OneLine(file_.path()));
+  PrintStderr("{}: note: results {}go to {}\n", suite_, announced_.empty() ? "" : "now ",
+              OneLine(file_.path()));
   announced_ = file_.path();
 }
 
@@ -158,15 +159,14 @@ ExitCode TakeOver(const std::string& suite, const std::string& asked,
   const Result<ExitCode> code = output.Store(run, report);
   const results::store::RunFile& file = output.file();
   if (!file.older().empty()) {
-    fmt::print(stderr, "{}: note: what the coordinator had stored is in {}\n", suite,
-               OneLine(file.older()));
+    PrintStderr("{}: note: what the coordinator had stored is in {}\n", suite,
+                OneLine(file.older()));
   }
-  fmt::print(stderr,
-             "{}: the coordinator (rank 0's agent) is lost; rank {}'s agent took its place: {}\n",
-             suite, failover.successor,
-             code.ok() ? fmt::format("{}; what is left is in {}", OneLine(run.summary_line),
-                             OneLine(file.path()))
-                       : code.status().message());
+  PrintStderr("{}: the coordinator (rank 0's agent) is lost; rank {}'s agent took its place: {}\n",
+              suite, failover.successor,
+              code.ok() ? fmt::format("{}; what is left is in {}", OneLine(run.summary_line),
+                                      OneLine(file.path()))
+                        : code.status().message());
   return code.ok() ? *code : ExitCodeOf(code.status().code());
 }
 
@@ -185,7 +185,7 @@ int Main(Suite& suite, int argc, const char* const* argv) {
 }
 
 void EndWorker(worker::WorkerLink& link, const Status& error, const control::Message& message) {
-  if (!link.Send(message).ok()) fmt::print(stderr, "lockstep worker: {}\n", error.message());
+  if (!link.Send(message).ok()) PrintStderr("lockstep worker: {}\n", error.message());
   const int code = static_cast<int>(ExitCodeOf(error.code()));
   link.journal().Exit(code);
   std::fflush(stderr);

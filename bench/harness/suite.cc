@@ -24,6 +24,7 @@
 #include "bench/measure/rounds.h"
 #include "bench/measure/run_record.h"
 #include "bench/plan/plan.h"
+#include "core/base/print_stderr.h"
 #include "core/base/status.h"
 #include "core/base/units.h"
 #include "core/base/wrap.h"
@@ -130,10 +131,10 @@ std::string PlanText(const plan::Plan& plan, int repetitions) {
 void WarnOfBinding(const std::string& name, const coordinator::Coordinator& coordinator) {
   for (const control::AgentInfo& agent : coordinator.agents()) {
     if (agent.cpus.size() != 1) continue;
-    fmt::print(stderr,
-               "{}: note: rank {} is bound to one processor, which gloo's transport thread must "
-               "share with the caller: expect milliseconds; mpirun --bind-to none avoids it\n",
-               name, agent.rank);
+    PrintStderr(
+        "{}: note: rank {} is bound to one processor, which gloo's transport thread must "
+        "share with the caller: expect milliseconds; mpirun --bind-to none avoids it\n",
+        name, agent.rank);
     return;
   }
 }
@@ -279,7 +280,7 @@ class BenchSuite final : public session::Suite {
     std::fflush(stdout);
     if (run.verdict != verdict::Verdict::kPass &&
         options_.format != measure::ReportFormat::kTable) {
-      fmt::print(stderr, "{}: {}\n", name(), run.summary_line);
+      PrintStderr("{}: {}\n", name(), run.summary_line);
     }
     return OkStatus();
   }
@@ -319,7 +320,7 @@ class BenchSuite final : public session::Suite {
     run.environment =
         coordinator::MachineFacts(coordinator.agents(), launch_.context, measurement_.worker_facts);
     for (const auto& [key, value] : run.environment) {
-      if (key == "software/backend_remark") fmt::print(stderr, "{}: note: {}\n", name(), value);
+      if (key == "software/backend_remark") PrintStderr("{}: note: {}\n", name(), value);
       if (key == "software/device") on_host_ = value == "host";
     }
     run.floors = floors_->Figures(before_, after);

@@ -3,7 +3,6 @@
 #include "cli/trace_ddp/rank_processes.h"
 
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -18,6 +17,7 @@
 #include <utility>
 
 #include "core/base/fd.h"
+#include "core/base/print_stderr.h"
 
 namespace lockstep::cli::trace_ddp {
 namespace {
@@ -128,7 +128,7 @@ class RankProcesses {
     try {
       body(rank, RankSeat(self.written.get(), here_.write.get(), leave_.read.get()));
     } catch (const std::exception& error) {
-      fmt::print(stderr, "{}\n", error.what());
+      PrintStderr("{}\n", error.what());
       std::fflush(stderr);
       _exit(1);
     }

@@ -12,6 +12,7 @@
 
 #include "core/agent/evidence.h"
 #include "core/base/now.h"
+#include "core/base/print_stderr.h"
 #include "core/control/facts.h"
 #include "core/control/machine.h"
 #include "core/control/open_files.h"
@@ -303,8 +304,8 @@ void RankAgent::End() {
   ending_ = true;
   child_->Kill();
   if (!child_->AwaitExit(Deadline::AfterSeconds(5))) {
-    fmt::print(stderr, "lockstep: worker {} of rank {} does not die; it is left behind\n",
-               child_->pid(), context_.rank);
+    PrintStderr("lockstep: worker {} of rank {} does not die; it is left behind\n", child_->pid(),
+                context_.rank);
   }
   OnChildChange();
 }

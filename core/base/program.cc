@@ -6,6 +6,7 @@
 #include <exception>
 #include <system_error>
 
+#include "core/base/print_stderr.h"
 #include "core/base/wrap.h"
 
 namespace lockstep {
@@ -26,7 +27,7 @@ Status Printed(const std::function<Status()>& print) {
 }
 
 int Fail(const std::string& program, const Status& error) {
-  fmt::print(stderr, "{}: {}\n", program, OneLine(error.message()));
+  PrintStderr("{}: {}\n", program, OneLine(error.message()));
   return static_cast<int>(ExitCodeOf(error.code()));
 }
 
@@ -39,7 +40,7 @@ int RunProgram(const std::string& program, const std::function<Result<ExitCode>(
     });
     return done.ok() ? static_cast<int>(code) : Fail(program, done);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "{}: internal error: {}\n", program, OneLine(error.what()));
+    PrintStderr("{}: internal error: {}\n", program, OneLine(error.what()));
     return static_cast<int>(ExitCode::kInternal);
   }
 }

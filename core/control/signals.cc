@@ -28,6 +28,14 @@ sigset_t AgentSignals() {
   return ours;
 }
 
+constexpr int kOfTerminal = 1;  // comes with a signal that a parent passes on
+
+bool IsOfTerminal(const signalfd_siginfo& info) {
+  const bool of_parent = static_cast<pid_t>(info.ssi_pid) == getppid();
+  return info.ssi_code == SI_KERNEL ||
+         (info.ssi_code == SI_QUEUE && of_parent && info.ssi_int == kOfTerminal);
+}
+
 const sigset_t& TheInherited() {
   static const sigset_t inherited = BlockAgentSignals(AgentSignals());
   return inherited;
@@ -50,11 +58,19 @@ Signals::Arrived Signals::Take() {
       arrived.child = true;
     } else if (info.ssi_signo == SIGCONT) {
       arrived.warned = arrived.warned || static_cast<pid_t>(info.ssi_pid) == getppid();
-    } else {
+    } else if (arrived.end == 0 || arrived.of_terminal) {
       arrived.end = static_cast<int>(info.ssi_signo);
+      arrived.of_terminal = IsOfTerminal(info);
     }
   }
   return arrived;
+}
+
+void Signals::PassOn(const Arrived& arrived, pid_t child) {
+  if (arrived.end == 0) return;
+  sigval origin{};
+  origin.sival_int = arrived.of_terminal ? kOfTerminal : 0;
+  sigqueue(child, arrived.end, origin);
 }
 
 Status Signals::TakeBeforeMeeting() {

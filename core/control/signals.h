@@ -20,11 +20,15 @@ class Signals {
   struct Arrived {
     bool child = false;  // a child changed its state
     int end = 0;         // SIGTERM, SIGINT or SIGHUP, or 0
+    // A terminal sent `end`: to every process of its foreground group.
+    bool of_terminal = false;
     // The launcher continued us. Open MPI does so when it begins to end a launch (Ctrl-C, a lost
     // rank), sends SIGTERM a second later, and SIGKILL after another one.
     bool warned = false;
   };
   Arrived Take();
+  // Sends `end` on to a child, whose Take() finds it as this one's did.
+  static void PassOn(const Arrived& arrived, pid_t child);
   // For who waits to meet the other agents: kTerminated when a signal to end came.
   Status TakeBeforeMeeting();
 

@@ -1,7 +1,6 @@
 // The life of every agent but rank 0's is one loop. It obeys the coordinator, passes on its own
 // RankAgent's reports, and watches its launcher, its coordinator and its signals. The end depends
 // on which ends first: dismissed, orphaned (failover.h), or told to leave.
-#include <fmt/core.h>
 #include <poll.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include "core/agent/rank_agent.h"
 #include "core/base/clock.h"
 #include "core/base/now.h"
+#include "core/base/print_stderr.h"
 #include "core/control/frames.h"
 #include "core/control/signals.h"
 #include "core/control/tcp.h"
@@ -57,7 +57,7 @@ class Follower {
       agent_.End();
       // Told to end means that somebody else has failed, and says why.
       const bool told = joined.status().code() == StatusCode::kTerminated;
-      if (!told) fmt::print(stderr, "{}\n", joined.status().message());
+      if (!told) PrintStderr("{}\n", joined.status().message());
       return ExitCodeOf(joined.status().code());
     }
     control_ = std::move(joined->control);
@@ -116,8 +116,8 @@ class Follower {
     if (!join_server_) return;
     const Status served = join_server_->Serve();
     if (served.ok()) return;
-    fmt::print(stderr, "rank {} cannot take the coordinator's place: {}\n", context_.rank,
-               served.message());
+    PrintStderr("rank {} cannot take the coordinator's place: {}\n", context_.rank,
+                served.message());
     join_server_.reset();
   }
 
@@ -200,10 +200,10 @@ class Follower {
     if (!watch_.begun()) {
       agent_.End();
       if (!told_) {
-        fmt::print(stderr,
-                   "rank {}: the coordinator (rank 0) ended before the agents met; see its "
-                   "messages\n",
-                   context_.rank);
+        PrintStderr(
+            "rank {}: the coordinator (rank 0) ended before the agents met; see its "
+            "messages\n",
+            context_.rank);
       }
       return ExitCode::kEnvironment;
     }
@@ -222,8 +222,8 @@ class Follower {
     own.replicated = std::move(replicated_);
     if (control_->open()) control_->Send(FrameType::kTakenForLost);
     control_->Close();
-    fmt::print(stderr, "rank {}: the coordinator (rank 0) is {}\n", context_.rank,
-               loss == Loss::kClosed || loss == Loss::kGone ? "gone" : "not heard of any more");
+    PrintStderr("rank {}: the coordinator (rank 0) is {}\n", context_.rank,
+                loss == Loss::kClosed || loss == Loss::kGone ? "gone" : "not heard of any more");
     return Failover(context_, roster_, secret_, join_server_.get(), signals_, loss, hurry_seconds,
                     told_)
         .Run(std::move(own), options_.on_failover);
@@ -232,16 +232,16 @@ class Follower {
   // Others have judged, and written the file.
   ExitCode LeaveAlone() {
     agent_.End();
-    fmt::print(stderr, "rank {} leaves because it was stopped, and the others went on without it\n",
-               context_.rank);
+    PrintStderr("rank {} leaves because it was stopped, and the others went on without it\n",
+                context_.rank);
     return ExitCode::kEnvironment;
   }
 
   // The coordinator is there, but time is up.
   ExitCode Leave() {
     agent_.End();
-    fmt::print(stderr, "rank {} leaves because {}\n", context_.rank,
-               told_ ? "it was told to end" : "the launcher's daemon on its host is gone");
+    PrintStderr("rank {} leaves because {}\n", context_.rank,
+                told_ ? "it was told to end" : "the launcher's daemon on its host is gone");
     return ExitCode::kEnvironment;
   }
 

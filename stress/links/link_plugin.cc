@@ -25,6 +25,7 @@
 #include "core/agent/sockets.h"
 #include "core/base/clock.h"
 #include "core/base/fd.h"
+#include "core/base/print_stderr.h"
 #include "core/control/codec.h"
 #include "core/environment/run_delay.h"
 #include "core/verdict/tcp_socket.h"
@@ -292,7 +293,7 @@ std::unique_ptr<agent::AgentPlugin> MakeLinkPlugin(int rank, bool any_interface)
   Result<std::unique_ptr<Relay>> relay = Relay::Start();
   if (relay.ok()) return std::make_unique<LinkPlugin>(std::move(relay).value(), any_interface);
   // The faults then do not fire, and the case is unknown.
-  fmt::print(stderr, "lockstep: rank {}: {}\n", rank, relay.status().message());
+  PrintStderr("lockstep: rank {}: {}\n", rank, relay.status().message());
   return nullptr;
 }
 

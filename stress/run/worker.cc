@@ -23,6 +23,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/deadline.h"
+#include "core/base/print_stderr.h"
 #include "core/comm/backends.h"
 #include "core/comm/recorded.h"
 #include "core/worker/worker_link.h"
@@ -55,7 +56,7 @@ class ProcessBody final : public faults::RankBody {
     journal_.Note(fault_index);
     std::lock_guard lock(mutex_);
     const Status told = link_.Send({kFiredMessage, fmt::format("{}", fault_index)});
-    if (!told.ok()) fmt::print(stderr, "lockstep worker: {}\n", told.message());
+    if (!told.ok()) PrintStderr("lockstep worker: {}\n", told.message());
   }
   Status ApplyOutside(std::size_t) override {
     std::lock_guard lock(mutex_);

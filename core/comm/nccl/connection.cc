@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/print_stderr.h"
 #include "core/comm/nccl/debug_log.h"
 #include "core/comm/nccl/pause.h"
 #include "fmt/format.h"
@@ -64,7 +65,7 @@ Connection::Connection(Terms terms, Comm comm, int rank, int size)
 
 Connection::~Connection() {
   const Status status = Close();
-  if (!status.ok()) fmt::print(stderr, "{}\n", status.message());
+  if (!status.ok()) PrintStderr("{}\n", status.message());
 }
 
 Result<std::shared_ptr<Connection>> Connection::Connect(const Terms& terms, const UniqueId& id,

@@ -11,6 +11,7 @@
 #include <map>
 #include <utility>
 
+#include "core/base/print_stderr.h"
 #include "core/comm/nccl/connection.h"
 #include "core/comm/nccl/debug_log.h"
 #include "core/comm/nccl/pause.h"
@@ -24,7 +25,7 @@ namespace {
 constexpr double kPollSeconds = 0.005;
 
 void EndProcess(const std::string& why) {
-  fmt::print(stderr, "{}\n", why);
+  PrintStderr("{}\n", why);
   std::fflush(stderr);
   _exit(static_cast<int>(ExitCode::kFailed));
 }
@@ -130,7 +131,7 @@ class Adapter final : public NcclCommunicator {
 
   void Abort() override {
     const Status status = connection_->Abort();
-    if (!status.ok()) fmt::print(stderr, "{}\n", status.message());
+    if (!status.ok()) PrintStderr("{}\n", status.message());
   }
   Result<std::unique_ptr<Communicator>> Split(int color, int key, Deadline deadline) override {
     const std::string prefix = fmt::format("{}/{}", prefix_, splits_++);

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <sstream>
 
+#include "core/base/print_stderr.h"
 #include "core/control/rendezvous/testing/mpi_probe.h"
 #include "core/coordinator/testing/probe.h"
 #include "core/worker/worker_link.h"
@@ -148,7 +149,7 @@ class ProbeWorker {
 int RunProbeWorker() {
   Result<std::unique_ptr<worker::WorkerLink>> link = worker::WorkerLink::Open();
   if (!link.ok()) {
-    fmt::print(stderr, "{}\n", link.status().message());
+    PrintStderr("{}\n", link.status().message());
     return static_cast<int>(ExitCodeOf(link.status().code()));
   }
   return ProbeWorker(**link).Run();
