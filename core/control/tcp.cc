@@ -43,6 +43,11 @@ void SetTcpOptions(int fd, double lost_seconds) {
   set(IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(lost_seconds * 1e3));
 }
 
+void BearSlowPeer(int fd) {
+  constexpr int kNone = 0;
+  setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &kNone, sizeof kNone);
+}
+
 bool AllAcknowledged(int fd) {
   tcp_info info{};
   // Also what could not even be sent, because our own link is down: tcp(7).

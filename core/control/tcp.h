@@ -14,6 +14,10 @@ namespace lockstep::control {
 // we talk or listen (keepalive; TCP_USER_TIMEOUT, RFC 5482). May be called again.
 void SetTcpOptions(int fd, double lost_seconds = 20);
 
+// A peer that answers, but takes nothing, is kept for as long as it likes: since Linux 5.11
+// TCP_USER_TIMEOUT ends such a connection, too.
+void BearSlowPeer(int fd);
+
 // The peer's kernel has acknowledged all that was sent to it: host and way are there.
 bool AllAcknowledged(int fd);
 

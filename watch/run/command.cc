@@ -14,6 +14,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/control/open_files.h"
 #include "watch/events/segment.h"
 
 namespace lockstep::watch::run {
@@ -34,12 +35,15 @@ Status NotStarted(const std::vector<std::string>& words, int error) {
 
 }  // namespace
 
-Command::Command() : group_(getpgrp()) { sigaction(SIGPIPE, nullptr, &pipe_before_); }
+Command::Command(bool launched) : launched_(launched), group_(getpgrp()) {
+  sigaction(SIGPIPE, nullptr, &pipe_before_);
+}
 
 Status Command::Start(const std::vector<std::string>& words, const std::string& library,
                       const std::string& folder,
                       const std::vector<std::pair<std::string, std::string>>& variables,
-                      std::atomic<pid_t>& process) {
+                      CommandFacts& facts) {
+  facts_ = &facts;
   const std::vector<char*> arguments = Arguments(words);
   const char* const before = std::getenv("LD_PRELOAD");
   const std::string preload =
@@ -48,16 +52,17 @@ Status Command::Start(const std::vector<std::string>& words, const std::string& 
   if (pipe2(problem, O_CLOEXEC) != 0) return EnvironmentError("no pipe: too many open files");
   process_ = fork();
   if (process_ == 0) {
-    process = getpid();
+    facts.pid = getpid();
     setpgid(0, group_);  // the watcher may have left it
     setenv("LD_PRELOAD", preload.c_str(), 1);
     setenv(events::kFolderVariable, folder.c_str(), 1);
     for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
     sigaction(SIGPIPE, &pipe_before_, nullptr);
+    control::LimitOpenFiles(control::InheritedOpenFiles());
     pthread_sigmask(SIG_SETMASK, &control::Signals::inherited_mask(), nullptr);
     execvp(arguments[0], arguments.data());
     const int error = errno;
-    process = 0;
+    facts.pid = 0;
     if (write(problem[1], &error, sizeof error) < 0) _exit(127);
     _exit(127);
   }
@@ -85,9 +90,17 @@ bool Command::Await(int ms, std::vector<pollfd> others, control::Signals& signal
   others.push_back({signals.fd(), POLLIN, 0});
   poll(others.data(), others.size(), ms);
   const control::Signals::Arrived arrived = signals.Take();
-  told_to_end_ = told_to_end_ || arrived.end != 0 || arrived.warned;
-  if (arrived.end != 0) to_pass_on_ = arrived.end;
+  // A launcher also continues ranks that it had stopped.
+  const bool warned = arrived.warned && launched_ && !WasStopped();
+  told_to_end_ = told_to_end_ || arrived.end != 0 || warned;
+  if (arrived.end != 0 && !arrived.of_terminal) to_pass_on_ = arrived.end;
   return (others[others.size() - 2].revents & POLLIN) != 0;
+}
+
+bool Command::WasStopped() const {
+  siginfo_t found{};
+  return waitid(P_PID, static_cast<id_t>(process_), &found, WSTOPPED | WCONTINUED | WNOHANG) == 0 &&
+         found.si_pid != 0;
 }
 
 void Command::PassOn() {
@@ -95,15 +108,18 @@ void Command::PassOn() {
 }
 
 void Command::Signal(int number) const {
-  if (code_ < 0) kill(process_, number);
+  if (facts_->code < 0) kill(process_, number);
 }
 
+// Known to the keeper before the command is reaped, whatever becomes of this process.
 int Command::ExitCode() {
-  int status = 0;
-  if (code_ < 0 && waitpid(process_, &status, 0) == process_) {
-    code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  siginfo_t found{};
+  if (facts_->code >= 0) return facts_->code;
+  if (waitid(P_PID, static_cast<id_t>(process_), &found, WEXITED | WNOWAIT) == 0) {
+    facts_->code = found.si_code == CLD_EXITED ? found.si_status : 128 + found.si_status;
+    waitpid(process_, nullptr, 0);
   }
-  return code_;
+  return facts_->code;
 }
 
 }  // namespace lockstep::watch::run

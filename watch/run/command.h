@@ -15,24 +15,31 @@
 
 namespace lockstep::watch::run {
 
+// Of a command that was started, for whoever outlives its watcher.
+struct CommandFacts {
+  std::atomic<pid_t> pid = 0;
+  std::atomic<int> code = -1;  // as Command::ExitCode(); -1: it was not reaped
+};
+
 class Command {
  public:
-  // To be made before control::Signals, whose mask the command must not inherit.
-  Command();
+  // To be made before control::Signals, whose mask the command must not inherit. `launched`: by a
+  // launcher, which may warn by SIGCONT; a shell's means that a job goes on.
+  explicit Command(bool launched);
 
   // `folder`: for segments. `variables`: "NAME", "VALUE" for the command alone. The new process
-  // writes its id to `process` before it becomes the command.
+  // writes its id to `facts` before it becomes the command.
   Status Start(const std::vector<std::string>& words, const std::string& library,
                const std::string& folder,
                const std::vector<std::pair<std::string, std::string>>& variables,
-               std::atomic<pid_t>& process);
+               CommandFacts& facts);
   // This process becomes the command, unwatched. To be called before there is a Command or
   // control::Signals. Returns why it could not be started.
   static Status Become(const std::vector<std::string>& words);
   // Sleeps until the command ends, one of `others` is ready, a signal comes or `ms` are over.
   // True when the command has ended.
   bool Await(int ms, std::vector<pollfd> others, control::Signals& signals);
-  // To the command, the signals to end that Await saw.
+  // To the command, the signals to end that Await saw. A terminal has sent it its own.
   void PassOn();
   // A signal told this watcher to end, or its launcher has begun to end the launch.
   bool told_to_end() const { return told_to_end_; }
@@ -41,11 +48,15 @@ class Command {
   int ExitCode();
 
  private:
+  // It stands, or went on since this was asked last.
+  bool WasStopped() const;
+
+  bool launched_;
   struct sigaction pipe_before_;
   pid_t group_;  // of the process that the launcher started
   pid_t process_ = -1;
   Fd end_;  // readable when it has ended
-  int code_ = -1;
+  CommandFacts* facts_ = nullptr;
   bool told_to_end_ = false;
   int to_pass_on_ = 0;  // a signal
 };

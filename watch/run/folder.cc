@@ -73,14 +73,18 @@ void Folder::Abandon() const { AbandonAll(path_); }
 
 std::vector<std::unique_ptr<LocalProcess>> Folder::TakeNew() {
   std::error_code error;
+  std::set<std::string> known;  // those that are there still: another process may get the number
   for (const fs::directory_entry& entry : fs::directory_iterator(path_, error)) {
     const std::string path = entry.path().string();
-    if (entry.path().extension() != events::kSuffix || known_.count(path) > 0) continue;
-    Result<std::unique_ptr<SegmentReader>> reader = SegmentReader::Open(path);
-    if (!reader.ok()) continue;
-    known_.insert(path);
-    waiting_[path] = std::move(*reader);
+    if (entry.path().extension() != events::kSuffix) continue;
+    if (known_.count(path) == 0) {
+      Result<std::unique_ptr<SegmentReader>> reader = SegmentReader::Open(path);
+      if (!reader.ok()) continue;
+      waiting_[path] = std::move(*reader);
+    }
+    known.insert(path);
   }
+  known_ = std::move(known);
   std::vector<std::unique_ptr<LocalProcess>> fresh;
   for (auto it = waiting_.begin(); it != waiting_.end();) {
     const events::Header& header = it->second->header();

@@ -3,7 +3,6 @@
 // command has ended, the follower stays until rank 0's watcher needs its lines no more.
 #include "watch/run/follower.h"
 
-#include <fmt/core.h>
 #include <poll.h>
 
 #include <iterator>
@@ -15,10 +14,12 @@
 
 #include "core/base/deadline.h"
 #include "core/base/file_text.h"
+#include "core/base/print_stderr.h"
 #include "core/control/channel.h"
 #include "core/control/machine.h"
 #include "core/control/rendezvous/endpoint.h"
 #include "core/control/rendezvous/join_server.h"
+#include "core/control/tcp.h"
 #include "watch/run/frames.h"
 
 namespace lockstep::watch::run {
@@ -85,8 +86,8 @@ class Follower {
 
 void Follower::GiveUp(const std::string& why) {
   gave_up_ = true;
-  fmt::print(stderr, "lockstep watch: rank {} (host {}) is not watched{}: {}\n",
-             launch_.context.rank, control::HostName(), channel_ ? " any more" : "", why);
+  PrintStderr("lockstep watch: rank {} (host {}) is not watched{}: {}\n", launch_.context.rank,
+              control::HostName(), channel_ ? " any more" : "", why);
 }
 
 std::optional<control::rendezvous::Endpoint> Follower::FindEndpoint() {
@@ -114,6 +115,7 @@ void Follower::Meet() {
                                 Deadline::AfterSeconds(kJoinSeconds));
   if (channel.ok()) {
     channel_.emplace(std::move(*channel));
+    control::BearSlowPeer(channel_->fd());  // it may be stopped, or save a file
   } else if (late) {
     GiveUp(channel.status().message());
   }

@@ -4,8 +4,6 @@
 // any more.
 #include "watch/run/followers.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -13,6 +11,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/deadline.h"
+#include "core/base/print_stderr.h"
 #include "core/control/machine.h"
 #include "core/control/rendezvous/master.h"
 #include "core/control/tcp.h"
@@ -212,8 +211,8 @@ bool Followers::Understand(Follower& follower, const control::Frame& frame) {
 }
 
 void Followers::Say(const Follower& follower, const char* what) const {
-  fmt::print(stderr, "lockstep watch: the watcher of rank {} (host {}) {}\n", follower.rank,
-             follower.host, what);
+  PrintStderr("lockstep watch: the watcher of rank {} (host {}) {}\n", follower.rank, follower.host,
+              what);
 }
 
 // What it told last of its ranks is all that is known.

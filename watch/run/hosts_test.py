@@ -84,6 +84,15 @@ echo $LOCKSTEP_WATCH_FOLDER
 [ $OMPI_COMM_WORLD_RANK = $1 ] && kill -9 $PPID
 exec {CASES} ring
 """
+# Rank 1 has ended, and its watcher stays, until it is killed; rank 0 goes on.
+OUTLIVES_RANK = """
+[ $OMPI_COMM_WORLD_RANK = 1 ] && echo $PPID $$ > $1/it && mv $1/it $1/rank_1 && exit 0
+until [ -e $1/rank_1 ]; do sleep 0.02; done
+read watcher rank < $1/rank_1
+while [ -e /proc/$rank ]; do sleep 0.02; done
+kill -9 $watcher && echo it was killed
+while [ -e /proc/$watcher ]; do sleep 0.02; done
+"""
 # The launch is ended while the watcher of rank 1 can do nothing.
 ENDS_WITHOUT_WATCHER = """
 [ $OMPI_COMM_WORLD_RANK = 0 ] && exec sleep 100
@@ -147,6 +156,11 @@ class OneHost(unittest.TestCase):
                 self.assertIn(f"rank {each}: 1", words)
             folders = [word for word in words if word.startswith("/")]
             self.assertEqual([len(folders), list(filter(os.path.exists, folders))], [2, []])
+
+    def test_a_watcher_that_is_lost_after_its_rank_ended(self):
+        ended = one_host(*watch("--", "sh", "-c", OUTLIVES_RANK, "sh", FOLDER), ranks=2)
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertIn("it was killed", ended.stdout)
 
     def test_a_rank_without_its_watcher_ends_as_it_would_alone(self):
         ended = one_host(*watch("--", "sh", "-c", "kill -9 $PPID; exit 7"), ranks=2)

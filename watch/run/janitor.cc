@@ -1,13 +1,14 @@
 #include "watch/run/janitor.h"
 
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
+
+#include "core/base/print_stderr.h"
 
 namespace lockstep::watch::run {
 namespace {
@@ -43,9 +44,9 @@ void LeaveJanitor(const Folder& folder) {
   std::error_code error;
   if (std::filesystem::exists(folder.path(), error)) {
     folder.Abandon();
-    fmt::print(stderr,
-               "lockstep watch: nothing is watched any more: the watcher was ended; the program "
-               "goes on\n");
+    PrintStderr(
+        "lockstep watch: nothing is watched any more: the watcher was ended; the program "
+        "goes on\n");
     std::fflush(stderr);
   }
   _exit(0);

@@ -8,14 +8,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
-#include <set>
 #include <tuple>
 #include <utility>
 
 #include "watch/events/segment.h"
 #include "watch/run/cycles.h"
+#include "watch/run/name_hosts.h"
 
 namespace lockstep::watch::run {
 namespace {
@@ -58,6 +57,21 @@ bool Job::complete() const {
 std::string Job::At(int rank, std::uint64_t site) {
   const auto found = processes_.find(rank);
   return found == processes_.end() ? "?" : found->second->Line(site);
+}
+
+// Ranks of a launch are started before one of them can have ended: whoever began after that is of
+// another launch, as torchrun's second attempt is.
+bool Job::CanHave(const Process& process) const {
+  return process.name().size == size_ && !Has(process.name().rank) &&
+         (gone_ns_ == 0 || process.started_ns() <= gone_ns_);
+}
+
+bool Job::IsOver() const {
+  return static_cast<int>(processes_.size()) == size_ && behind_.empty() &&
+         std::ranges::all_of(processes_, [this](const auto& each) {
+           const auto looks = gone_.find(each.first);
+           return looks != gone_.end() && looks->second >= kStrangeLooks;
+         });
 }
 
 void Job::Add(std::unique_ptr<Process> process) {
@@ -139,6 +153,7 @@ bool Job::IsGone(int rank, const ProcessFacts& facts, std::int64_t since_ns) {
   if (complete_ && !gone) NoteStopped(rank, facts.state == ProcessState::kStopped, since_ns);
   if (gone && facts.exited && facts.exit_code == 0) exited_.insert(rank);
   changed_ = changed_ || gone_[rank] == kStrangeLooks;
+  if (gone_ns_ == 0 && gone_[rank] >= kStrangeLooks) gone_ns_ = now_ns_();
   return gone_[rank] >= kStrangeLooks && behind_.count(rank) == 0;
 }
 
@@ -347,28 +362,12 @@ std::vector<judge::Finding> Job::Tell() {
   return findings;
 }
 
-// "rank 3" becomes "rank 3 (host node4)" where it is named first.
 std::string Job::WithHosts(const std::string& text) const {
   if (!several_hosts_) return text;
-  constexpr std::size_t kWord = 5;  // "rank "
-  std::set<int> named;
-  std::string result;
-  for (std::size_t at = 0; at < text.size();) {
-    std::size_t end = at + 1;
-    int rank = -1;
-    if (text.compare(at, kWord, "rank ") == 0 && std::isdigit(text[at + kWord]) != 0) {
-      for (end = at + kWord; std::isdigit(text[end]) != 0; ++end) {
-      }
-      rank = std::stoi(text.substr(at + kWord, end - at - kWord));
-    }
-    result.append(text, at, end - at);
+  return NameHosts(text, [this](int rank) {
     const auto found = processes_.find(rank);
-    if (found != processes_.end() && named.insert(rank).second) {
-      result += fmt::format(" (host {})", found->second->host());
-    }
-    at = end;
-  }
-  return result;
+    return found == processes_.end() ? std::string() : found->second->host();
+  });
 }
 
 void Job::CountWaits() {

@@ -29,6 +29,14 @@ class Job {
       std::function<std::int64_t()> now_ns = MonotonicNs);
 
   bool Has(int rank) const { return processes_.count(rank) > 0; }
+  // It may be a rank of this launch, of those whose job has the same name.
+  bool CanHave(const Process& process) const;
+  // All ranks came and are gone, and all that they wrote was read.
+  bool IsOver() const;
+  // After Over(): gives back what its processes left.
+  void Forget() {
+    for (const auto& [rank, process] : processes_) process->Forget();
+  }
   void Add(std::unique_ptr<Process> process);
   // Reads some of what is new, by turns of all ranks; true when there was something.
   bool Drain();
@@ -112,6 +120,7 @@ class Job {
   std::map<int, std::unique_ptr<Process>> processes_;
   std::set<int> behind_;                    // ranks of which not all was read
   std::map<int, int> gone_;                 // looks in a row that found the process gone
+  std::int64_t gone_ns_ = 0;                // when the first was found so for good; 0: none was
   std::set<int> exited_;                    // of these, with code 0
   std::map<int, std::int64_t> stopped_ns_;  // so long in a row it was stopped, and somebody looked
   std::int64_t looked_ns_ = 0;

@@ -3,7 +3,6 @@
 // keeper (a subreaper), which waits for it. It relies on signals that are blocked and polled.
 #include "watch/run/keeper.h"
 
-#include <fmt/core.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -13,15 +12,16 @@
 
 #include <new>
 
+#include "core/base/print_stderr.h"
 #include "core/control/machine.h"
 
 namespace lockstep::watch::run {
 
 Result<std::unique_ptr<Keeper>> Keeper::Make() {
-  void* const memory = mmap(nullptr, sizeof(std::atomic<pid_t>), PROT_READ | PROT_WRITE,
+  void* const memory = mmap(nullptr, sizeof(CommandFacts), PROT_READ | PROT_WRITE,
                             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return EnvironmentError("no memory for the watcher");
-  return std::unique_ptr<Keeper>(new Keeper(new (memory) std::atomic<pid_t>(0)));
+  return std::unique_ptr<Keeper>(new Keeper(new (memory) CommandFacts()));
 }
 
 Keeper::~Keeper() { munmap(command_, sizeof *command_); }
@@ -29,11 +29,11 @@ Keeper::~Keeper() { munmap(command_, sizeof *command_); }
 void Keeper::WatcherDied(int signal) {
   watched_ = false;
   folder_->Abandon();
-  child_ = *command_;
-  fmt::print(stderr,
-             "lockstep watch: rank {} (host {}) is not watched any more: its watcher was ended by "
-             "signal {}; the program goes on\n",
-             rank_, control::HostName(), signal);
+  child_ = command_->pid;
+  PrintStderr(
+      "lockstep watch: rank {} (host {}) is not watched any more: its watcher was ended by "
+      "signal {}; the program goes on\n",
+      rank_, control::HostName(), signal);
 }
 
 bool Keeper::Reap() {
@@ -41,12 +41,14 @@ bool Keeper::Reap() {
   bool gone = false;
   // Orphans of the program become children of this process, too.
   for (pid_t ended = 0; (ended = waitpid(-1, &status, WNOHANG)) > 0;) {
-    if (ended == *command_ || ended == child_) {
+    if (ended == command_->pid || ended == child_) {
       code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-      gone = gone || ended == *command_;
+      gone = gone || ended == command_->pid;
     }
     if (ended != child_ || !watched_) continue;
-    if (!WIFSIGNALED(status) || *command_ == 0) return true;
+    const int of_command = command_->code;  // where the watcher reaped it
+    if (of_command >= 0 && WIFSIGNALED(status)) code_ = of_command;
+    if (!WIFSIGNALED(status) || command_->pid == 0 || of_command >= 0) return true;
     WatcherDied(WTERMSIG(status));
   }
   return !watched_ && (gone || kill(child_, 0) != 0);
@@ -73,9 +75,10 @@ std::optional<int> Keeper::Fork(int rank, const Folder& folder, control::Signals
     poll(&item, 1, -1);
     const control::Signals::Arrived arrived = signals.Take();
     // The watcher does so, too, but SIGKILL may come before it had a processor.
-    if (arrived.warned || arrived.end != 0) folder_->Remove();
+    if (arrived.end != 0) folder_->Remove();
     if (arrived.warned && watched_) kill(child_, SIGCONT);  // it knows its parent's
-    if (arrived.end != 0) kill(child_, arrived.end);
+    // The watcher has a group of its own. The command, a child after its death, heard a terminal.
+    if (watched_ || !arrived.of_terminal) control::Signals::PassOn(arrived, child_);
   }
   return code_;
 }

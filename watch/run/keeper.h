@@ -3,12 +3,12 @@
 
 #include <sys/types.h>
 
-#include <atomic>
 #include <memory>
 #include <optional>
 
 #include "core/base/status.h"
 #include "core/control/signals.h"
+#include "watch/run/command.h"
 #include "watch/run/folder.h"
 
 namespace lockstep::watch::run {
@@ -22,16 +22,15 @@ class Keeper {
   // returns its exit code then. Where it was killed, that of the command, which goes on.
   // `rank`: for the line that says so. A signal to end is passed on.
   std::optional<int> Fork(int rank, const Folder& folder, control::Signals& signals);
-  // Where the command writes its process id.
-  std::atomic<pid_t>& command() { return *command_; }
+  CommandFacts& command() { return *command_; }
 
  private:
-  explicit Keeper(std::atomic<pid_t>* command) : command_(command) {}
+  explicit Keeper(CommandFacts* command) : command_(command) {}
   // True when the process to wait for has ended.
   bool Reap();
   void WatcherDied(int signal);
 
-  std::atomic<pid_t>* command_;  // in memory that both processes share
+  CommandFacts* command_;  // in memory that both processes share
   const Folder* folder_ = nullptr;
   int rank_ = -1;
   pid_t child_ = -1;  // the watcher; after its death the command

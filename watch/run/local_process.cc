@@ -4,12 +4,14 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <optional>
 #include <utility>
 
+#include "core/base/clock.h"
 #include "core/base/process_stat.h"
 #include "core/control/machine.h"
 #include "watch/run/stacks/stacks.h"
@@ -52,12 +54,23 @@ ProcessName NameOf(const events::Header& header) {
   return {header.job, header.rank.load(), header.size.load(), header.threads.load() != 0};
 }
 
+// On MonotonicNs(), of clock ticks since boot.
+std::int64_t StartedNs(std::uint64_t ticks) {
+  timespec boot{};
+  clock_gettime(CLOCK_BOOTTIME, &boot);
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  const std::int64_t since_boot = boot.tv_sec * kSecond + boot.tv_nsec;
+  const auto started = static_cast<std::int64_t>(ticks) * (kSecond / sysconf(_SC_CLK_TCK));
+  return MonotonicNs() - since_boot + started;
+}
+
 }  // namespace
 
 LocalProcess::LocalProcess(std::unique_ptr<SegmentReader> reader, stacks::SourceLines& lines)
     : Process(NameOf(reader->header()), control::HostName()),
       reader_(std::move(reader)),
       lines_(lines),
+      started_ns_(StartedNs(reader_->header().started)),
       end_(static_cast<int>(syscall(SYS_pidfd_open, reader_->pid(), 0))) {}
 
 std::uint64_t LocalProcess::Drain(std::uint64_t most, const Take& take) {
@@ -111,6 +124,11 @@ stacks::PythonStack LocalProcess::Python() { return stacks::LookAtPython(reader_
 
 std::string LocalProcess::Stacks() { return stacks::StacksOf(reader_->pid()); }
 
-void LocalProcess::Kill() { kill(reader_->pid(), SIGKILL); }
+// Its number may be another process's by now.
+void LocalProcess::Kill() {
+  if (end_.valid()) syscall(SYS_pidfd_send_signal, end_.get(), SIGKILL, nullptr, 0);
+}
+
+void LocalProcess::Forget() { reader_->Unlink(); }
 
 }  // namespace lockstep::watch::run

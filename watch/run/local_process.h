@@ -31,6 +31,8 @@ class LocalProcess : public Process {
   stacks::PythonStack Python() override;
   std::string Stacks() override;
   void Kill() override;
+  void Forget() override;
+  std::int64_t started_ns() const override { return started_ns_; }
   pid_t pid() const override { return reader_->pid(); }
   int end_fd() const override { return end_.get(); }
 
@@ -40,6 +42,7 @@ class LocalProcess : public Process {
 
   std::unique_ptr<SegmentReader> reader_;
   stacks::SourceLines& lines_;
+  std::int64_t started_ns_;
   Fd end_;
   std::uint64_t begun_when_asked_ = 0;  // by WentOn
   events::Event newest_;                // of those that were read; kNothing: not known

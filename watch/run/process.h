@@ -81,6 +81,10 @@ class Process {
   virtual stacks::PythonStack Python() = 0;
   virtual std::string Stacks() = 0;  // as StacksOf
   virtual void Kill() = 0;
+  // Its launch is over: what it left in memory is given back.
+  virtual void Forget() {}
+  // When it began, on MonotonicNs(); 0: not known.
+  virtual std::int64_t started_ns() const { return 0; }
   virtual pid_t pid() const { return 0; }  // 0: of another watcher's, not told
   // Readable when the process has ended; -1: not known.
   virtual int end_fd() const { return -1; }

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/base/clock.h"
+#include "core/base/print_stderr.h"
 #include "core/base/run_id.h"
 #include "core/base/utc.h"
 #include "core/base/version.h"
@@ -96,10 +97,10 @@ Status Reporter::Store(int job, std::optional<store::Watched> watched, int exit_
                            ? fmt::format("{} ranks, no finding", run.watched->ranks.size())
                            : "no finding";
   }
-  if (at_end) fmt::print(stderr, "{}", results::report::FormatWaits(run));
+  if (at_end) PrintStderr("{}", results::report::FormatWaits(run));
   const std::string path = job == 1 ? path_ : Beside(path_, job);
   LOCKSTEP_RETURN_IF_ERROR(store::WriteRun(run, path, {.synced = at_end}));
-  if (said_.insert(job).second) fmt::print(stderr, "lockstep watch: lockstep show {}\n", path);
+  if (said_.insert(job).second) PrintStderr("lockstep watch: lockstep show {}\n", path);
   return OkStatus();
 }
 

@@ -35,7 +35,7 @@ Result<std::unique_ptr<SegmentReader>> SegmentReader::Open(const std::string& pa
   if (memory == MAP_FAILED) {
     return EnvironmentError(fmt::format("{}: not ready", path));
   }
-  std::unique_ptr<SegmentReader> reader(new SegmentReader(memory));
+  std::unique_ptr<SegmentReader> reader(new SegmentReader(memory, path));
   if (reader->header_->magic.load(std::memory_order_acquire) != events::kMagic) {
     return EnvironmentError(fmt::format("{}: not ready", path));
   }
@@ -48,7 +48,10 @@ void SegmentReader::Abandon(const std::string& path) {
   (*reader)->header_->stopped.store(static_cast<std::uint32_t>(events::Stopped::kAbandoned));
 }
 
-SegmentReader::SegmentReader(void* memory) : header_(static_cast<events::Header*>(memory)) {}
+SegmentReader::SegmentReader(void* memory, std::string path)
+    : header_(static_cast<events::Header*>(memory)), path_(std::move(path)) {}
+
+void SegmentReader::Unlink() const { unlink(path_.c_str()); }
 
 SegmentReader::~SegmentReader() { munmap(header_, events::kSegmentBytes); }
 

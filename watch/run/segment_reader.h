@@ -37,11 +37,14 @@ class SegmentReader {
   // Equal to that where all was read; else more than was read, and at most what was written.
   std::uint64_t begun() const;
 
+  // Takes its name from the file system: what was mapped stays until this reader goes.
+  void Unlink() const;
+
   const events::Header& header() const { return *header_; }
   pid_t pid() const { return header_->pid; }
 
  private:
-  explicit SegmentReader(void* memory);
+  SegmentReader(void* memory, std::string path);
   // Complete events that lie one behind the other, from the next one on.
   std::span<const events::Event> Complete(std::uint64_t most);
   void Give(std::span<const events::Event> some, const Take& take);
@@ -56,6 +59,7 @@ class SegmentReader {
   bool GiveAgain(std::uint64_t& most, const Take& take);
 
   events::Header* header_;
+  std::string path_;
   std::uint64_t known_ = 0;  // events that the writer had begun when it was last asked
   std::uint64_t read_ = 0;   // places of events
   std::uint64_t given_ = 0;

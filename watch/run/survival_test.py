@@ -1,8 +1,10 @@
 #!/usr/bin/python3
 """Programs under `lockstep watch` go on whatever becomes of the watcher, its memory or their own
 process. What is not watched is said in one line."""
+import fcntl
 import glob
 import os
+import pty
 import re
 import shutil
 import signal
@@ -10,6 +12,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import unittest
 
 sys.path.insert(0, os.path.abspath("core/base/testing"))
@@ -63,6 +66,15 @@ def counts_of(segment):
     """Events that were begun, and that were read."""
     with open(segment, "rb") as file:
         return struct.unpack_from("<QQ", file.read(64), 40)
+
+
+def read_of(segment):
+    return counts_of(segment)[1]
+
+
+def take_terminal():
+    """The standard input of this process becomes its session's."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 def anonymous_kib(pid):
@@ -198,6 +210,53 @@ class Watchers(unittest.TestCase):
             os.kill(janitor, signal.SIGCONT)
             said = watcher.communicate()[1]
         self.assertEqual(said, GONE + "\n")
+
+
+    def test_a_job_that_a_shell_stops_and_lets_go_on(self):
+        gate = os.path.join(new_folder(), "gate")
+        with started.Started([LOCKSTEP, "watch", "--", *MPIRUN, "-n", "2", CASES, "busy", gate],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                             text=True) as watcher:
+            watcher.until(lambda: len(segments(watcher)) == 2)
+            watcher.send_signal(signal.SIGSTOP)
+            watcher.send_signal(signal.SIGCONT)
+            before = list(map(read_of, segments(watcher)))
+            # It reads on, and its folder is there: it was not told that the launch ends.
+            watcher.until(lambda: len(segments(watcher)) < 2 or all(
+                now > then for then, now in zip(before, map(read_of, segments(watcher)))))
+            self.assertEqual(len(segments(watcher)), 2)
+            touch(gate + ".enough")
+            said = watcher.communicate()[1]
+        self.assertRegex(said, r"^lockstep watch: 2 ranks, \d+ events, no finding\n$")
+
+    def test_lines_that_nobody_takes(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            for case, code in ("ring", 0), ("receives", 1):
+                with started.Started([LOCKSTEP, "watch", "--on-hang=kill", "--", *MPIRUN, "-n",
+                                      "2", CASES, case], stdout=subprocess.DEVNULL,
+                                     stderr=full) as watcher:
+                    self.assertEqual(watcher.wait(), code)
+
+    def test_what_a_terminal_sends_comes_once(self):
+        """Two interrupts, since a second one for the first would be sent before the next."""
+        program = ("import signal, sys\n"
+                   "signal.signal(signal.SIGINT, lambda *_: print('interrupt', flush=True))\n"
+                   "print('ready', flush=True)\n"
+                   "sys.stdin.readline()\n")
+        ours, theirs = pty.openpty()
+        with started.Started([LOCKSTEP, "watch", "--", sys.executable, "-c", program],
+                             stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                             text=True, start_new_session=True,
+                             preexec_fn=take_terminal) as watcher:
+            os.close(theirs)
+            self.assertEqual(watcher.stdout.readline(), "ready\n")
+            for _ in range(2):
+                os.write(ours, b"\x03")
+                self.assertEqual(watcher.stdout.readline(), "interrupt\n")
+                watcher.until(lambda: not glob.glob(f"/dev/shm/lockstep-watch-{watcher.pid}-*"))
+            os.write(ours, b"\n")
+            self.assertEqual(watcher.communicate()[0], "")
+        os.close(ours)
 
 
 @unittest.skipUnless(MOUNTS, "this kernel gives no namespace of mounts")

@@ -13,6 +13,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/deadline.h"
+#include "core/base/print_stderr.h"
 #include "results/report/findings.h"
 #include "watch/run/preloadable.h"
 
@@ -43,9 +44,9 @@ void Teller::Print(const judge::Finding& finding, const Job& job) {
   if (finding.hangs) {
     for (const std::string& rank : job.StuckRanks()) details += "  " + rank + "\n";
   }
-  fmt::print(stderr, "lockstep watch: {}{} ({}): {}\n{}  -> {}\n", finding.hangs ? "HUNG, " : "",
-             judge::NameOf(finding.cause), finding.proved ? "proved" : "suspected", headline,
-             details, judge::RemedyOf(finding.cause, finding.in_group));
+  PrintStderr("lockstep watch: {}{} ({}): {}\n{}  -> {}\n", finding.hangs ? "HUNG, " : "",
+              judge::NameOf(finding.cause), finding.proved ? "proved" : "suspected", headline,
+              details, judge::RemedyOf(finding.cause, finding.in_group));
   Note(judge::NameOf(finding.cause), finding.proved, finding.hangs, finding.text);
 }
 
@@ -60,9 +61,9 @@ void Teller::TellFlight(const flight::FlightDiagnosis& diagnosis) {
   if (diagnosis.judgement.verdict != verdict::Verdict::kFail) return;
   for (const verdict::Finding& finding : diagnosis.judgement.findings) {
     ++findings_;
-    fmt::print(stderr, "lockstep watch: {} ({}, by PyTorch's Flight Recorder): {}\n  {}\n  -> {}\n",
-               finding.cause.name(), finding.proved ? "proved" : "suspected",
-               finding.headline.text(), finding.message, finding.remedy);
+    PrintStderr("lockstep watch: {} ({}, by PyTorch's Flight Recorder): {}\n  {}\n  -> {}\n",
+                finding.cause.name(), finding.proved ? "proved" : "suspected",
+                finding.headline.text(), finding.message, finding.remedy);
     Note(finding.cause.name(), finding.proved, true, finding.message);
     reporter_->Found(finding);
   }
@@ -82,13 +83,13 @@ void Teller::TellStanding(Job& job) {
   const bool stacks = options_.on_hang == "stacks";
   verdict::Judgement judgement;
   judgement.outcomes = job.Hung(stacks);
-  if (stacks) fmt::print(stderr, "{}\n", results::report::FormatUnfinished(judgement));
+  if (stacks) PrintStderr("{}\n", results::report::FormatUnfinished(judgement));
   reporter_->Hung(std::move(judgement.outcomes));
 }
 
 void Teller::SayOnce(const Status& problem) {
   if (problem.ok() || std::exchange(said_, problem.message()) == problem.message()) return;
-  fmt::print(stderr, "lockstep watch: {}\n", problem.message());
+  PrintStderr("lockstep watch: {}\n", problem.message());
 }
 
 // What fails here does not change the program's exit code.
@@ -126,7 +127,7 @@ void Teller::TellWhereabouts(const Jobs& jobs) {
   for (const auto& [name, job] : jobs) {
     for (const std::string& rank : job->Whereabouts(deadline)) text += "  " + rank + "\n";
   }
-  if (!text.empty()) fmt::print(stderr, "lockstep watch: when the launch ended\n{}", text);
+  if (!text.empty()) PrintStderr("lockstep watch: when the launch ended\n{}", text);
 }
 
 void Teller::LastWords(const Jobs& jobs) {
@@ -135,20 +136,19 @@ void Teller::LastWords(const Jobs& jobs) {
   Store(jobs, 128 + SIGTERM, false);
 }
 
+void Teller::Count(const Job& job) {
+  ranks_ += job.size();
+  events_ += job.events();
+  complete_ = complete_ && job.complete();
+}
+
 void Teller::Summarize(const Jobs& jobs, int code) {
-  int ranks = 0;
-  std::uint64_t events = 0;
-  bool complete = true;
-  for (const auto& [name, job] : jobs) {
-    ranks += job->size();
-    events += job->events();
-    complete = complete && job->complete();
-  }
-  if (ranks == 0 && findings_ == 0) {
-    fmt::print(stderr, "lockstep watch: {}\n", WhyNothingWasSeen(options_.command));
+  for (const auto& [name, job] : jobs) Count(*job);
+  if (ranks_ == 0 && findings_ == 0) {
+    PrintStderr("lockstep watch: {}\n", WhyNothingWasSeen(options_.command));
   } else if (findings_ == 0) {
-    fmt::print(stderr, "lockstep watch: {} ranks, {} events, no finding{}\n", ranks, events,
-               complete ? "" : "; not all was watched");
+    PrintStderr("lockstep watch: {} ranks, {} events, no finding{}\n", ranks_, events_,
+                complete_ ? "" : "; not all was watched");
   }
   if (code != 0) TellWhereabouts(jobs);
 }

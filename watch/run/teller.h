@@ -33,6 +33,8 @@ class Teller {
   void Save(const Jobs& jobs);
   // The launcher ends the launch, and SIGKILL may follow. Once.
   void LastWords(const Jobs& jobs);
+  // A launch that is over, of which Summarize does not hear.
+  void Count(const Job& job);
   // All is over.
   void Summarize(const Jobs& jobs, int code);
   void SaveAtEnd(const Jobs& jobs, int code);
@@ -49,6 +51,9 @@ class Teller {
   const WatchOptions& options_;
   std::unique_ptr<Reporter> reporter_;
   int findings_ = 0;
+  int ranks_ = 0;  // of launches that are over, and their events
+  std::uint64_t events_ = 0;
+  bool complete_ = true;
   bool unsaved_ = false;
   bool urgent_ = false;  // ranks stand: nothing is held up by writing
   bool ended_ = false;   // LastWords were said

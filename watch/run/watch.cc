@@ -4,7 +4,7 @@
 // command keeps this process's standard streams; its exit code is passed on.
 #include "watch/run/watch.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -15,7 +15,9 @@
 #include <utility>
 
 #include "core/base/deadline.h"
+#include "core/base/print_stderr.h"
 #include "core/control/codec.h"
+#include "core/control/open_files.h"
 #include "watch/run/command.h"
 #include "watch/run/flight.h"
 #include "watch/run/folder.h"
@@ -58,7 +60,11 @@ class Watcher {
   int Run();
 
  private:
+  static std::string KeyOf(const std::string& name, int launch) {
+    return fmt::format("{} {}", name, launch);
+  }
   void Place(std::unique_ptr<Process> process);
+  void ForgetThoseThatAreOver();
   void FindProcesses();
   void Look();
   int NextLookMs();
@@ -86,7 +92,8 @@ class Watcher {
   Teller teller_;
   Flight& flight_;
   Jobs jobs_;
-  std::map<int, int> looks_since_end_;  // by the rank of a watcher
+  std::map<std::string, int> launches_;  // by the name of their job
+  std::map<int, int> looks_since_end_;   // by the rank of a watcher
   bool killed_ = false;
   std::optional<Deadline> ranks_end_by_;     // since ranks are to be killed
   std::optional<Deadline> command_ends_by_;  // since they are
@@ -94,17 +101,36 @@ class Watcher {
 };
 
 void Watcher::Place(std::unique_ptr<Process> process) {
-  // A rank that is there already belongs to an earlier launch of the same name.
-  std::string name = process->name().job;
-  while (jobs_.count(name) > 0 && jobs_[name]->Has(process->name().rank)) name += '+';
-  auto& job = jobs_[name];
-  if (!job) {
-    job = std::make_unique<Job>(process->name().size,
-                                judge::Options{.races = options_.races, .leaks = options_.leaks},
-                                several_hosts_);
-    if (counts_waits_) job->CountWaits();
+  // Several launches may have one name.
+  const std::string& name = process->name().job;
+  for (int launch = 0; launch < launches_[name]; ++launch) {
+    const auto found = jobs_.find(KeyOf(name, launch));
+    if (found != jobs_.end() && found->second->CanHave(*process)) {
+      return found->second->Add(std::move(process));
+    }
   }
-  if (process->name().rank < job->size()) job->Add(std::move(process));
+  ForgetThoseThatAreOver();
+  auto& job = jobs_[KeyOf(name, launches_[name]++)];
+  job = std::make_unique<Job>(process->name().size,
+                              judge::Options{.races = options_.races, .leaks = options_.leaks},
+                              several_hosts_);
+  if (counts_waits_) job->CountWaits();
+  job->Add(std::move(process));
+}
+
+// A script may start launches for days: each takes memory, descriptors and room in /dev/shm. A
+// report needs them all.
+void Watcher::ForgetThoseThatAreOver() {
+  if (followers_ || counts_waits_) return;
+  std::erase_if(jobs_, [this](const auto& each) {
+    Job& job = *each.second;
+    if (!job.IsOver()) return false;
+    job.Over(true);
+    teller_.Tell(job, false);
+    teller_.Count(job);
+    job.Forget();
+    return true;
+  });
 }
 
 // A launcher ends its ranks and clears away what they shared. A script around one need not pass
@@ -282,7 +308,7 @@ Result<std::unique_ptr<Reporter>> MakeReporter(const WatchOptions& options, bool
   auto reporter = std::make_unique<Reporter>(options);
   if (!reporter->wanted()) return reporter;
   if (several_hosts && options.report) {
-    fmt::print(stderr, "lockstep watch: no report: waits are counted on one host only\n");
+    PrintStderr("lockstep watch: no report: waits are counted on one host only\n");
   }
   LOCKSTEP_RETURN_IF_ERROR(reporter->Check());
   return reporter;
@@ -299,7 +325,7 @@ Flight::Variables VariablesOf(const WatchOptions& options, const Launch& launch,
 
 // This process becomes the command. Returns where that cannot be started.
 Status RunUnwatched(const std::vector<std::string>& words, const Status& why) {
-  fmt::print(stderr, "lockstep watch: {} is not watched: {}\n", words.front(), why.message());
+  PrintStderr("lockstep watch: {} is not watched: {}\n", words.front(), why.message());
   return Command::Become(words);
 }
 
@@ -309,12 +335,13 @@ Result<int> Watch(const WatchOptions& options) {
   const Result<std::unique_ptr<Folder>> made = Folder::Make();
   if (!made.ok()) return RunUnwatched(options.command, made.status());
   Folder* const folder = made->get();
-  Command command;
-  control::Signals signals;
   Launch launch;
   Result<Launch> found = FindLaunch();
   Status problem = found.status();
   if (found.ok()) launch = std::move(found).value();
+  control::RaiseOpenFiles();  // a descriptor a rank
+  Command command(launch.context.launcher != "none");
+  control::Signals signals;
   const bool many = launch.way != Launch::Way::kAlone;
   LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Keeper> keeper, Keeper::Make());
   if (many) {
@@ -330,7 +357,7 @@ Result<int> Watch(const WatchOptions& options) {
     if (listening.ok()) followers = std::move(listening).value();
   }
   if (!problem.ok()) {
-    fmt::print(stderr, "lockstep watch: other ranks are not watched: {}\n", problem.message());
+    PrintStderr("lockstep watch: other ranks are not watched: {}\n", problem.message());
   }
   std::unique_ptr<Reporter> reporter;
   if (launch.context.rank == 0 || !many) {

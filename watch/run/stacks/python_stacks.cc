@@ -16,6 +16,7 @@
 #include <sstream>
 #include <utility>
 
+#include "core/base/print_stderr.h"
 #include "core/base/process_stat.h"
 
 extern char** environ;
@@ -89,7 +90,7 @@ bool IsAlive(pid_t pid) {
 
 void SayOnce(const std::string& why) {
   static bool said = false;
-  if (!said) fmt::print(stderr, "lockstep watch: no lines of Python: {}\n", why);
+  if (!said) PrintStderr("lockstep watch: no lines of Python: {}\n", why);
   said = true;
 }
 

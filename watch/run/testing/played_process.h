@@ -19,6 +19,7 @@ struct Played {
   std::uint64_t taken = 0;
   bool ends_after_look = false;
   bool went_on = false;
+  std::int64_t started_ns = 0;
   int looks = 0;
   events::Cycle coming;  // behind all events: of one call
   std::uint64_t passed = 0;
@@ -66,6 +67,7 @@ class PlayedProcess : public Process {
   stacks::PythonStack Python() override { return {}; }
   std::string Stacks() override { return "stack: poll@libc.so.6"; }
   void Kill() override {}
+  std::int64_t started_ns() const override { return played_.started_ns; }
   pid_t pid() const override { return 1; }
 
  private:
