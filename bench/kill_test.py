@@ -25,8 +25,8 @@ def has_rank(pid):
 class KillTest(unittest.TestCase):
     def start(self, backend, delay, **how):
         # A precision that is never reached: the run lasts until the fault or the budget.
-        launch = Launch(BENCH, ["-b", "8", "-e", "256K", "-T", "2", "--precision", "0.0001",
-                                "--time-budget", "6", "--backend", backend], **how)
+        launch = Launch(BENCH, ["-b", "8", "-e", "256K", "-T", "5", "--precision", "0.0001",
+                                "--time-budget", "10", "--backend", backend], **how)
         launch.await_workers()
         time.sleep(delay)  # a moment that is drawn: any is right
         return launch
@@ -50,9 +50,11 @@ class KillTest(unittest.TestCase):
             launch = self.start(backend, 1, environment=patient)
             workers = launch.processes(worker=True)
             agents = [pid for pid in launch.processes(worker=False) if has_rank(pid)]
-            for pid in workers + agents:
-                with contextlib.suppress(ProcessLookupError):  # it may have heard from others
-                    os.kill(pid, signal.SIGTERM)
+            # All at once: who hears of it first must not have told before it comes to the last.
+            for number in (signal.SIGSTOP, signal.SIGTERM, signal.SIGCONT):
+                for pid in workers + agents:
+                    with contextlib.suppress(ProcessLookupError):  # it may have ended since
+                        os.kill(pid, number)
             launch.finish()
             self.assertNotIn("killed", launch.outcomes().values(), launch.out + launch.err)
             self.assertFalse(launch.attribute("complete"))

@@ -111,7 +111,7 @@ class TraceDdpTest(unittest.TestCase):
     def test_a_hang_is_stated_with_the_traces_so_far(self):
         text = UNEVEN + 'after_finish = "linger"\n'
         for arguments in (["--sim-rules=nccl"], ["--sim-rules=mpi"], ["--sim-rules=gloo"],
-                          ["--backend=gloo", "--timeout=1"]):
+                          ["--backend=gloo", "--timeout=10"]):
             with self.subTest(arguments=arguments):
                 done = run_text(text, *arguments)
                 self.assertEqual(done.returncode, 1, done.stderr)

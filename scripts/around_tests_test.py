@@ -11,7 +11,7 @@ AROUND = os.path.abspath("scripts/around_tests")
 HANGS = """
 import subprocess
 def in_this_case():
-    with subprocess.Popen(["timeout", "6", "sleep", "4321"]):
+    with subprocess.Popen(["timeout", "60", "sleep", "4321"]):
         raise KeyError
 in_this_case()
 """
@@ -30,7 +30,7 @@ def around(bound_s, *command):
 class AroundTests(unittest.TestCase):
 
     def test_one_that_hangs(self):
-        code, said = around(3, sys.executable, "-c", HANGS)
+        code, said = around(20, sys.executable, "-c", HANGS)
         self.assertEqual(code, -signal.SIGABRT)
         self.assertIn("//a:b hangs. Its process is ", said)
         self.assertRegex(said, r"\d+ State: S \(sleeping\) PPid: \d+ in \w+: sleep 4321")

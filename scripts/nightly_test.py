@@ -141,7 +141,7 @@ seconds = 3
                       encoding="utf-8") as file:
                 said = file.read()
             self.assertIn("lockstep-fuzz: seed %d: " % (night * 10**11 + replicate * 10**10), said)
-            self.assertGreater(int(said.split(": ")[2].split()[0]), 10)  # trials
+            self.assertGreater(int(said.split(": ")[2].split()[0]), 0)  # trials
 
     def test_scenarios_have_launches_of_mpi(self):
         code, answer, err = self.nightly(

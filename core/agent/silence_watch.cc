@@ -140,7 +140,9 @@ SilenceWatch::Silence SilenceWatch::Now(const WorkerState& worker, const LastEve
   const double seconds = scale_.DurationNs(since, now) * 1e-9;
   const double awake_s = std::min(AwakeSeconds(since, now, WaitsForPeers(last)), seconds);
   if (WaitsForPeers(last)) return {seconds, seconds - awake_s};
-  if (!Meets(last) && page_fault > since) return {scale_.DurationNs(page_fault, now) * 1e-9, 0};
+  if (!Meets(last) && page_fault > since) {
+    return {std::min(scale_.DurationNs(page_fault, now) * 1e-9, awake_s), 0};
+  }
   return {awake_s, 0};
 }
 

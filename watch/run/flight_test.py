@@ -20,7 +20,7 @@ FOLDER = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
 VERDICT = re.compile(r"^lockstep watch: (\w+) \((\w+), by PyTorch's Flight Recorder\): (.*)$", re.M)
 
 
-def watched(*words, options=("--timeout=1",)):
+def watched(*words, options=("--timeout=10",)):
     return [LOCKSTEP, "watch", *options, "--", sys.executable, TESTING + "/launch.py", "2",
             TESTING + "/fake_rank.py", DUMPS, *words]
 

@@ -58,9 +58,8 @@ TEST(Folders, TheNextWatcherSweepsWhatNobodyHolds) {
   ASSERT_TRUE(Folder::Make().ok());
   EXPECT_TRUE(fs::exists(other.path()));
   other.Kill();
-  EXPECT_TRUE(fs::exists(other.path()));
-  ASSERT_TRUE(Folder::Make().ok());
-  EXPECT_FALSE(fs::exists(other.path()));
+  // Other watchers of this host sweep, too: one of them may hold it, and get no processor.
+  while (fs::exists(other.path())) ASSERT_TRUE(Folder::Make().ok());
 }
 
 // A process that makes folders, one after the other. Its exit code: all were where they belong.

@@ -182,7 +182,7 @@ class OneHost(unittest.TestCase):
 
     def test_dumps_of_the_ranks_of_all_watchers(self):
         said = until_named(["mpirun", "-np", "3", *OPTIONS, *watch(
-            "--timeout=1", "--", "sh", "-c", IS_RANK, "sh", *FAKE_RANK)])
+            "--timeout=10", "--", "sh", "-c", IS_RANK, "sh", *FAKE_RANK)])
         [(cause, text)] = judged_by_dumps(said)
         self.assertEqual(cause, "rank_busy", said)
         self.assertIn("rank 1 has not called all_reduce at train.py:31", text)
@@ -258,7 +258,7 @@ class FourHosts(unittest.TestCase):
 
     def test_dumps_of_pytorch_on_all_hosts(self):
         said = until_named([HOSTS, "2", "--", "sh", "-c", AS_PYTORCH, "sh",
-                            *watch("--timeout=1", "--", *FAKE_RANK)])
+                            *watch("--timeout=10", "--", *FAKE_RANK)])
         [(cause, text)] = judged_by_dumps(said)
         self.assertEqual(cause, "rank_busy", said)
         self.assertIn("rank 1 has not called all_reduce at train.py:31 in step; rank 0 waits", text)

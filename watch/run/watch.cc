@@ -40,7 +40,7 @@ constexpr double kTermSeconds = 1.5;       // Open MPI ends ranks a second after
 constexpr double kClearSeconds = 10;       // a launcher whose ranks are ended may clear away
 constexpr int kSettledLooks = 10;          // after the last word of a rank that ended badly
 constexpr double kHurrySeconds = 0.5;      // where the launcher must hear how this rank ended
-constexpr double kLateSeconds = 5;  // for watchers that have not come when the command has ended
+constexpr double kLateSeconds = 10;  // for watchers that have not come when the command has ended
 
 class Watcher {
  public:

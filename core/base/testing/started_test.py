@@ -26,9 +26,9 @@ class StartedTest(unittest.TestCase):
         return said.getvalue()
 
     def test_a_command_that_hangs(self):
-        started.BOUND_S = 1
+        started.BOUND_S = 20  # for three programs to start, whatever else runs
         said = self.told(lambda: started.run(HANGS), TimeoutError)
-        self.assertRegex(said, "^not over after 1 s: 3 processes of ")
+        self.assertRegex(said, "^not over after 20 s: 3 processes of ")
         self.assertRegex(said, r"process \d+, \[b'S'\], in \{'\w+'\}: sleep 1234")
         self.assertRegex(said, r"process \d+, \[b'S'\], in \{'\w+'\}: sleep 5678")
         self.assertIn("said: word\n", said)
@@ -38,6 +38,7 @@ class StartedTest(unittest.TestCase):
 
         def work():
             with started.Started(["true"]) as command:
+                command.wait()
                 command.until(lambda: False)
         self.assertIn("0 processes of ['true']", self.told(work, TimeoutError))
 

@@ -5,10 +5,12 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
+#include <optional>
 #include <set>
 #include <thread>
 
+#include "core/base/deadline.h"
+#include "core/base/process_stat.h"
 #include "core/coordinator/testing/probe.h"
 
 namespace lockstep::coordinator {
@@ -22,14 +24,16 @@ verdict::RankEvidence EvidenceOf(ProbeDriver& c, int rank) {
   return c.coordinator().Collect()[static_cast<std::size_t>(rank)];
 }
 
-// False also for what is dead and waits for init to reap it.
+// False also for what is dead and waits for init to reap it. What was killed needs a processor for
+// that.
 bool Runs(int pid) {
-  usleep(100'000);
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string line;
-  std::getline(file, line);
-  const auto close = line.rfind(')');
-  return close != std::string::npos && line[close + 2] != 'Z';
+  const Deadline bound = Deadline::AfterSeconds(60);
+  while (!bound.Passed()) {
+    const std::optional<ProcessStat> stat = StatOf(pid);
+    if (!stat || stat->state == 'Z' || stat->state == 'X') return false;
+    usleep(20'000);
+  }
+  return true;
 }
 
 // Messages, meeting, data, exit codes; two lifetimes unless the workers own MPI.
