@@ -183,6 +183,7 @@ void Failover::Conclude(FailoverReport& failover,
     if (failover.evidence[static_cast<std::size_t>(rank)].state != verdict::ProcessState::kLost)
       continue;
     place.loss = LossOn(rank, failover);
+    place.assumed = rank != 0 && !lost_.contains(rank) && place.loss != Loss::kCutOff;
   }
   const std::size_t heard = requests.size() + 1;
   const bool larger = 2 * heard > static_cast<std::size_t>(context_.size);

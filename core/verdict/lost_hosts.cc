@@ -23,8 +23,9 @@ struct LostHost {
   std::string name;
   std::vector<int> ranks;
   Fate fate = Fate::kDied;
-  bool told = false;   // its own agents say so
-  bool reset = false;  // kDied: a connection was reset, which something on the way may have done
+  bool told = false;     // its own agents say so
+  bool reset = false;    // kDied: a connection was reset, which something on the way may have done
+  bool assumed = false;  // … not all of its agents were seen to end
 };
 
 // It may live.
@@ -57,7 +58,9 @@ std::optional<Fate> FateOf(const std::vector<int>& ranks, const std::vector<Rank
     return Fate::kDied;
   }
   if (any([&](int rank) { return loss(rank) == Loss::kGone; })) return std::nullopt;
-  if (all([&](int rank) { return loss(rank) != Loss::kNone; })) {
+  // One that ended beside others that are silent: the host as a whole did neither.
+  const bool ended = any([&](int rank) { return loss(rank) == Loss::kClosed; });
+  if (!ended && all([&](int rank) { return loss(rank) != Loss::kNone; })) {
     const bool deaf = all([&](int rank) { return loss(rank) == Loss::kDeaf; });
     return deaf ? Fate::kStopped : Fate::kCutOff;
   }
@@ -81,7 +84,9 @@ std::vector<LostHost> FindLostHosts(const std::vector<RankPlace>& places,
     const bool reset = std::ranges::any_of(ranks, [&](int rank) {
       return places[static_cast<std::size_t>(rank)].loss == Loss::kReset;
     });
-    lost.push_back({name, ranks, *fate, told, reset});
+    const bool assumed = std::ranges::any_of(
+        ranks, [&](int rank) { return places[static_cast<std::size_t>(rank)].assumed; });
+    lost.push_back({name, ranks, *fate, told, reset, assumed});
   }
   // Who waits for a stopped host is not stopped itself: all hosts alike is job control.
   if (lost.size() == hosts.size()) {
@@ -117,11 +122,16 @@ Finding Describe(const LostHost& host) {
   switch (host.fate) {
     case Fate::kDied:
       finding.cause = Cause::kHostDied;
-      finding.proved = !host.reset;
+      finding.proved = !host.reset && !host.assumed;
       finding.message =
           host.reset
               ? fmt::format("{}: every connection of its agents was reset, refused or closed: {}",
                             who, kWhatResets)
+          : host.assumed
+              ? fmt::format(
+                    "{} seems to have died: an agent's connection was closed, without a "
+                    "word, and of the others nothing was heard",
+                    who)
               : fmt::format("{} died: every connection of its agents was closed, without a word",
                             who);
       finding.remedy = fmt::format(
@@ -182,7 +192,8 @@ bool IsConsequence(const Finding& finding, const std::vector<int>& lost) {
 }
 
 Outcome OutcomeOf(const LostHost& host) {
-  if (host.fate == Fate::kDied) return host.reset ? Outcome::kFailed : Outcome::kKilled;
+  if (host.fate == Fate::kDied)
+    return host.reset || host.assumed ? Outcome::kFailed : Outcome::kKilled;
   return host.fate == Fate::kStopped ? Outcome::kStopped : Outcome::kHung;
 }
 

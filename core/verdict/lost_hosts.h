@@ -27,6 +27,7 @@ enum class Loss : std::uint8_t {
 struct RankPlace {
   std::string host;
   Loss loss = Loss::kNone;
+  bool assumed = false;  // the loss is another agent's of its host: this one only was not heard
 };
 
 // Whether those of whom nothing is heard are the larger part of a launch, or went on without us:
@@ -36,7 +37,8 @@ bool WeAreCutOff(const std::vector<RankPlace>& places);
 // Puts findings about hosts before all others: host_died, launcher_lost (proved), host_cut_off,
 // host_stopped (suspected, unless its agents say that their workers are stopped). Where no host is
 // lost as a whole, agents that ended are named: agent_lost (proved), or unknown where they may have
-// been ended with the launch. Connections that were reset make both a suspicion. What is said of
+// been ended with the launch. Connections that were reset make both a suspicion, and so does an
+// agent of the host that only was not heard. What is said of
 // the ranks of such a host or agent, and what others suffer from that, becomes evidence of it:
 // their errors, and that they ended. A launch of one host can only have lost its launcher, or
 // agents. Outcomes of ranks of which nothing is known follow: killed, hung, stopped; failed where

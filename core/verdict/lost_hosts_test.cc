@@ -220,6 +220,21 @@ TEST(LostAgents, WhoMayHaveBeenEndedWithTheLaunchIsNotAccused) {
   EXPECT_EQ(crashed.judgement.findings[1].cause, Cause::kUnknown);
 }
 
+TEST(LostHosts, AnAgentThatOnlyWasNotHeardProvesNoDeath) {
+  Launch launch = LaunchOf({kClosed, kClosed, kHere, kHere});
+  launch.places[1].assumed = true;
+  const Finding* const finding = Named(launch);
+  EXPECT_EQ(finding->cause, Cause::kHostDied);
+  EXPECT_FALSE(finding->proved);
+  EXPECT_EQ(launch.judgement.outcomes[1].outcome, Outcome::kFailed);
+}
+
+TEST(LostHosts, OneAgentThatEndedBesideASilentOneIsNoHostThatIsCutOff) {
+  Launch launch = LaunchOf({kHere, kHere, kClosed, kDeaf});
+  EXPECT_EQ(Named(launch)->cause, Cause::kAgentLost);
+  EXPECT_EQ(launch.judgement.findings[0].culprits, (std::vector<int>{2}));
+}
+
 TEST(LostHosts, AHostThatMayHaveBeenEndedWithTheLaunchIsNotAccused) {
   Launch gone = LaunchOf({Loss::kGone, Loss::kGone, kHere, kHere});
   EXPECT_EQ(Named(gone)->cause, Cause::kUnknown);
