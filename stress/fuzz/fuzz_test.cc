@@ -56,6 +56,37 @@ TEST(Fuzz, NoWrongVerdict) {
   EXPECT_LT(counts.unknown, 1 + counts.trouble / 50);
 }
 
+// As agents tell it of long programs: the newest events alone.
+verdict::Judgement JudgeOfNewest(std::vector<verdict::RankEvidence> evidence,
+                                 const verdict::Setting& setting, std::size_t most) {
+  for (verdict::RankEvidence& rank : evidence) {
+    auto& [events, missed] = rank.journal;
+    if (events.size() <= most) continue;
+    missed = events.size() - most;
+    events.erase(events.begin(), events.end() - static_cast<std::ptrdiff_t>(most));
+  }
+  return verdict::Judge(evidence, setting);
+}
+
+// Where calls differ, the first of them may be lost: then a later one is named, or none.
+TEST(Fuzz, WhatIsLostOfHistoriesMakesNoFalseAlarm) {
+  for (const std::size_t most : {6, 12, 24, 48}) {
+    const Judging judge = [&](const auto& evidence, const auto& setting) {
+      return JudgeOfNewest(evidence, setting, most);
+    };
+    const TrialOptions options = {.seed = kSeed, .trials = kTrials / 8, .seconds = kMostSeconds};
+    const auto [counts, seconds, failed] = RunCampaign<Counts>(options, [&](std::uint64_t seed) {
+      Assessment assessment = Assess(DrawTrial(seed, RulesOf(seed)), judge);
+      for (const char* allowed : {"missed", "cause", "culprit"}) {
+        if (assessment.wrong.starts_with(allowed)) assessment.wrong.clear();
+      }
+      return assessment;
+    });
+    if (failed) FAIL() << "of the newest " << most << " events: " << Failure(*failed, judge);
+    EXPECT_GT(counts.trouble, counts.trials / 3);
+  }
+}
+
 // A judge that is wrong in one way is found out, and why it was is told in a small program.
 struct WrongJudge {
   const char* name;
