@@ -9,7 +9,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/deadline.h"
-#include "core/base/per_rank.h"
+#include "stress/run/per_rank.h"
 #include "core/verdict/judge.h"
 #include "stress/cases/assess.h"
 #include "stress/cases/catalogue.h"

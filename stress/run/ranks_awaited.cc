@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/base/per_rank.h"
+#include "stress/run/per_rank.h"
 
 namespace lockstep::stress::run {
 

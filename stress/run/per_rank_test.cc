@@ -1,9 +1,9 @@
-#include "core/base/per_rank.h"
+#include "stress/run/per_rank.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lockstep {
+namespace lockstep::stress::run {
 namespace {
 
 using ::testing::ElementsAre;
@@ -23,4 +23,4 @@ TEST(PerRank, OfRankReadsWhatHoldsOneARank) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::stress::run

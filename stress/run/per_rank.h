@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::stress::run {
 
 template <typename T>
 class PerRank {
@@ -39,4 +39,4 @@ decltype(auto) OfRank(Values& values, int rank) {
   return values[static_cast<std::size_t>(rank)];
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::stress::run
