@@ -365,7 +365,7 @@ TEST(Details, HistoryShowsTheNewestEvents) {
             "        0.001000 s  start    all_reduce 50 (sequence 101 of communicator 0) f32 x 256 "
             "sum\n"
             "        0.002000 s  death    wait status 9\n");
-  EXPECT_THAT(FormatHistory(FailingRun(), 1), HasSubstr("2 events, the newest 1, 7 overwritten"));
+  EXPECT_THAT(FormatHistory(FailingRun(), 1), HasSubstr("2 events, the newest 1, 7 before them"));
   EXPECT_THAT(FormatHistory(FailingRun(), 1), Not(HasSubstr("start")));
 }
 
