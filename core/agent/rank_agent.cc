@@ -366,7 +366,8 @@ verdict::RankEvidence RankAgent::Evidence(Deadline deadline, bool system) {
   evidence.state = worker_.process;
   evidence.exit_code = worker_.exit_code;
   evidence.signal = worker_.signal;
-  evidence.journal = ReadJournal(control::kEvidenceEvents);
+  evidence.journal = ReadJournal(segment_ ? segment_->journal_capacity() : 0);
+  journal::Shorten(evidence.journal, control::kEvidenceEvents);
   const SilenceWatch::LastEvent last = NewestEvent();
   // Without a worker, or with one that has not been told to begin, a rank owes nothing.
   const bool without_worker = child_ == nullptr || awaits_order_;

@@ -87,7 +87,7 @@ constexpr std::uint32_t Number(FrameType type) { return static_cast<std::uint32_
 inline constexpr std::size_t kMostFrameBytes = kMaxPayloadBytes + (64 << 10);
 // Before a peer is admitted.
 inline constexpr std::size_t kMostHelloBytes = 64 << 10;
-// Events in one piece of evidence: 64 KiB a rank.
+// Newest events in one piece of evidence, beside few older ones (journal::Shorten): 64 KiB a rank.
 inline constexpr std::size_t kEvidenceEvents = 1024;
 
 // Of random bytes, which a proof covers (core/control/rendezvous/proof.h).

@@ -20,7 +20,8 @@ class Signals {
   struct Arrived {
     bool child = false;  // a child changed its state
     int end = 0;         // SIGTERM, SIGINT or SIGHUP, or 0
-    // A terminal sent `end`: to every process of its foreground group.
+    // `end` is SIGINT, and a terminal sent it: to every process of its foreground group. SIGHUP of
+    // a terminal may come to the leader of a session alone.
     bool of_terminal = false;
     // The launcher continued us. Open MPI does so when it begins to end a launch (Ctrl-C, a lost
     // rank), sends SIGTERM a second later, and SIGKILL after another one.

@@ -15,7 +15,8 @@ namespace lockstep::control {
 void SetTcpOptions(int fd, double lost_seconds = 20);
 
 // A peer that answers, but takes nothing, is kept for as long as it likes: since Linux 5.11
-// TCP_USER_TIMEOUT ends such a connection, too.
+// TCP_USER_TIMEOUT ends such a connection, too. A host that died while bytes were on their way to
+// it is then noticed after tcp_retries2, some 15 minutes.
 void BearSlowPeer(int fd);
 
 // The peer's kernel has acknowledged all that was sent to it: host and way are there.

@@ -28,6 +28,11 @@ enum class EventKind : std::uint16_t {
 };
 inline constexpr EventKind kLastEventKind = EventKind::kSplitEnd;
 std::string_view NameOf(EventKind kind);
+// Of an operation on a communicator.
+constexpr bool IsOfCall(EventKind kind) {
+  return kind == EventKind::kEnqueue || kind == EventKind::kStart || kind == EventKind::kEnd ||
+         kind == EventKind::kError;
+}
 constexpr bool IsSplit(EventKind kind) {
   return kind == EventKind::kSplit || kind == EventKind::kSplitEnd;
 }

@@ -7,6 +7,9 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <map>
+#include <set>
+#include <tuple>
 #include <unordered_set>
 #include <utility>
 
@@ -206,6 +209,54 @@ std::optional<JournalEvent> JournalReader::Last() const {
     if (const auto event = Read(newest)) return event;
   }
   return std::nullopt;
+}
+
+namespace {
+
+// What positions of events are compared in: a communicator, the making of some out of it, the
+// messages with one peer in one direction.
+using Line = std::tuple<std::uint16_t, bool, int, std::int32_t>;
+
+Line LineOf(const JournalEvent& event) {
+  if (IsSplit(event.kind)) return {event.communicator, true, 0, 0};
+  if (!collective::IsMessage(event.collective)) return {event.communicator, false, 0, 0};
+  return {event.communicator, false, 1 + static_cast<int>(event.collective), event.root};
+}
+
+}  // namespace
+
+void Shorten(Journal& journal, std::size_t most) {
+  if (journal.events.size() <= most) return;
+  const auto newest = journal.events.end() - static_cast<std::ptrdiff_t>(most);
+  std::map<Line, const JournalEvent*> latest;
+  std::vector<const JournalEvent*> open;  // few at any time
+  std::set<const JournalEvent*> kept;
+  const JournalEvent* begun_case = nullptr;
+  for (auto event = journal.events.begin(); event != newest; ++event) {
+    if (event->kind == EventKind::kCase) {
+      open.clear();  // what an earlier case left behind is not what the rank is in
+      begun_case = &*event;
+    }
+    if (!IsOfCall(event->kind) && !IsSplit(event->kind)) continue;
+    const Line line = LineOf(*event);
+    latest[line] = &*event;
+    std::erase_if(open, [&](const JournalEvent* begun) {
+      return begun->sequence == event->sequence && LineOf(*begun) == line;
+    });
+    const bool failed = event->kind == EventKind::kError;
+    if (failed) kept.insert(&*event);
+    if (!failed && event->kind != EventKind::kEnd && event->kind != EventKind::kSplitEnd)
+      open.push_back(&*event);
+  }
+  if (begun_case != nullptr) kept.insert(begun_case);
+  kept.insert(open.begin(), open.end());
+  for (const auto& [line, event] : latest) kept.insert(event);
+  std::vector<JournalEvent> events;
+  events.reserve(kept.size() + most);
+  for (const JournalEvent* event : kept) events.push_back(*event);  // by address, so in order
+  events.insert(events.end(), newest, journal.events.end());
+  journal.missed += journal.events.size() - events.size();
+  journal.events = std::move(events);
 }
 
 std::optional<JournalEvent> OpenOperation(const Journal& journal) {

@@ -57,11 +57,16 @@ class JournalWriter {
   Phase phase_ = Phase::kStart;
 };
 
-// Events in order, oldest first, without a gap.
+// Events in order, oldest first; without a gap, except as Shorten leaves one.
 struct Journal {
   std::vector<JournalEvent> events;
   std::uint64_t missed = 0;  // earlier events: overwritten, or more than were asked for
 };
+
+// Keeps the newest `most` events, and of those before them what nothing newer tells: on every
+// communicator (there are others for the making of some out of it, and for the messages with each
+// peer) its newest operation and those that did not end; the beginning of the case, and errors.
+void Shorten(Journal& journal, std::size_t most);
 
 class JournalReader {
  public:

@@ -326,5 +326,38 @@ TEST(EventNames, EveryValueHasItsOwnAndRubbishHasOneToo) {
   EXPECT_EQ(NameOf(static_cast<Phase>(99)), "unknown");
 }
 
+TEST(Shorten, KeepsWhatNothingNewerTells) {
+  Journal journal;
+  const auto add = [&](EventKind kind, std::uint16_t communicator, std::uint64_t sequence,
+                       collective::Collective collective = collective::Collective::kAllReduce) {
+    JournalEvent event;
+    event.index = journal.events.size() + 1;
+    event.kind = kind;
+    event.communicator = communicator;
+    event.sequence = sequence;
+    event.collective = collective;
+    journal.events.push_back(event);
+  };
+  add(EventKind::kStart, 9, 0);  // 1: of an earlier case, it did not end
+  add(EventKind::kCase, 0, 0);
+  add(EventKind::kStart, 1, 0);                               // 3
+  add(EventKind::kEnd, 1, 0);                                 // 4: the newest of its communicator
+  add(EventKind::kStart, 2, 0);                               // 5: does not end
+  add(EventKind::kStart, 2, 1);                               // 6
+  add(EventKind::kEnd, 2, 1);                                 // 7
+  add(EventKind::kError, 0, 0);                               // 8
+  add(EventKind::kEnd, 0, 1, collective::Collective::kSend);  // 9
+  add(EventKind::kSplitEnd, 0, 0);                            // 10
+  for (std::uint64_t sequence = 2; sequence < 20; ++sequence) add(EventKind::kEnd, 0, sequence);
+  Journal whole = journal;
+  Shorten(whole, journal.events.size());
+  EXPECT_EQ(whole.missed, 0u);
+  Shorten(journal, 3);
+  std::vector<std::uint64_t> kept;
+  for (const JournalEvent& event : journal.events) kept.push_back(event.index);
+  EXPECT_EQ(kept, (std::vector<std::uint64_t>{1, 2, 4, 5, 7, 8, 9, 10, 25, 26, 27, 28}));
+  EXPECT_EQ(journal.missed, 28u - kept.size());
+}
+
 }  // namespace
 }  // namespace lockstep::journal

@@ -59,7 +59,9 @@ std::optional<Fate> FateOf(const std::vector<int>& ranks, const std::vector<Rank
   }
   if (any([&](int rank) { return loss(rank) == Loss::kGone; })) return std::nullopt;
   // One that ended beside others that are silent: the host as a whole did neither.
-  const bool ended = any([&](int rank) { return loss(rank) == Loss::kClosed; });
+  const bool ended = any([&](int rank) {
+    return loss(rank) == Loss::kClosed && !places[static_cast<std::size_t>(rank)].assumed;
+  });
   if (!ended && all([&](int rank) { return loss(rank) != Loss::kNone; })) {
     const bool deaf = all([&](int rank) { return loss(rank) == Loss::kDeaf; });
     return deaf ? Fate::kStopped : Fate::kCutOff;
@@ -259,7 +261,8 @@ std::vector<Finding> FindLostAgents(const std::vector<RankPlace>& places,
     for (std::size_t rank = 0; rank < places.size(); ++rank) {
       const ProcessState state = evidence[rank].state;
       const bool first = state == ProcessState::kLost || state == ProcessState::kRunning;
-      if (first && places[rank].loss == loss) ranks.push_back(static_cast<int>(rank));
+      if (first && places[rank].loss == loss && !places[rank].assumed)
+        ranks.push_back(static_cast<int>(rank));
     }
     if (!ranks.empty()) findings.push_back(DescribeAgents(std::move(ranks), loss));
   }

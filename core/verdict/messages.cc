@@ -52,12 +52,19 @@ class Sorting {
     return true;
   }
 
-  // Nothing: it is not known who the two are.
   std::optional<std::uint16_t> LaneOf(int rank, const JournalEvent& event) {
+    const auto place = std::tuple(rank, event.communicator, event.collective, event.root);
+    const auto known = known_.find(place);
+    if (known != known_.end()) return known->second;
+    return known_[place] = FindLane(rank, event);
+  }
+
+  // Nothing: it is not known who the two are.
+  std::optional<std::uint16_t> FindLane(int rank, const JournalEvent& event) {
     for (std::size_t g = 0; g < groups_.size(); ++g) {
       const CommunicatorGroup& group = groups_[g];
-      const bool member = std::ranges::find(group.ranks, rank) != group.ranks.end();
-      if (group.communicator != event.communicator || !member) continue;
+      if (group.communicator != event.communicator) continue;
+      if (std::ranges::find(group.ranks, rank) == group.ranks.end()) continue;
       const auto peer = static_cast<std::size_t>(event.root);
       if (event.root < 0 || peer >= group.ranks.size()) return std::nullopt;
       const bool sends = event.collective == collective::Collective::kSend;
@@ -76,6 +83,9 @@ class Sorting {
   SplitEvidence split_;
   std::vector<CommunicatorGroup> groups_;  // as given, the world first
   std::map<std::tuple<std::size_t, int, int>, std::uint16_t> lanes_;
+  std::map<std::tuple<int, std::uint16_t, collective::Collective, std::int32_t>,
+           std::optional<std::uint16_t>>
+      known_;
 };
 
 }  // namespace

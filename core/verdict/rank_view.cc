@@ -129,10 +129,7 @@ const Track* RankView::TrackOf(const JournalEvent& event) const {
   return found == tracks.end() ? nullptr : &*found;
 }
 
-bool IsCollective(const JournalEvent& event) {
-  return event.kind == EventKind::kEnqueue || event.kind == EventKind::kStart ||
-         event.kind == EventKind::kEnd || event.kind == EventKind::kError;
-}
+bool IsCollective(const JournalEvent& event) { return journal::IsOfCall(event.kind); }
 
 bool IsOn(const Track& track, const JournalEvent& event) {
   return track.communicator == event.communicator && track.making == journal::IsSplit(event.kind) &&

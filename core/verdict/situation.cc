@@ -314,7 +314,7 @@ std::vector<Mismatch> FindMismatches(const Situation& situation) {
     const JournalEvent* later = FirstDifference(situation, index, SameInvocation, &now);
     // Behind calls that the library does not count alike, positions do not tell what meets.
     const JournalEvent* const apart = FirstDifference(situation, index, counted_alike);
-    if (apart != nullptr && later != nullptr && apart->sequence < later->sequence) later = apart;
+    if (apart != nullptr && (later == nullptr || apart->sequence < later->sequence)) later = apart;
     const std::optional<Mismatch> next = MismatchAt(situation, index, later);
     if (next && (next->holds || !next->in_step)) mismatches.push_back(*next);
   }

@@ -65,8 +65,8 @@ struct Mismatch {
 };
 
 // Of each group, in the order of the groups: the earliest, and where that one holds nobody, the
-// earliest behind it that does. Sends and receives differ by their nature and are not compared;
-// what the ring of a journal lost cannot be.
+// earliest behind it that does, or that the library does not count alike. Sends and receives differ
+// by their nature and are not compared; what the ring of a journal lost cannot be.
 std::vector<Mismatch> FindMismatches(const Situation& situation);
 
 Operation OperationOf(const JournalEvent& event);

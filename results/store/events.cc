@@ -74,6 +74,7 @@ void CountMessages(std::vector<journal::JournalEvent>& events) {
   std::map<std::uint16_t, journal::MessageCount> counts;
   std::map<std::pair<std::uint16_t, std::uint64_t>, std::uint32_t> known;
   for (journal::JournalEvent& event : events) {
+    if (!journal::IsOfCall(event.kind)) continue;
     const auto place = std::pair(event.communicator, event.sequence);
     if (event.kind == journal::EventKind::kEnqueue) {
       if (event.sequence == 0) counts[event.communicator] = {};

@@ -11,6 +11,9 @@ import time
 from launches import JsonLines, sync_folder
 
 
+_MOST_PAUSE_S = 24 * 3600  # of a run that goes on: what is older says nothing about now
+
+
 class JournalError(ValueError):
     """One line: the input, the reason, the remedy."""
 
@@ -72,7 +75,14 @@ class Journal:
         It holds for the time when it was measured, so it is inconclusive for now."""
         self._check_plan(plan)
         path = os.path.join(self.folder, name)
-        if self.plan is None or not os.path.exists(path):
+        if self.plan is None:
+            return None
+        if not os.path.exists(path):
+            if time.time() - self.last > _MOST_PAUSE_S:
+                raise JournalError("%s: was begun on %s, and what is done in it is %s old; move it "
+                                   "away, or name another --output-folder" % (
+                                       self.folder, minute(self.plan["at"]),
+                                       age(time.time() - self.last)))
             return None
         try:
             with open(path, encoding="utf-8") as file:

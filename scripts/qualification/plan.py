@@ -79,6 +79,10 @@ class Plan:
         names = [launch_key(*key) for key in keys]
         if not steps or len(set(names)) < len(names):
             raise PlanError("%s: steps need names of their own, and there must be one" % path)
+        soaks = [shown(step["name"]) for step in steps if step["kind"] == "soak"]
+        if len(soaks) > 1:
+            raise PlanError("%s: steps %s are all soaks, which last until a night's end; give one, "
+                            "with all its backends" % (path, " and ".join(soaks)))
         return steps
 
     def launches(self):

@@ -171,14 +171,14 @@ class _Found:
         answer, key = answer_of(end), name.rsplit(".", 1)[0]
         if answer == "ok":
             self.good[key] = self.good.get(key, 0) + 1
-        elif end.get("optional"):
-            self.notes.append(reason_for(name, end))
         elif answer == "failed":
             self.failed.append(reason_for(name, end))
             facts = facts_of(os.path.join(folder, end["file"])) if end.get("file") else None
             # Scenarios lose ranks on purpose: who is named there is not to blame.
             if facts is not None and end["kind"] == "bench":
                 self.quarantine.add(name, *facts)
+        elif end.get("optional"):
+            self.notes.append(reason_for(name, end))
         else:
             self.unanswered.append(reason_for(name, end))
 

@@ -40,6 +40,9 @@ std::vector<verdict::RankEvidence> OfGeneration(std::vector<verdict::RankEvidenc
     const std::uint64_t since = generation.since[static_cast<std::size_t>(rank.rank)];
     std::erase_if(rank.journal.events,
                   [&](const journal::JournalEvent& event) { return event.index <= since; });
+    const auto& events = rank.journal.events;
+    const std::uint64_t written = events.empty() ? 0 : events.back().index - since;
+    rank.journal.missed = written - std::min<std::uint64_t>(written, events.size());
   }
   return evidence;
 }

@@ -56,14 +56,11 @@ TEST(Fuzz, NoWrongVerdict) {
   EXPECT_LT(counts.unknown, 1 + counts.trouble / 50);
 }
 
-// As agents tell it of long programs: the newest events alone.
+// As agents tell it of long programs.
 verdict::Judgement JudgeOfNewest(std::vector<verdict::RankEvidence> evidence,
                                  const verdict::Setting& setting, std::size_t most) {
   for (verdict::RankEvidence& rank : evidence) {
-    auto& [events, missed] = rank.journal;
-    if (events.size() <= most) continue;
-    missed = events.size() - most;
-    events.erase(events.begin(), events.end() - static_cast<std::ptrdiff_t>(most));
+    journal::Shorten(rank.journal, most);
   }
   return verdict::Judge(evidence, setting);
 }

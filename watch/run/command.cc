@@ -93,8 +93,12 @@ bool Command::Await(int ms, std::vector<pollfd> others, control::Signals& signal
   // A launcher also continues ranks that it had stopped.
   const bool warned = arrived.warned && launched_ && !WasStopped();
   told_to_end_ = told_to_end_ || arrived.end != 0 || warned;
-  if (arrived.end != 0 && !arrived.of_terminal) to_pass_on_ = arrived.end;
+  if (arrived.end != 0 && !HeardItself(arrived, process_, group_)) to_pass_on_ = arrived.end;
   return (others[others.size() - 2].revents & POLLIN) != 0;
+}
+
+bool HeardItself(const control::Signals::Arrived& arrived, pid_t process, pid_t group) {
+  return arrived.of_terminal && getpgid(process) == group;
 }
 
 bool Command::WasStopped() const {

@@ -21,6 +21,10 @@ struct CommandFacts {
   std::atomic<int> code = -1;  // as Command::ExitCode(); -1: it was not reaped
 };
 
+// The terminal that sent the signal sent it to this process of a command, too: it is in the group
+// of who took the signal (`timeout` leaves that).
+bool HeardItself(const control::Signals::Arrived& arrived, pid_t process, pid_t group);
+
 class Command {
  public:
   // To be made before control::Signals, whose mask the command must not inherit. `launched`: by a

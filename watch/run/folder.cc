@@ -84,7 +84,7 @@ std::vector<std::unique_ptr<LocalProcess>> Folder::TakeNew() {
     }
     known.insert(path);
   }
-  known_ = std::move(known);
+  if (!error) known_ = std::move(known);
   std::vector<std::unique_ptr<LocalProcess>> fresh;
   for (auto it = waiting_.begin(); it != waiting_.end();) {
     const events::Header& header = it->second->header();

@@ -78,7 +78,8 @@ std::optional<int> Keeper::Fork(int rank, const Folder& folder, control::Signals
     if (arrived.end != 0) folder_->Remove();
     if (arrived.warned && watched_) kill(child_, SIGCONT);  // it knows its parent's
     // The watcher has a group of its own. The command, a child after its death, heard a terminal.
-    if (watched_ || !arrived.of_terminal) control::Signals::PassOn(arrived, child_);
+    if (watched_ || !HeardItself(arrived, child_, getpgrp()))
+      control::Signals::PassOn(arrived, child_);
   }
   return code_;
 }

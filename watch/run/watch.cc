@@ -61,7 +61,7 @@ class Watcher {
 
  private:
   static std::string KeyOf(const std::string& name, int launch) {
-    return fmt::format("{} {}", name, launch);
+    return fmt::format("{} {:06}", name, launch);
   }
   void Place(std::unique_ptr<Process> process);
   void ForgetThoseThatAreOver();
@@ -340,7 +340,7 @@ Result<int> Watch(const WatchOptions& options) {
   Status problem = found.status();
   if (found.ok()) launch = std::move(found).value();
   control::RaiseOpenFiles();  // a descriptor a rank
-  Command command(launch.context.launcher != "none");
+  Command command(found.ok() && launch.context.launcher != "none");
   control::Signals signals;
   const bool many = launch.way != Launch::Way::kAlone;
   LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<Keeper> keeper, Keeper::Make());

@@ -176,7 +176,7 @@ std::vector<Finding> FindDepartures(const Situation& situation, const Stuck& stu
     gone[CauseOf(view)].push_back(&view);
   }
   std::vector<Finding> findings;
-  std::set<const RankView*> told;  // whom they wait for
+  std::set<const RankView*> told;  // who waits, and was named
   // A crash explains the others' ends better than the reverse, and so on down.
   for (const Cause cause :
        {Cause::kRankCrashed, Cause::kRankKilled, Cause::kRankExited, Cause::kRankStopped}) {
@@ -199,17 +199,11 @@ bool FailedForLackOfPeer(const Situation& situation, const RankView& view) {
   if (failed == nullptr) return false;
   return std::ranges::any_of(situation.views, [&](const RankView& peer) {
     if (&peer == &view || !Failed(peer) || FirstErrorOf(peer) != nullptr) return false;
-    if (SaysLess(peer.evidence->error, view.evidence->error)) return false;  // an effect itself
+    if (IsEcho(peer.evidence->error) && SaysLess(peer.evidence->error, view.evidence->error)) {
+      return false;  // an effect itself
+    }
     const Track* track = peer.TrackOf(*failed);
     return track == nullptr ? peer.complete() : track->next <= failed->sequence;
-  });
-}
-
-// One of its peers failed for a reason that comes before its own.
-bool EchoesAnError(const Situation& situation, const RankView& view) {
-  if (view.evidence->error.empty()) return false;
-  return std::ranges::any_of(situation.views, [&](const RankView& peer) {
-    return Failed(peer) && SaysLess(view.evidence->error, peer.evidence->error);
   });
 }
 
@@ -217,6 +211,18 @@ bool EchoesAnError(const Situation& situation, const RankView& view) {
 bool CouldNotConnect(const RankView& view) {
   return Failed(view) && view.phase == Phase::kConnect &&
          (view.tracks.empty() || view.failed_split != nullptr);
+}
+
+// One of its peers failed for a reason that comes before its own.
+bool EchoesAnError(const Situation& situation, const RankView& view) {
+  if (view.evidence->error.empty()) return false;
+  // Who waited in vain outside of any call waited for no peer.
+  const bool in_call = FirstErrorOf(view) != nullptr || view.failed_split != nullptr ||
+                       view.open != nullptr || CouldNotConnect(view);
+  if (WaitedInVain(view.evidence->error) && !in_call) return false;
+  return std::ranges::any_of(situation.views, [&](const RankView& peer) {
+    return Failed(peer) && SaysLess(view.evidence->error, peer.evidence->error);
+  });
 }
 
 // Connecting takes all ranks: one that failed elsewhere is missing in it.

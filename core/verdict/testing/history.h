@@ -114,8 +114,8 @@ class History {
   // As an agent sends a long history.
   History& Newest(std::size_t most) {
     auto& [events, missed] = evidence_.journal;
-    missed = events.size() - most;
-    events.erase(events.begin(), events.end() - static_cast<std::ptrdiff_t>(most));
+    missed = events.size() - std::min(most, events.size());
+    events.erase(events.begin(), events.begin() + static_cast<std::ptrdiff_t>(missed));
     return *this;
   }
   History& Exited(int code) {
