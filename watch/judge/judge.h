@@ -149,6 +149,7 @@ class Judge {
   std::string Describe(int rank, const Event* subject) const;
   bool TellNearMiss(const Wait& wait, bool proved);
   bool TellNeverStarted(const Wait& wait, bool proved);
+  bool WouldFree(const Event& send, int rank, const Event& receive) const;
   // Ranks that wait after others were lost, of which nothing was told.
   bool TellLostTogether(const StuckRanks& stuck, bool proved);
   void TellDeadlock(const StuckRanks& stuck, const std::vector<const Wait*>& heart, bool proved);

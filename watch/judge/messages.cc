@@ -80,8 +80,8 @@ void Judge::Received(int rank, const Event& receive, std::uint64_t order, int so
   if (me < 0 || history_.communicators[receive.comm].inter) return;
   const bool wild = receive.peer == events::kAnySource;
   if (wild && options_.races) CheckRace(rank, receive, source);
-  const Taken taken{tag, receive, rank, blocked,
-                    history_.communicators[receive.comm].called[Index(me)], order};
+  const Taken taken{
+      tag, receive, rank, blocked, history_.communicators[receive.comm].called[Index(me)], order};
   const ChannelKey key = {receive.comm, source, me};
   Channel& channel = history_.channels[key];
   const bool open = IsOpen(key, taken);
@@ -205,7 +205,8 @@ void Judge::Pair(const Message& message, const Taken& taken) {
                     At(taken.rank, receive.site)),
         receive.site, false);
   }
-  if (sent.type < 256 || receive.type < 256 || sent.count == 0) return;
+  // Nor is it known then which message of several met which receive.
+  if (!ordered || sent.type < 256 || receive.type < 256 || sent.count == 0) return;
   if (sent.type != receive.type) {
     Add(Cause::kDatatypeMismatch, {message.source, taken.rank},
         fmt::format("rank {} sends another datatype at {} than rank {} receives at {}",

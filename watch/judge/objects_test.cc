@@ -114,6 +114,15 @@ TEST_F(Persistent, NeverStartedAndTheReceiverWaits) {
   EXPECT_THAT(history_.Causes(), ElementsAre("never_started"));
 }
 
+TEST(PersistentOfAnotherPhase, IsNotBlamed) {
+  // Rank 1 prepared a send to rank 2 for later; it and rank 0 receive from each other.
+  LiteralHistory history(3);
+  history.Posts(1, Literal::Sends(Call::kSend_init, 1, 2, 9), 1);
+  history.Open(0, Literal::Receives(Call::kRecv, 3, 1, 7));
+  history.Open(1, Literal::Receives(Call::kRecv, 5, 0, 8));
+  EXPECT_THAT(history.Causes(), ElementsAre("deadlock"));
+}
+
 TEST(Objects, FreedOrNot) {
   constexpr std::pair<Object, const char*> kKinds[] = {{Object::kCommunicator, "communicator_leak"},
                                                        {Object::kDatatype, "datatype_leak"},

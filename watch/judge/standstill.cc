@@ -154,13 +154,19 @@ bool Judge::TellNearMiss(const Wait& wait, bool proved) {
   return false;
 }
 
-// A send that was prepared and never started, of a rank that could free this one.
+bool Judge::WouldFree(const Event& send, int rank, const Event& receive) const {
+  return send.comm == receive.comm && history_.WorldRank(send.comm, send.peer) == rank &&
+         (receive.tag == events::kAnyTag || receive.tag == send.tag);
+}
+
+// A send that was prepared and never started, which would free this one.
 bool Judge::TellNeverStarted(const Wait& wait, bool proved) {
   for (const Need& need : wait.needs) {
     if (!Receives(*need.about)) continue;
     for (const int other : need.any_of) {
       for (const auto& [number, request] : history_.ranks[Index(other)].requests) {
         if (request.started || Receives(request.event)) continue;
+        if (!WouldFree(request.event, wait.rank, *need.about)) continue;
         TellHang(Cause::kNeverStarted, {other},
                  fmt::format("rank {} never starts its {} of {}; rank {} waits {}", other,
                              FactsOf(request.event.call).name, At(other, request.event.site),
@@ -179,6 +185,12 @@ void Judge::TellDeadlock(const StuckRanks& stuck, const std::vector<const Wait*>
   const Wait& first = *heart.front();
   const Need& need = first.main();
   const Wait* const second = heart.size() > 1 ? heart[1] : nullptr;
+  if (!second && need.any_of.empty()) {
+    return TellHang(Cause::kDeadlock, {first.rank},
+                    fmt::format("rank {} waits {}; nobody else is there to free it", first.rank,
+                                Describe(first)),
+                    proved);
+  }
   const int other = second ? second->rank : need.any_of.front();
   const Event* const theirs = second ? second->main().about : nullptr;
   const bool collectives = theirs && need.about->call == theirs->call &&

@@ -384,5 +384,11 @@ TEST(LostRank, IsToldOnceAndIsNoNewsAfterMisuse) {
   EXPECT_THAT(ended.Causes(), IsEmpty());
 }
 
+TEST(Standstill, WhoIsAloneReceivesFromNobody) {
+  LiteralHistory alone(1);
+  alone.Open(0, History_::Receives(Call::kRecv, 3, events::kAnySource));
+  EXPECT_THAT(alone.Causes(), ElementsAre("deadlock"));
+}
+
 }  // namespace
 }  // namespace lockstep::watch::judge

@@ -43,5 +43,27 @@ TEST(Threads, OneThreadThatGoesOnMayFreeTheOthers) {
   EXPECT_THAT(history.Stuck(), IsEmpty());
 }
 
+TEST(Threads, WhichOfTheirMessagesComesFirstIsNotKnown) {
+  for (const bool threads : {true, false}) {
+    LiteralHistory history(2);
+    if (threads) history.judge().ThreadsMayCall(1);
+    Event large = Literal::Sends(Call::kSend, 2, 0);
+    large.count = 100;
+    if (threads) large.thread = 2;
+    history.Call_(1, Literal::Sends(Call::kSend, 1, 0));
+    history.Call_(1, large);
+    // The second one overtook the first.
+    Event room = Literal::Receives(Call::kRecv, 3, 1);
+    room.count = 100;
+    history.Got(0, room, 1);
+    history.Got(0, Literal::Receives(Call::kRecv, 4, 1), 1);
+    if (threads) {
+      EXPECT_THAT(history.Causes(), IsEmpty());
+    } else {
+      EXPECT_THAT(history.Causes(), ElementsAre("truncation"));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace lockstep::watch::judge

@@ -14,6 +14,13 @@ int RankOf(Handle comm) {
   return rank;
 }
 
+// A root that is no rank is MPI_ROOT or MPI_PROC_NULL between two groups, which says what of the
+// other arguments counts, or a mistake, which is told.
+bool IsRank(int root) { return root >= 0; }
+
+// Between two groups a root's number is of the other one.
+bool AtRoot(Handle comm, int root) { return RankOf(comm) == root && !IsInter(comm); }
+
 // Nothing is said of the type where there is nothing of it.
 void TypeOfSome(Watched& call, int count, Handle type) {
   if (count != 0) call.TypeOnly(type);
@@ -21,12 +28,10 @@ void TypeOfSome(Watched& call, int count, Handle type) {
 
 // Where this rank gets something of every member. Who gets nothing of another may name any type.
 void TypeOfAll(Watched& call, const int* counts, Handle type, Handle comm) {
-  static const auto is_inter = Real<int(Handle, int*)>("PMPI_Comm_test_inter");
   static const auto size_of = Real<int(Handle, int*)>("PMPI_Comm_size");
-  int inter = 0;
   int size = 0;
-  if (CommOf(comm) <= events::kFreedComm || is_inter(comm, &inter) != kMpiSuccess) return;
-  if (inter != 0 || size_of(comm, &size) != kMpiSuccess) return;
+  if (CommOf(comm) <= events::kFreedComm || IsInter(comm)) return;
+  if (size_of(comm, &size) != kMpiSuccess) return;
   const bool some = std::all_of(counts, counts + size, [](int count) { return count != 0; });
   if (some) call.TypeOnly(type);
 }
@@ -36,9 +41,9 @@ bool InPlace(const void* data) { return reinterpret_cast<std::uintptr_t>(data) =
 // Of one block that goes to or comes from `root`.
 void Gathered(Watched& call, const void* send, int send_count, Handle send_type, int count,
               Handle type, int root, Handle comm) {
-  const bool at_root = RankOf(comm) == root;
   call.Collective(comm, root);
-  if (at_root) {
+  if (!IsRank(root)) return;
+  if (AtRoot(comm, root)) {
     call.Data(count, type);
     if (!InPlace(send)) call.Data2(send_count, send_type);
   } else {
@@ -48,9 +53,9 @@ void Gathered(Watched& call, const void* send, int send_count, Handle send_type,
 
 void Scattered(Watched& call, int send_count, Handle send_type, const void* receive, int count,
                Handle type, int root, Handle comm) {
-  const bool at_root = RankOf(comm) == root;
   call.Collective(comm, root);
-  if (at_root) {
+  if (!IsRank(root)) return;
+  if (AtRoot(comm, root)) {
     call.Data(send_count, send_type);
     if (!InPlace(receive)) call.Data2(count, type);
   } else {
@@ -83,13 +88,13 @@ LOCKSTEP_SIMPLE(Barrier, Ibarrier, (Handle comm), (comm), (comm), call.Collectiv
 LOCKSTEP_SIMPLE(Bcast, Ibcast, (void* data, int count, Handle type, int root, Handle comm),
                 (data, count, type, root, comm), (count, type, root, comm),
                 call.Collective(comm, root);
-                call.Data(count, type))
+                if (IsRank(root)) call.Data(count, type))
 LOCKSTEP_SIMPLE(Reduce, Ireduce,
                 (const void* send, void* receive, int count, Handle type, Handle op, int root,
                  Handle comm),
                 (send, receive, count, type, op, root, comm), (count, type, op, root, comm),
                 call.Collective(comm, root, OperatorOf(op));
-                call.Data(count, type))
+                if (IsRank(root)) call.Data(count, type))
 
 #define LOCKSTEP_REDUCTION(NAME, INAME)                                                  \
   LOCKSTEP_SIMPLE(                                                                       \
@@ -119,8 +124,8 @@ LOCKSTEP_COLLECTIVE(Gatherv, Igatherv,
                      const int* counts, const int* places, Handle type, int root, Handle comm),
                     (send, send_count, send_type, receive, counts, places, type, root, comm),
                     call.Collective(comm, root);
-                    RankOf(comm) == root ? call.TypeOnly(type)
-                                         : TypeOfSome(call, send_count, send_type))
+                    if (IsRank(root)) AtRoot(comm, root) ? call.TypeOnly(type)
+                                                         : TypeOfSome(call, send_count, send_type))
 LOCKSTEP_COLLECTIVE(Scatter, Iscatter,
                     (const void* send, int send_count, Handle send_type, void* receive, int count,
                      Handle type, int root, Handle comm),
@@ -131,7 +136,8 @@ LOCKSTEP_COLLECTIVE(Scatterv, Iscatterv,
                      void* receive, int count, Handle type, int root, Handle comm),
                     (send, counts, places, send_type, receive, count, type, root, comm),
                     call.Collective(comm, root);
-                    RankOf(comm) == root ? call.TypeOnly(send_type) : TypeOfSome(call, count, type))
+                    if (IsRank(root)) AtRoot(comm, root) ? call.TypeOnly(send_type)
+                                                         : TypeOfSome(call, count, type))
 
 #define LOCKSTEP_EXCHANGE(NAME, INAME)                                                    \
   LOCKSTEP_COLLECTIVE(NAME, INAME,                                                        \

@@ -77,7 +77,7 @@ std::uint64_t Ordinal(std::uint64_t base) {
 
 std::uint32_t ElementsOfItem(std::uint32_t element, int size) {
   const std::uint32_t width = element < 256 ? 1 : element & 255;
-  return width == 0 ? 0 : static_cast<std::uint32_t>(size) / width;
+  return width == 0 || size < 0 ? 0 : static_cast<std::uint32_t>(size) / width;
 }
 
 void LearnType(Handle type, std::uint32_t type_class) {
@@ -149,12 +149,6 @@ void NoteMembers(std::uint64_t comm, int rank, int size, bool inter, Object obje
   Write(event);
 }
 
-bool IsInter(Handle comm) {
-  int inter = 0;
-  Real<int(Handle, int*)>("PMPI_Comm_test_inter")(comm, &inter);
-  return inter != 0;
-}
-
 template <typename Table>
 std::uint64_t NumberOf(Table& table, std::uint64_t key) {
   Known known;
@@ -173,6 +167,12 @@ void Replace(Table& table, const Known& known) {
 }
 
 }  // namespace
+
+bool IsInter(Handle comm) {
+  static const auto is_inter = Real<int(Handle, int*)>("PMPI_Comm_test_inter");
+  int inter = 0;
+  return is_inter(comm, &inter) == kMpiSuccess && inter != 0;
+}
 
 void LearnPredefined() {
   LearnTypes();
@@ -285,6 +285,7 @@ void MadeType(Handle type, std::uint32_t element, events::Call call, std::uint64
   Real<int(Handle, int*)>("PMPI_Type_size")(type, &size);
   Known old;
   types.Remove(type.Bits(), &old);
+  if (size < 0) element = 0;  // MPI_UNDEFINED: too large to be told. Then nothing is compared.
   const std::uint32_t number = ++last_object;
   // The object's number travels in the upper half of the value.
   Remember(types, {type.Bits(), std::uint64_t{number} << 32 | element,

@@ -14,6 +14,8 @@ namespace lockstep::watch::preload {
 void LearnPredefined();
 
 std::uint64_t CommOf(Handle comm);
+// It is between two groups. `comm` is alive.
+bool IsInter(Handle comm);
 std::uint64_t WindowOf(Handle window);
 std::uint64_t FileOf(FileHandle file);
 

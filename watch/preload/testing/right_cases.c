@@ -285,6 +285,17 @@ static void unites(int rank, int size, char* program) {
     MPI_Comm_split(MPI_COMM_WORLD, rank < border, rank, &side);
     MPI_Intercomm_create(side, 0, MPI_COMM_WORLD, rank < border ? border : 0, round, &both);
     MPI_Barrier(both);
+    // Rank 0 is the root of all others' side. Of the other arguments MPI ignores half.
+    const int root = rank >= border ? 0 : rank == 0 ? MPI_ROOT : MPI_PROC_NULL;
+    int word = rank, words[64];
+    if (rank < border) {
+      MPI_Gather(NULL, 0, MPI_DATATYPE_NULL, words, 1, MPI_INT, root, both);
+      MPI_Scatter(words, 1, MPI_INT, NULL, 0, MPI_DATATYPE_NULL, root, both);
+    } else {
+      MPI_Gather(&word, 1, MPI_INT, NULL, 0, MPI_DATATYPE_NULL, root, both);
+      MPI_Scatter(NULL, 0, MPI_DATATYPE_NULL, &word, 1, MPI_INT, root, both);
+    }
+    MPI_Bcast(&word, root == MPI_PROC_NULL ? 0 : 1, MPI_INT, root, both);
     MPI_Intercomm_merge(both, rank < border, &one);
     MPI_Comm_idup(one, &copy, &request);
     MPI_Barrier(one);
