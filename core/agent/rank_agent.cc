@@ -345,7 +345,6 @@ journal::Journal RankAgent::ReadJournal(std::size_t most) const {
 // Peers of a process that is ending have lost it already: a moment later it is known how.
 void RankAgent::AwaitEnd(Deadline deadline) {
   const Deadline until = deadline.Earlier(Deadline::AfterSeconds(kEndingSeconds));
-
   while (has_worker() && IsEnding(child_->pid()) && !until.Passed()) {
     SleepNs(1'000'000);
     OnChildChange();

@@ -79,10 +79,7 @@ class Plan:
         names = [launch_key(*key) for key in keys]
         if not steps or len(set(names)) < len(names):
             raise PlanError("%s: steps need names of their own, and there must be one" % path)
-        soaks = [shown(step["name"]) for step in steps if step["kind"] == "soak"]
-        if len(soaks) > 1:
-            raise PlanError("%s: steps %s are all soaks, which last until a night's end; give one, "
-                            "with all its backends" % (path, " and ".join(soaks)))
+        check_soaks(path, steps)
         return steps
 
     def launches(self):
@@ -108,6 +105,14 @@ class Plan:
                 backends = [one for one in self._of(step) if one != "mpi"]
                 return step, backends or ["gloo"]
         return None, []
+
+
+def check_soaks(path, steps):
+    """Raises PlanError for a second soak, which would never begin."""
+    soaks = [shown(step["name"]) for step in steps if step["kind"] == "soak"]
+    if len(soaks) > 1:
+        raise PlanError("%s: steps %s are all soaks, which last until a night's end; give one, "
+                        "with all its backends" % (path, " and ".join(soaks)))
 
 
 def programs_of(launch):
