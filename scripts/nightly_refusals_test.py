@@ -15,6 +15,9 @@ from nightly_testing import LATENCY, Folder
 from qualification import journal, nightly, plan, verdict
 
 
+_SOAK = '[[step]]\nname = "%s"\nkind = "soak"\nseconds = 1\n'
+
+
 class Damaged(Folder):
     """A result file that cannot be read says nothing, whatever the launcher says."""
 
@@ -198,6 +201,59 @@ class NotInstalled(Folder):
         self.assertRegex("\n".join(answer["reasons"]),
                          r"(?m)^soak: \d+ of 2000 s: its launches give no answer$")
         self.assertIn("soak.gloo.0: stress: cannot tell (exit code 3)", answer["reasons"])
+
+
+class Inputs(Folder):
+
+    def test_plans_that_cannot_be(self):
+        for text, words in (("x = ", "mend the TOML"), ("profil = 1", "unknown"),
+                            ('profile = "quik"', "one of quick"), ("ranks = 1", "from 2 to 104"),
+                            ('time_budget = "soon"', "give a time"),
+                            ('budget = "5min"', "'budget' of the plan is called 'time_budget' now"),
+                            ("deadline = 3", "is called 'timeout' now"),
+                            ('[[step]]\nname = "a"\nseeds = 2', "is called 'repeat' now"),
+                            ('backends = ["smoke"]', "backends"),
+                            ('[[step]]\nname = "a"\nseconds = 1', "needs a value for program"),
+                            ('[[step]]\nname = "a"\nkind = "fuzz"', "needs a value for seconds"),
+                            ('time_budget = "9s"', "too few"),
+                            ('baseline = "/nowhere"\n' + LATENCY % 1, "is no folder"),
+                            (_SOAK % "a" + _SOAK % "b", "steps 'a' and 'b' are all soaks"),
+                            ('[[step]]\nname = "a"\nkind = "stress"\nseconds = 1\npart = 2',
+                             "part = 2")):
+            code, answer, err = self.nightly(text)
+            self.assertEqual((2, None, 1), (code, answer, err.count("\n")), err)
+            self.assertIn(words, err)
+
+    def test_another_plan_does_not_go_on(self):
+        one = plan.read_plan("one.toml", LATENCY % 1)
+        first = journal.Journal(self.output)
+        first.begin(one)
+        with self.assertRaisesRegex(journal.JournalError, "another nightly runs"):
+            journal.Journal(self.output)
+        first.close()
+        with self.assertRaisesRegex(journal.JournalError, "of another plan"):
+            second = journal.Journal(self.output)
+            self.addCleanup(second.close)
+            second.begin(plan.read_plan("two.toml", LATENCY % 2))
+
+
+    def test_a_night_that_was_begun_long_ago_is_not_completed_as_tonight_s(self):
+        one = plan.read_plan("one.toml", LATENCY % 1)
+        for hours, told in (23, None), (25, "what is done in it is 25 h old"):
+            first = journal.Journal(self.output)
+            first.begin(one)
+            first.close()
+            path = os.path.join(self.output, "state.jsonl")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(json.dumps({**first.plan, "at": first.plan["at"] - 3600 * hours}) + "\n")
+            again = journal.Journal(self.output)
+            if told is None:
+                self.assertIsNone(again.finished(one, "verdict.json"))
+            else:
+                with self.assertRaisesRegex(journal.JournalError, told):
+                    again.finished(one, "verdict.json")
+            again.close()
+            os.remove(path)
 
 
 if __name__ == "__main__":

@@ -76,6 +76,11 @@ seconds = 3
                          [(one["rank"], one["causes"], one["proved"])
                           for one in answer["quarantine"]])
 
+    def test_wrong_data_disqualifies_also_where_the_step_is_not_required(self):
+        code, answer, _ = self.nightly(_CORRUPTED + "required = false\n")
+        self.assertEqual((1, "NOT QUALIFIED"), (code, answer["verdict"]))
+        self.assertIn("rank 1 received wrong data", answer["reasons"][0])
+
     def plugin(self, text):
         done = subprocess.run(
             ["scripts/nightly", self.plan(text), "--output-folder=" + self.output,
@@ -188,39 +193,6 @@ class Budget(Folder):
             (LATENCY % 1).replace('"-n", "100"', '"--time-budget=0.001s"'))
         self.assertEqual((3, "INCONCLUSIVE"), (code, answer["verdict"]))
         self.assertIn("0 of 2 cases measured before the time budget", answer["reasons"][0])
-
-
-class Inputs(Folder):
-
-    def test_plans_that_cannot_be(self):
-        for text, words in (("x = ", "mend the TOML"), ("profil = 1", "unknown"),
-                            ('profile = "quik"', "one of quick"), ("ranks = 1", "from 2 to 104"),
-                            ('time_budget = "soon"', "give a time"),
-                            ('budget = "5min"', "'budget' of the plan is called 'time_budget' now"),
-                            ("deadline = 3", "is called 'timeout' now"),
-                            ('[[step]]\nname = "a"\nseeds = 2', "is called 'repeat' now"),
-                            ('backends = ["smoke"]', "backends"),
-                            ('[[step]]\nname = "a"\nseconds = 1', "needs a value for program"),
-                            ('[[step]]\nname = "a"\nkind = "fuzz"', "needs a value for seconds"),
-                            ('time_budget = "9s"', "too few"),
-                            ('baseline = "/nowhere"\n' + LATENCY % 1, "is no folder"),
-                            ('[[step]]\nname = "a"\nkind = "stress"\nseconds = 1\npart = 2',
-                             "part = 2")):
-            code, answer, err = self.nightly(text)
-            self.assertEqual((2, None, 1), (code, answer, err.count("\n")), err)
-            self.assertIn(words, err)
-
-    def test_another_plan_does_not_go_on(self):
-        one = plan.read_plan("one.toml", LATENCY % 1)
-        first = journal.Journal(self.output)
-        first.begin(one)
-        with self.assertRaisesRegex(journal.JournalError, "another nightly runs"):
-            journal.Journal(self.output)
-        first.close()
-        with self.assertRaisesRegex(journal.JournalError, "of another plan"):
-            second = journal.Journal(self.output)
-            self.addCleanup(second.close)
-            second.begin(plan.read_plan("two.toml", LATENCY % 2))
 
 
 class Subcommand(Folder):

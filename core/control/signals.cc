@@ -31,8 +31,8 @@ sigset_t AgentSignals() {
 constexpr int kOfTerminal = 1;  // comes with a signal that a parent passes on
 
 bool IsOfTerminal(const signalfd_siginfo& info) {
-  const bool of_parent = static_cast<pid_t>(info.ssi_pid) == getppid();
   if (info.ssi_signo != SIGINT) return false;
+  const bool of_parent = static_cast<pid_t>(info.ssi_pid) == getppid();
   return info.ssi_code == SI_KERNEL ||
          (info.ssi_code == SI_QUEUE && of_parent && info.ssi_int == kOfTerminal);
 }

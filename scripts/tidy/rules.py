@@ -24,7 +24,7 @@ def check(path, text):
     findings = check_layout(path, text) + check_name(path) + check_clocks(path, text)
     if path.endswith((".cc", ".cu", ".h")):
         findings += check_cc_functions(path, text) + check_includes(path, text)
-        findings += check_namespace(path, text)
+        findings += check_namespace(path, text) + check_stderr(path, text)
     if path.endswith(".h"):
         findings += check_guard(path, text)
     if path.endswith(".py"):
@@ -133,6 +133,13 @@ def check_openings(texts, known=exceptions.OPENINGS):
 def _needless(known, counts, most):
     return ["scripts/tidy/exceptions.py:1: %s needs no exception: take it off the list" % name
             for name in sorted(known) if counts[name] <= most]
+
+
+def check_stderr(path, text):
+    """fmt throws where standard error takes nothing, which ends a watcher or an agent."""
+    return ["%s:%d: fmt::print to stderr throws: call PrintStderr" % (path, number)
+            for number, line in enumerate(text.split("\n"), start=1)
+            if re.search(r"fmt::print\(\s*stderr", line) and not line.lstrip().startswith("//")]
 
 
 def check_includes(path, text):

@@ -140,6 +140,12 @@ class RulesTest(unittest.TestCase):
         self.assertEqual(check({"core/room": 1}), [
             "scripts/tidy/exceptions.py:1: core/room needs no exception: take it off the list"])
 
+    def test_lines_for_people_do_not_throw(self):
+        code = "namespace lockstep {\n%s\n}  // namespace lockstep\n"
+        for line in ('PrintStderr("x");', '// As fmt::print(stderr, "x").', 'fmt::print("x");'):
+            self.assert_clean("core/base/x.cc", code % line)
+        self.assert_finds("core/base/x.cc", code % 'fmt::print(stderr, "x");', "call PrintStderr")
+
     def test_guard(self):
         self.assert_clean("core/base/x.h", GUARDED % "")
         self.assert_finds("core/base/y.h", "int x;\n", "#pragma once is missing")

@@ -28,18 +28,13 @@ namespace {
 
 constexpr std::size_t kMostEvents = 64;
 
-void Shorten(journal::Journal& journal) {
-  auto& [events, missed] = journal;
-  if (events.size() <= kMostEvents) return;
-  missed += events.size() - kMostEvents;
-  events.erase(events.begin(), events.end() - kMostEvents);
-}
-
 }  // namespace
 
 std::string EncodeCase(std::size_t index, const CaseResult& result) {
   ReplicatedCase replicated{index, result};
-  for (verdict::RankEvidence& rank : replicated.result.facts.evidence) Shorten(rank.journal);
+  for (verdict::RankEvidence& rank : replicated.result.facts.evidence) {
+    journal::Shorten(rank.journal, kMostEvents);
+  }
   return control::Encode(replicated);
 }
 
