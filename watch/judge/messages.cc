@@ -80,8 +80,8 @@ void Judge::Received(int rank, const Event& receive, std::uint64_t order, int so
   if (me < 0 || history_.communicators[receive.comm].inter) return;
   const bool wild = receive.peer == events::kAnySource;
   if (wild && options_.races) CheckRace(rank, receive, source);
-  const Taken taken{
-      tag, receive, rank, blocked, history_.communicators[receive.comm].called[Index(me)], order};
+  const Taken taken{tag, receive, rank, blocked,
+                    history_.communicators[receive.comm].called[Index(me)], order};
   const ChannelKey key = {receive.comm, source, me};
   Channel& channel = history_.channels[key];
   const bool open = IsOpen(key, taken);

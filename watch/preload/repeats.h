@@ -101,8 +101,8 @@ class Repeats {
   std::uint16_t thread_ = 0;
   // How many events in a row, up to the one noted last, are the same as the one so many before.
   std::array<std::uint32_t, events::kMostAgain + 1> same_ = {};
-  const events::Event* noted_ = nullptr;       // the last one
-  std::uint64_t after_noted_ = 0;              // the number of the event behind it
+  const events::Event* noted_ = nullptr;  // the last one
+  std::uint64_t after_noted_ = 0;         // the number of the event behind it
   std::array<Counted, kNone + 1> calls_ = {};  // those that are counted, and one that never comes
 };
 

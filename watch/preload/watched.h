@@ -135,8 +135,7 @@ AsCalled CalledAs(events::Call call, const void* site, Words... words) {
 // Of a call that comes again: it returns.
 [[gnu::always_inline]] inline int LeaveAgain(events::Call call, int error) {
   const bool counts = error == kMpiSuccess && internal::repeats.counting();
-  if (!counts || !internal::repeats.Leave()) [[unlikely]]
-    WriteLeave(call, error, 0);
+  if (!counts || !internal::repeats.Leave()) [[unlikely]] WriteLeave(call, error, 0);
   --internal::depth;
   return error;
 }
@@ -147,11 +146,11 @@ AsCalled CalledAs(events::Call call, const void* site, Words... words) {
 #define LOCKSTEP_WATCH_VISIBLE __attribute__((visibility("default")))
 
 // How each begins: the library's own function, where it is not watched.
-#define LOCKSTEP_BEGIN(NAME, PARAMS, ARGUMENTS)      \
-  static int(*real) PARAMS = nullptr;                \
-  if (!real) real = Real<int PARAMS>("PMPI_" #NAME); \
-  if (!real) return kMpiErrOther;                    \
-  if (!WatchingMpi(site)) return real ARGUMENTS;     \
+#define LOCKSTEP_BEGIN(NAME, PARAMS, ARGUMENTS)                         \
+  static int(*real) PARAMS = nullptr;                                   \
+  if (!real) real = Real<int PARAMS>("PMPI_" #NAME);                    \
+  if (!real) return kMpiErrOther;                                       \
+  if (!WatchingMpi(site)) return real ARGUMENTS;                        \
   Watched call(events::Call::k##NAME, site)
 
 // NAME without MPI_; PARAMS and ARGUMENTS in parentheses; BEFORE and AFTER are statements that see
@@ -171,23 +170,23 @@ AsCalled CalledAs(events::Call call, const void* site, Words... words) {
 
 // As LOCKSTEP_WATCHED, of a blocking collective that is counted where it comes again: WORDS are the
 // parameters of which BEFORE tells. Its way then touches as little memory as can be.
-#define LOCKSTEP_COUNTED(NAME, PARAMS, ARGUMENTS, WORDS, BEFORE)                                  \
-  [[gnu::noinline]] static int NAME##Written(LOCKSTEP_UNPACK PARAMS, const AsCalled& as_called) { \
-    void* const site = const_cast<void*>(as_called.site);                                         \
-    LOCKSTEP_BEGIN(NAME, PARAMS, ARGUMENTS);                                                      \
-    BEFORE;                                                                                       \
-    call.Enter(as_called, reinterpret_cast<const void*>(real));                                   \
-    const int result = real ARGUMENTS;                                                            \
-    call.Leave(result);                                                                           \
-    return result;                                                                                \
-  }                                                                                               \
-  extern "C" LOCKSTEP_WATCH_VISIBLE int MPI_##NAME PARAMS {                                       \
-    const AsCalled as_called =                                                                    \
-        CalledAs(events::Call::k##NAME, __builtin_return_address(0), LOCKSTEP_UNPACK WORDS);      \
-    const void* const again = ComesAgain(as_called);                                              \
-    if (!again) return NAME##Written(LOCKSTEP_UNPACK ARGUMENTS, as_called);                       \
-    return LeaveAgain(events::Call::k##NAME, reinterpret_cast<int(*) PARAMS>(again) ARGUMENTS);   \
-  }                                                                                               \
+#define LOCKSTEP_COUNTED(NAME, PARAMS, ARGUMENTS, WORDS, BEFORE)                                   \
+  [[gnu::noinline]] static int NAME##Written(LOCKSTEP_UNPACK PARAMS, const AsCalled& as_called) {  \
+    void* const site = const_cast<void*>(as_called.site);                                          \
+    LOCKSTEP_BEGIN(NAME, PARAMS, ARGUMENTS);                                                       \
+    BEFORE;                                                                                        \
+    call.Enter(as_called, reinterpret_cast<const void*>(real));                                    \
+    const int result = real ARGUMENTS;                                                             \
+    call.Leave(result);                                                                            \
+    return result;                                                                                 \
+  }                                                                                                \
+  extern "C" LOCKSTEP_WATCH_VISIBLE int MPI_##NAME PARAMS {                                        \
+    const AsCalled as_called = CalledAs(events::Call::k##NAME, __builtin_return_address(0),        \
+                                        LOCKSTEP_UNPACK WORDS);                                    \
+    const void* const again = ComesAgain(as_called);                                               \
+    if (!again) return NAME##Written(LOCKSTEP_UNPACK ARGUMENTS, as_called);                        \
+    return LeaveAgain(events::Call::k##NAME, reinterpret_cast<int(*) PARAMS>(again) ARGUMENTS);    \
+  }                                                                                                \
   extern "C" LOCKSTEP_WATCH_VISIBLE int PMPI_##NAME PARAMS __attribute__((alias("MPI_" #NAME)));
 
 // As LOCKSTEP_WATCHED, but nothing is written before it is known that something was found.

@@ -43,7 +43,7 @@ class Command {
   // Sleeps until the command ends, one of `others` is ready, a signal comes or `ms` are over.
   // True when the command has ended.
   bool Await(int ms, std::vector<pollfd> others, control::Signals& signals);
-  // To the command, the signals to end that Await saw. A terminal has sent it its own.
+  // To the command, the signals to end that Await saw, but for one that it heard itself.
   void PassOn();
   // A signal told this watcher to end, or its launcher has begun to end the launch.
   bool told_to_end() const { return told_to_end_; }

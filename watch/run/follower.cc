@@ -28,7 +28,7 @@ namespace {
 constexpr int kFollowerLookMs = 20;  // an order wakes it at once
 constexpr std::uint64_t kEventsOfFrame = 4096;
 constexpr double kMeetSeconds = 60;           // after its program has begun
-constexpr double kJoinSeconds = 10;           // of one try
+constexpr double kJoinSeconds = 3;            // of one try
 constexpr double kFollowerHurrySeconds = 10;  // after its program has ended
 constexpr double kToldSeconds = 0.5;          // after the launcher told it to end
 

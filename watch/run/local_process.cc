@@ -124,9 +124,14 @@ stacks::PythonStack LocalProcess::Python() { return stacks::LookAtPython(reader_
 
 std::string LocalProcess::Stacks() { return stacks::StacksOf(reader_->pid()); }
 
-// Its number may be another process's by now.
+// Its number may be another process's by now. Before Linux 5.3 there is only that.
 void LocalProcess::Kill() {
-  if (end_.valid()) syscall(SYS_pidfd_send_signal, end_.get(), SIGKILL, nullptr, 0);
+  if (end_.valid()) {
+    syscall(SYS_pidfd_send_signal, end_.get(), SIGKILL, nullptr, 0);
+    return;
+  }
+  const std::optional<ProcessStat> stat = StatOf(pid());
+  if (stat && stat->started == reader_->header().started) kill(pid(), SIGKILL);
 }
 
 void LocalProcess::Forget() { reader_->Unlink(); }
