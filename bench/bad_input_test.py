@@ -51,6 +51,7 @@ ROWS = [
     (["--benchmark_filter=nothing-like-this"], 2, 2, ["nothing-like-this"]),
     (["--output", "/proc/nowhere/run.h5"], 2, 4, ["/proc/nowhere"]),
     (["--output", "/"], 2, None, ["/"]),
+    (["--benchmark_out=/proc/nowhere/run.json"], 2, 4, ["--benchmark_out", "/proc/nowhere"]),
     ([], 1, 2, ["mpirun -np 2"]),
 ]
 

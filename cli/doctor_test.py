@@ -76,6 +76,11 @@ class DoctorTest(unittest.TestCase):
         first = doctor(f"--nvml-library={NVML}").stdout.splitlines()[0]
         self.assertTrue(first.startswith("PROBLEM: "), first)
 
+    def test_a_gpu_that_fell_off_the_bus_is_the_first_line(self):
+        done = doctor(f"--nvml-library={NVML}", FAKE_NVML="lost")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stdout, r"\APROBLEM: .*; first: gpu/lost/1: .* 'GPU is lost' \(15\)")
+
     def test_an_nccl_library_is_recognized_without_loading_it(self):
         folder = os.path.join(FOLDER, "lib")
         os.makedirs(folder)

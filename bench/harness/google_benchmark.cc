@@ -3,13 +3,18 @@
 #include "bench/harness/google_benchmark.h"
 
 #include <benchmark/benchmark.h>
+#include <fcntl.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstring>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <sstream>
 
+#include "core/base/fd.h"
 #include "results/report/exports/exports.h"
 #include "results/report/exports/sample_times.h"
 
@@ -67,9 +72,11 @@ std::unique_ptr<benchmark::BenchmarkReporter> ReporterFor(const std::string& for
   return std::make_unique<PlainNames<benchmark::JSONReporter>>();
 }
 
-Status Initialize(const std::string& program, const std::vector<std::string>& flags) {
+// Without `file`, no --benchmark_out: Google Benchmark empties that file whenever it runs anything.
+Status Initialize(const std::string& program, const std::vector<std::string>& flags, bool file) {
   std::vector<std::string> words = {program};
-  words.insert(words.end(), flags.begin(), flags.end());
+  std::ranges::copy(flags, std::back_inserter(words));
+  words.push_back("--benchmark_out=" + (file ? ValueOf(flags, "--benchmark_out") : ""));
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
@@ -125,7 +132,7 @@ void Register(const std::string& name, const Repetitions& repetitions) {
 
 Result<BenchmarkSelection> SelectCases(const std::string& program, const plan::Plan& plan,
                                        const std::vector<std::string>& flags, bool prints) {
-  LOCKSTEP_RETURN_IF_ERROR(Initialize(program, flags));
+  LOCKSTEP_RETURN_IF_ERROR(Initialize(program, flags, /*file=*/false));
   BenchmarkSelection selection;
   selection.listed = ValueOf(flags, "--benchmark_list_tests") == "true";
   selection.writes_file = !ValueOf(flags, "--benchmark_out").empty();
@@ -138,12 +145,11 @@ Result<BenchmarkSelection> SelectCases(const std::string& program, const plan::P
     });
   }
   SilentReporter silent;
-  SilentReporter silent_file;
   if (selection.listed) {
     if (prints) benchmark::RunSpecifiedBenchmarks();  // lists to stdout and runs none
     return selection;
   }
-  benchmark::RunSpecifiedBenchmarks(&silent, selection.writes_file ? &silent_file : nullptr);
+  benchmark::RunSpecifiedBenchmarks(&silent);
   for (const auto& [index, count] : visits) {
     selection.cases.push_back(index);
     selection.repetitions = std::max(selection.repetitions, count);
@@ -156,8 +162,20 @@ Result<BenchmarkSelection> SelectCases(const std::string& program, const plan::P
   return selection;
 }
 
-void ReportWithGoogleBenchmark(const results::store::Run& run,
-                               const std::vector<std::string>& flags, bool display) {
+Status CheckBenchmarkOut(const std::vector<std::string>& flags) {
+  const std::string path = ValueOf(flags, "--benchmark_out");
+  if (path.empty()) return OkStatus();
+  const Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+  if (file.valid()) return OkStatus();
+  return EnvironmentError("--benchmark_out: {} cannot be written ({}); name another file", path,
+                          std::strerror(errno));
+}
+
+Status ReportWithGoogleBenchmark(const results::store::Run& run,
+                                 const std::vector<std::string>& flags, bool display) {
+  // It would end this process without a word.
+  LOCKSTEP_RETURN_IF_ERROR(CheckBenchmarkOut(flags));
+  LOCKSTEP_RETURN_IF_ERROR(Initialize(run.name, flags, /*file=*/true));
   benchmark::ClearRegisteredBenchmarks();
   benchmark::AddCustomContext("lockstep_run", run.id);
   benchmark::AddCustomContext("lockstep_verdict", run.summary_line);
@@ -178,6 +196,7 @@ void ReportWithGoogleBenchmark(const results::store::Run& run,
     file = ReporterFor(ValueOf(flags, "--benchmark_out_format"));
   }
   benchmark::RunSpecifiedBenchmarks(shown.get(), file.get(), ".");
+  return OkStatus();
 }
 
 }  // namespace lockstep::bench::harness

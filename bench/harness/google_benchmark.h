@@ -26,10 +26,14 @@ struct BenchmarkSelection {
 Result<BenchmarkSelection> SelectCases(const std::string& program, const plan::Plan& plan,
                                        const std::vector<std::string>& flags, bool prints);
 
+// Whether --benchmark_out can be written, which stays as it was. kEnvironment: it can't.
+Status CheckBenchmarkOut(const std::vector<std::string>& flags);
+
 // Reports the run through Google Benchmark: to stdout in --benchmark_format (JSON unless given)
 // when `display`, and to --benchmark_out. Every case is a benchmark with manual time, the maximum
 // over ranks; real_time is the mean, and counters carry median, p99, maximum and bandwidths.
-void ReportWithGoogleBenchmark(const results::store::Run& run,
-                               const std::vector<std::string>& flags, bool display);
+// kEnvironment: the file can't be written any more.
+Status ReportWithGoogleBenchmark(const results::store::Run& run,
+                                 const std::vector<std::string>& flags, bool display);
 
 }  // namespace lockstep::bench::harness

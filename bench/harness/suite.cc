@@ -202,6 +202,7 @@ class BenchSuite final : public session::Suite {
   Status Conduct(coordinator::Coordinator& coordinator, results::store::Run& run,
                  session::Output& output) override {
     began_ns_ = MonotonicNs();
+    LOCKSTEP_RETURN_IF_ERROR(CheckBenchmarkOut(options_.benchmark_flags));
     for (const control::AgentInfo& agent : coordinator.agents()) hosts_.push_back(agent.host);
     LOCKSTEP_RETURN_IF_ERROR(PlanOnHosts(run));
     LOCKSTEP_RETURN_IF_ERROR(CheckMemory(plan_, coordinator));
@@ -273,8 +274,9 @@ class BenchSuite final : public session::Suite {
     } else if (options_.format == measure::ReportFormat::kCsv) {
       fmt::print("{}", results::report::FormatCsv(run));
     }
+    Status exported = OkStatus();
     if (display || selection_.writes_file) {
-      ReportWithGoogleBenchmark(run, options_.benchmark_flags, display);
+      exported = ReportWithGoogleBenchmark(run, options_.benchmark_flags, display);
     }
     PrintTable(run, file);
     std::fflush(stdout);
@@ -282,7 +284,7 @@ class BenchSuite final : public session::Suite {
         options_.format != measure::ReportFormat::kTable) {
       PrintStderr("{}: {}\n", name(), run.summary_line);
     }
-    return OkStatus();
+    return exported;
   }
 
   ExitCode OnFailover(const coordinator::FailoverReport& failover) override {

@@ -47,7 +47,8 @@ std::string Replace(std::string text, std::string_view what, std::string_view by
   return text;
 }
 
-Answer Compare(const std::string& value, const Condition& condition) {
+Answer Compare(const std::string& value, Condition condition, const Facts& facts) {
+  if (const std::string* other = Find(facts, condition.value)) condition.value = *other;
   using Test = Condition::Test;
   const auto yes = [](bool holds) { return holds ? Answer::kYes : Answer::kNo; };
   switch (condition.test) {
@@ -82,7 +83,7 @@ Answer Ask(const Facts& facts, const Condition& condition) {
   // A variable that is not set is not unknown.
   if (value == nullptr && condition.fact.starts_with("variables/")) return Answer::kNo;
   if (value == nullptr || value->starts_with("unknown")) return Answer::kUnknown;
-  return Compare(*value, condition);
+  return Compare(*value, condition, facts);
 }
 
 // The rule with its stars replaced by one part.

@@ -17,6 +17,7 @@ namespace lockstep::environment {
 namespace {
 
 constexpr unsigned kMostLinks = 18;  // NVML_NVLINK_MAX_LINKS
+constexpr Code kNoPermission = 4;    // NVML_ERROR_NO_PERMISSION
 
 template <typename Function>
 void Load(void* handle, const char* name, Function& function) {
@@ -55,8 +56,14 @@ std::string_view WayOf(int level) {
 }  // namespace
 
 struct Nvml::Library {
+  std::string Why(Code code) const {
+    return fmt::format("'{}' ({})", api.nvmlErrorString != nullptr ? api.nvmlErrorString(code) : "",
+                       code);
+  }
+
   Api api;
   std::vector<Device> devices;
+  std::vector<std::pair<unsigned, std::string>> lost;  // those it counts and can't open; why
   EventSet events = nullptr;
   std::vector<std::int64_t> xids;  // of each device; -1: it does not tell
 
@@ -182,16 +189,22 @@ Result<std::unique_ptr<Nvml>> Nvml::Open(const std::string& path) {
     return EnvironmentError("no GPU driver: {} is no NVML; name another", name);
   }
   if (const Code code = api.nvmlInit_v2(); code != 0) {
-    const char* why = api.nvmlErrorString != nullptr ? api.nvmlErrorString(code) : "";
     return EnvironmentError(
-        "no GPU driver: NVML says '{}' ({}); is the kernel module loaded, and of the same version?",
-        why, code);
+        "no GPU driver: NVML says {}; is the kernel module loaded, and of the same version?",
+        library->Why(code));
   }
   unsigned count = 0;
-  Ask(api.nvmlDeviceGetCount_v2, &count);
+  if (const Code code = api.nvmlDeviceGetCount_v2(&count); code != 0) {
+    api.nvmlShutdown();
+    return EnvironmentError("no GPU driver: NVML can't count the GPUs, {}; read dmesg",
+                            library->Why(code));
+  }
   for (unsigned i = 0; i < count; ++i) {
     Device device = nullptr;
-    if (Ask(api.nvmlDeviceGetHandleByIndex_v2, i, &device)) library->devices.push_back(device);
+    const Code code = api.nvmlDeviceGetHandleByIndex_v2(i, &device);
+    if (code == 0) library->devices.push_back(device);
+    // It also counts those that a scheduler or container gave to others.
+    if (code != 0 && code != kNoPermission) library->lost.emplace_back(i, library->Why(code));
   }
   library->xids.assign(library->devices.size(), -1);
   return std::unique_ptr<Nvml>(new Nvml(std::move(library)));
@@ -207,7 +220,11 @@ Facts Nvml::Describe() const {
   if (Ask(api.nvmlSystemGetCudaDriverVersion_v2, &cuda)) {
     facts.emplace_back("gpu/driver_cuda", fmt::format("{}.{}", cuda / 1000, cuda % 1000 / 10));
   }
-  facts.emplace_back("gpu/count", fmt::format("{}", gpus()));
+  facts.emplace_back("gpu/count",
+                     fmt::format("{}", library_->devices.size() + library_->lost.size()));
+  for (const auto& [gpu, why] : library_->lost) {
+    facts.emplace_back(fmt::format("gpu/lost/{}", gpu), why);
+  }
   for (int gpu = 0; gpu < gpus(); ++gpu) library_->DescribeDevice(gpu, facts);
   library_->DescribePairs(facts);
   return facts;

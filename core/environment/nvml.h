@@ -21,8 +21,10 @@ class Nvml {
   Nvml& operator=(const Nvml&) = delete;
 
   int gpus() const;
-  // Driver and CUDA version; of every GPU name, bus, memory, ECC, clocks, throttling, links; of
-  // every pair the way between them and whether it may be used (gpu/<i>/…, gpu/pair/<i>-<j>).
+  // Driver and CUDA version; how many GPUs it counts, and why it can't open one of them
+  // (gpu/count, gpu/lost/<index>); of every other GPU name, bus, memory, ECC, clocks, throttling,
+  // links; of every pair the way between them and whether it may be used (gpu/<i>/…,
+  // gpu/pair/<i>-<j>).
   Facts Describe() const;
   // Of each GPU its place, "00000000:3b:00.0"; empty where the driver does not tell.
   std::vector<std::string> Buses() const;

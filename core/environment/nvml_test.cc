@@ -34,6 +34,24 @@ TEST(NvmlTest, TellsOfEveryGpuWhatTheLibraryKnows) {
   EXPECT_EQ(FactOf(facts, "gpu/pair/0-1"), "unknown way, peer access no");
 }
 
+TEST(NvmlTest, AGpuThatCantBeOpenedIsLostUnlessItIsForOthers) {
+  setenv("FAKE_NVML", "lost", 1);
+  auto nvml = Nvml::Open(kFake);
+  ASSERT_TRUE(nvml.ok());
+  Facts facts = (*nvml)->Describe();
+  EXPECT_EQ(FactOf(facts, "gpu/count"), "2");
+  EXPECT_EQ(FactOf(facts, "gpu/lost/1"), "'GPU is lost' (15)");
+  EXPECT_EQ(FactOf(facts, "gpu/0/name"), "Fake GPU 0");
+  EXPECT_EQ(FactOf(facts, "gpu/1/name"), "(absent)");
+  setenv("FAKE_NVML", "others", 1);
+  nvml = Nvml::Open(kFake);
+  ASSERT_TRUE(nvml.ok());
+  facts = (*nvml)->Describe();
+  EXPECT_EQ(FactOf(facts, "gpu/count"), "1");
+  EXPECT_EQ(FactOf(facts, "gpu/lost/1"), "(absent)");
+  unsetenv("FAKE_NVML");
+}
+
 TEST(NvmlTest, SamplesSayWhatIsMissing) {
   unsetenv("FAKE_NVML");
   const auto nvml = Nvml::Open(kFake);
@@ -67,8 +85,9 @@ TEST(NvmlTest, AnXidIsHeardOfTheGpuThatTellsThem) {
 }
 
 TEST(NvmlTest, WithoutADriverItIsOneLine) {
-  setenv("FAKE_NVML", "init", 1);
-  for (const char* path : {kFake, "/no/such/libnvidia-ml.so.1"}) {
+  for (const auto& [mode, path] :
+       {std::pair("init", kFake), {"uncounted", kFake}, {"", "/no/such/libnvidia-ml.so.1"}}) {
+    setenv("FAKE_NVML", mode, 1);
     const auto nvml = Nvml::Open(path);
     ASSERT_FALSE(nvml.ok());
     EXPECT_EQ(nvml.status().message().find("no GPU driver: "), 0u) << nvml.status().message();

@@ -28,7 +28,7 @@ struct Condition {
   };
   std::string fact;  // may hold one '*', for one part of the path
   Test test = Test::kPresent;
-  std::string value;
+  std::string value;  // or the path of a fact that has it
 };
 
 struct Rule {

@@ -24,6 +24,7 @@ Facts Healthy() {
           {"network/container_interfaces", "0"},
           {"network/infiniband_active_ports", "8"},
           {"topology/pci_gpus", "8"},
+          {"topology/gpu_files", "2"},
           {"topology/pci_bridges_redirecting_peers", "0"},
           {"topology/iommu_units", "0"},
           {"topology/iommu_pass_through", "no"},
@@ -80,6 +81,10 @@ TEST(RulesTest, EveryFactThatIsWrongIsFoundAndNothingElse) {
       {{"topology/pci_bridges_redirecting_peers", "4"}, "acs_redirects"},
       {{"topology/iommu_units", "2"}, "iommu"},
       {{"gpu/fabric_manager", "no"}, "fabric_manager"},
+      {{"gpu/lost/1", "'GPU is lost' (15)"}, "gpu_lost"},
+      {{"topology/gpu_files", "3"}, "gpu_missing"},
+      {{"gpu/none", "no GPU driver: NVML says 'Driver/library version mismatch' (18)"},
+       "driver_fails"},
       {{"nccl/libraries", "2"}, "several_nccl"},
       {{"nccl/0/version", "2.20.5"}, "nccl_graphs_stall"},
       {{"nccl/0/version", "2.26.2"}, "nccl_graphs_race"},
@@ -99,6 +104,13 @@ TEST(RulesTest, EveryFactThatIsWrongIsFoundAndNothingElse) {
   for (const auto& [fact, rule] : kIll) {
     EXPECT_EQ(Held(With(fact.first, fact.second)), std::vector<std::string>{rule}) << fact.first;
   }
+}
+
+TEST(RulesTest, AContainerWithoutGpusIsToldFromOneWithoutADriver) {
+  Facts facts = With("topology/gpu_files", "0");
+  facts.emplace_back("gpu/none", "no GPU driver: libnvidia-ml.so.1 can't be opened");
+  EXPECT_EQ(Held(facts), std::vector<std::string>{"gpus_out_of_reach"});
+  EXPECT_EQ(Held(With("topology/gpu_files", "1")), std::vector<std::string>{});
 }
 
 TEST(RulesTest, VersionsOfNcclThatHangAreNamed) {

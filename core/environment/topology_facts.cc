@@ -1,9 +1,11 @@
 // Reads PCI configuration space for bridges that redirect traffic between peers. Without root only
 // 64 bytes can be read, and the fact says unknown. NUMA nodes, IOMMU and driver modules come from
 // /sys and /proc.
+#include <fcntl.h>
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -11,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/base/fd.h"
 #include "core/base/file_text.h"
 #include "core/environment/facts.h"
 
@@ -96,7 +99,22 @@ bool ProcessRuns(std::string_view name) {
 
 std::string_view YesNo(bool yes) { return yes ? "yes" : "no"; }
 
+// Device files that the driver made of GPUs, without those that a scheduler or container keeps for
+// others: /dev/nvidia<number> (NVIDIA driver README, "device nodes").
+std::ptrdiff_t CountGpuFiles() {
+  return std::ranges::count_if(EntriesOf("/dev"), [](const fs::path& file) {
+    const std::string name = file.filename().string();
+    if (!name.starts_with("nvidia") || name.find_first_not_of("0123456789", 6) != name.npos ||
+        name.size() == 6) {
+      return false;
+    }
+    const Fd opened(open(file.c_str(), O_RDWR | O_CLOEXEC));
+    return opened.valid() || (errno != EPERM && errno != EACCES);
+  });
+}
+
 void AddDriver(Facts& facts) {
+  facts.emplace_back("topology/gpu_files", fmt::format("{}", CountGpuFiles()));
   facts.emplace_back("gpu/peer_memory_module",
                      YesNo(ModuleLoaded("nvidia_peermem") || ModuleLoaded("nv_peer_mem")));
   const bool switches = CountEntries("/proc/driver/nvidia-nvswitch/devices", "0") > 0;

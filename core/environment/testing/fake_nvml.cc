@@ -1,7 +1,8 @@
 // A management library of a machine with two GPUs, the second of which is ill. FAKE_NVML says what
-// else is wrong. With "init" it fails to begin. With "old" it knows no clocks, by an error as of an
-// old driver; with "xid" it has one to tell. With "stuck" it answers nothing after the first
-// sample, as a driver whose GPU fell off the bus.
+// else is wrong. With "init" it fails to begin. With "uncounted" it can't count the GPUs; with
+// "lost" it can't open the second, with "others" it may not. With "old" it knows no clocks, by an
+// error as of an old driver; with "xid" it has one to tell. With "stuck" it answers nothing after
+// the first sample, as a driver whose GPU fell off the bus.
 #include <unistd.h>
 
 #include <cstdio>
@@ -13,8 +14,11 @@
 namespace {
 
 constexpr int kNotSupported = 3;
+constexpr int kNoPermission = 4;
 constexpr int kDriverNotLoaded = 9;
 constexpr int kTimeout = 10;
+constexpr int kGpuIsLost = 15;
+constexpr int kUnknown = 999;
 char boards[2];
 
 bool Is(const char* wanted) {
@@ -33,7 +37,11 @@ using lockstep::environment::Device;
 
 int nvmlInit_v2() { return Is("init") ? kDriverNotLoaded : 0; }
 int nvmlShutdown() { return 0; }
-const char* nvmlErrorString(int) { return "Driver Not Loaded"; }
+const char* nvmlErrorString(int code) {
+  return code == kDriverNotLoaded ? "Driver Not Loaded"
+         : code == kGpuIsLost     ? "GPU is lost"
+                                  : "Unknown Error";
+}
 int nvmlSystemGetDriverVersion(char* text, unsigned size) {
   std::snprintf(text, size, "535.104.05");
   return 0;
@@ -44,11 +52,12 @@ int nvmlSystemGetCudaDriverVersion_v2(int* version) {
 }
 int nvmlDeviceGetCount_v2(unsigned* count) {
   *count = 2;
-  return 0;
+  return Is("uncounted") ? kUnknown : 0;
 }
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, Device* device) {
   *device = reinterpret_cast<Device>(&boards[index]);
-  return 0;
+  if (index == 1 && Is("lost")) return kGpuIsLost;
+  return index == 1 && Is("others") ? kNoPermission : 0;
 }
 int nvmlDeviceGetName(Device device, char* text, unsigned size) {
   std::snprintf(text, size, "Fake GPU %d", IndexOf(device));
