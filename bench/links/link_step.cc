@@ -95,7 +95,7 @@ class LinkStep final : public measure::Step {
 
   Status Rewrite(bool first, bool) override {
     ++bench_.stamp;
-    leads_ = is_first_ == (bench_.stamp % 2 == 0);
+    leads_ = is_first_ == (turn_++ % 2 == 0);  // of this case alone: others lie between its visits
     if (!checks_) return OkStatus();
     const bool full = bench_.plan.check == plan::CheckMode::kFull;
     const collective::Pattern pattern(bench_.plan.seed,
@@ -288,6 +288,7 @@ class LinkStep final : public measure::Step {
   void* small_send_ = nullptr;
   void* small_recv_ = nullptr;
   void* large_send_ = nullptr;
+  std::uint32_t turn_ = 0;
   std::uint32_t stamp_ = 0;  // of what this rank sends, the same on all ranks
   comm::Interval interval_;
   std::vector<double> trips_ns_;

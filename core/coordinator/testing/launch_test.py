@@ -20,7 +20,8 @@ GROUPS = {
     "late": [("agent_late", 3, 0, {"LOCKSTEP_LOST_SECONDS": "600"}), ("successor_late", 3, 0, {}),
              ("dismissed_late", 2, 0, {})],
     "kill": [("killed", 2, 0, {}), ("killed", 4, 0, {}), ("follower_killed", 3, 137, {}),
-             ("coordinator_killed", 3, 137, {}),
+             # The followers save between the launcher's SIGTERM and its SIGKILL.
+             ("coordinator_killed", 3, 137, {"OMPI_MCA_odls_base_sigkill_timeout": "10"}),
              ("coordinator_stopped", 3, 1, {"LOCKSTEP_LOST_SECONDS": "2"}),
              ("terminate", 3, signal.SIGTERM, {}), ("terminate", 3, signal.SIGINT, {}),
              ("terminate", 3, signal.SIGHUP, {})],
