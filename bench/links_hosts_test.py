@@ -88,6 +88,12 @@ class HostsTest(unittest.TestCase):
         if code == 0:
             self.assertIn("none of 6 judged is slow", line)
 
+    def test_one_rank_of_each_host(self):
+        code, line, path = over_hosts([], "--bytes=64K", "-n", "20", "--backend=gloo",
+                                      "--per=host", "--benchmark_filter=round:0")
+        self.assertIn(code, (0, 3), line)
+        self.assertEqual([row["standing"] != "not_measured" for row in rows(path)], [True, True])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -74,6 +74,7 @@ class LinksTest(unittest.TestCase):
     def test_bad_input_is_one_line(self):
         for words, said in ((["--per=rack"], "--per"), (["--bytes=0"], "--bytes"),
                             (["--slow-factor=1"], "--slow-factor"), (["--per=host"], "--per=host"),
+                            (["-n", "1"], "-n 1"),
                             (["--format=nccl-tests"], "nccl-tests"),
                             (["--all-at-once=2"], "--all-at-once")):
             launch = Launch(BENCH, words).finish()

@@ -72,7 +72,8 @@ std::vector<int> LivingOf(const coordinator::FailoverReport& failover) {
 }  // namespace
 
 void ConcludeAfter(const coordinator::FailoverReport& failover, const plan::Plan& plan,
-                   const control::LaunchContext& context, results::store::Run& run) {
+                   const control::LaunchContext& context, results::store::Run& run,
+                   const std::function<void(const measure::SampleBook&)>& judge) {
   const std::vector<int> living = LivingOf(failover);
   measure::SampleBook book(plan.world_size, plan.cases.size(),
                            ScaleFrom(failover.data[static_cast<std::size_t>(failover.successor)]));
@@ -106,6 +107,7 @@ void ConcludeAfter(const coordinator::FailoverReport& failover, const plan::Plan
     if (!HaveOneClock(failover.agents)) record.arrivals.reset();
   }
   run.judgement = measure::LaunchJudgement(run.cases, measurement, plan.world_size);
+  judge(book);
   run.verdict = run.judgement.verdict;
   run.complete = false;
   run.summary_line = measure::SummaryLine(run, plan);

@@ -83,7 +83,8 @@ std::string Conclude(const coordinator::FailoverReport& failover) {
   const VirtualTime time(&now_ns);
   testing::internal::CaptureStderr();
   results::store::Run left = measure::NewRun("bench", ThreeRanks());
-  ConcludeAfter(failover, ThreeRanks(), control::LaunchContext{}, left);
+  ConcludeAfter(failover, ThreeRanks(), control::LaunchContext{}, left,
+                [](const measure::SampleBook&) {});
   const ExitCode code =
       session::TakeOver("bench", path, failover, std::move(left),
                         [](const results::store::Run&, const auto&) { return OkStatus(); });

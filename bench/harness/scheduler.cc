@@ -25,7 +25,7 @@ constexpr double kGraceSeconds = 0.3;    // for peers of a dead rank to notice b
 constexpr int kMostFruitless = 2;        // lifetimes without a round, one after the other
 constexpr double kLookSeconds = 0.5;     // without an event, between looks for ranks that sleep
 constexpr double kWarnedSeconds = 3;  // from the launcher's warning to its SIGKILL, and some more
-constexpr double kFinishSeconds = 20;
+constexpr double kFinishSeconds = 20;  // to leave, before silence counts
 constexpr std::size_t kHistoryEvents = 4096;  // of each rank and lifetime, kept in the file
 constexpr int kNoRank = -1;                   // whose error it is that workers were not started
 
@@ -368,7 +368,8 @@ void Scheduler::EndLifetime() {
 Scheduler::Step Scheduler::Finish() {
   KeepHistory();
   coordinator_.SendAll({measure::kFinishMessage, ""});
-  const bool left = coordinator_.AwaitExits(Deadline::AfterSeconds(kFinishSeconds));
+  const double seconds = kFinishSeconds + plan_.deadline_seconds;
+  const bool left = coordinator_.AwaitExits(Deadline::AfterSeconds(seconds));
   if (left) alive_ = false;
   return left ? Step::kDone : Step::kInterrupted;
 }

@@ -97,6 +97,20 @@ TEST(BenchEnd, AWorkerThatDoesNotLeave) {
       "4 journals, facts {of 0}\n");
 }
 
+// A hang is told from that by the deadline, which may be longer than what it usually takes.
+TEST(BenchEnd, AWorkerThatLeavesLate) {
+  EXPECT_EQ(
+      Schedule({}, coordinator::Steps(BothReady(), BothDid({0, 1}),
+                                      coordinator::When("send * finish"), coordinator::Exited(0, 0),
+                                      coordinator::After(24), coordinator::Exited(1, 0))),
+      "send * round 0: 0x0+4 1x0+4\n"
+      "save iterations 4, iterations 4\n"
+      "send * finish\n"
+      "await exits\n"
+      "pass: finished,finished\n"
+      "repetition 0: iterations 4 iterations 4\n");
+}
+
 TEST(BenchEnd, AWorkerThatDiesWhenItLeaves) {
   EXPECT_EQ(
       Schedule({}, coordinator::Steps(
@@ -252,18 +266,18 @@ TEST(BenchEnd, AHostIsLost) {
 
 // Its host is the others', so that nothing but its agent is known to be silent.
 TEST(BenchEnd, AnAgentThatIsSilentWhenWorkersStartIsNoErrorOfAnotherRank) {
-  EXPECT_EQ(Schedule({}, coordinator::Steps(
-                             coordinator::Refused(EnvironmentError("rank 1 is silent")),
-                             coordinator::Ranks({Connects(0), Connects(1).Lost()}),
-                             coordinator::Lost(1, verdict::Loss::kDeaf))),
-            "start\n"
-            "collect\n"
-            "end\n"
-            "unknown: finished,hung; unknown of 1, suspected\n"
-            "repetition 0: not_run 0 not_run 0\n"
-            "lifetime 0 of repetition 0 lost no case: unknown: finished,hung; unknown of 1, "
-            "suspected\n"
-            "told to end\n");
+  EXPECT_EQ(
+      Schedule({}, coordinator::Steps(coordinator::Refused(EnvironmentError("rank 1 is silent")),
+                                      coordinator::Ranks({Connects(0), Connects(1).Lost()}),
+                                      coordinator::Lost(1, verdict::Loss::kDeaf))),
+      "start\n"
+      "collect\n"
+      "end\n"
+      "unknown: finished,hung; unknown of 1, suspected\n"
+      "repetition 0: not_run 0 not_run 0\n"
+      "lifetime 0 of repetition 0 lost no case: unknown: finished,hung; unknown of 1, "
+      "suspected\n"
+      "told to end\n");
 }
 
 }  // namespace

@@ -168,14 +168,15 @@ class BenchSuite final : public session::Suite {
                               ParseCommandLine(kind_, launch.argc, launch.argv));
     if (!line.options) return session::Plan{ExitCode::kPass, line.text};
     options_ = *line.options;
-    LOCKSTEP_ASSIGN_OR_RETURN(const plan::Plan all,
-                              kind_.Expand(options_.spec, launch.context.size));
+    // Which rank is on which host is not known before they meet.
+    for (int rank = 0; rank < launch.context.size; ++rank) {
+      hosts_.push_back(fmt::format("{}", rank / launch.context.local_size));
+    }
+    LOCKSTEP_ASSIGN_OR_RETURN(const plan::Plan all, kind_.ExpandOnHosts(options_.spec, hosts_));
     LOCKSTEP_ASSIGN_OR_RETURN(backend_, comm::FindBackend("--backend", all.backend));
     LOCKSTEP_RETURN_IF_ERROR(CheckBackend(all, *backend_));
-    LOCKSTEP_ASSIGN_OR_RETURN(selection_, SelectCases(launch.argv[0], all, options_.benchmark_flags,
-                                                      launch.context.rank == 0));
+    LOCKSTEP_RETURN_IF_ERROR(Select(all, launch.context.rank == 0));
     if (selection_.listed) return session::Plan{ExitCode::kPass};
-    plan_ = plan::Select(all, selection_.cases);
     return session::Plan{};
   }
 
@@ -203,8 +204,7 @@ class BenchSuite final : public session::Suite {
                  session::Output& output) override {
     began_ns_ = MonotonicNs();
     LOCKSTEP_RETURN_IF_ERROR(CheckBenchmarkOut(options_.benchmark_flags));
-    for (const control::AgentInfo& agent : coordinator.agents()) hosts_.push_back(agent.host);
-    LOCKSTEP_RETURN_IF_ERROR(PlanOnHosts(run));
+    LOCKSTEP_RETURN_IF_ERROR(PlanOnHosts(coordinator.agents(), run));
     LOCKSTEP_RETURN_IF_ERROR(CheckMemory(plan_, coordinator));
     if (plan_.backend == "gloo") WarnOfBinding(name(), coordinator);
     session::ProgressLine progress(options_.progress);
@@ -289,7 +289,13 @@ class BenchSuite final : public session::Suite {
 
   ExitCode OnFailover(const coordinator::FailoverReport& failover) override {
     results::store::Run run = NewRun();
-    ConcludeAfter(failover, plan_, launch_.context, run);
+    // An agent that knows of nobody knows no hosts either.
+    const bool hosts_known =
+        std::ranges::count(failover.agents, "", &control::AgentInfo::host) == 0;
+    if (hosts_known) static_cast<void>(PlanOnHosts(failover.agents, run));
+    ConcludeAfter(failover, plan_, launch_.context, run, [&](const measure::SampleBook& book) {
+      kind_.Judge({plan_, hosts_, book, book.repetitions() - 1}, run);
+    });
     return session::TakeOver(name(), options_.output, failover, std::move(run),
                              [&](const auto& left, const results::store::RunFile& file) {
                                if (failover.whole) PrintTable(left, file);
@@ -300,18 +306,21 @@ class BenchSuite final : public session::Suite {
   int Work(std::unique_ptr<worker::WorkerLink> link) override { return RunWorker(kind_, *link); }
 
  private:
-  // Plans anew what depends on which ranks are on which host, and keeps the cases that the flags
-  // selected by name.
-  Status PlanOnHosts(results::store::Run& run) {
+  Status Select(const plan::Plan& all, bool prints) {
+    LOCKSTEP_ASSIGN_OR_RETURN(selection_,
+                              SelectCases(launch_.argv[0], all, options_.benchmark_flags, prints));
+    if (!selection_.listed) plan_ = plan::Select(all, selection_.cases);
+    return OkStatus();
+  }
+
+  // Plans anew what depends on which ranks are on which host.
+  Status PlanOnHosts(const std::vector<control::AgentInfo>& agents, results::store::Run& run) {
+    for (const control::AgentInfo& agent : agents) {
+      hosts_[static_cast<std::size_t>(agent.rank)] = agent.host;
+    }
     if (!kind_.depends_on_hosts()) return OkStatus();
     LOCKSTEP_ASSIGN_OR_RETURN(const plan::Plan all, kind_.ExpandOnHosts(options_.spec, hosts_));
-    std::vector<std::size_t> selected;
-    for (std::size_t i = 0; i < all.cases.size(); ++i) {
-      const std::string& name = all.cases[i].name;
-      if (std::ranges::count(plan_.cases, name, &plan::PlannedCase::name) > 0)
-        selected.push_back(i);
-    }
-    plan_ = plan::Select(all, selected);
+    LOCKSTEP_RETURN_IF_ERROR(Select(all, /*prints=*/false));
     run.plan_text = plan::PlanToJson(plan_);
     run.plan_hash = plan::HashOf(plan_);
     return OkStatus();

@@ -76,6 +76,7 @@ class Links final : public measure::Kind {
   bool depends_on_hosts() const override { return raw_.per == "host"; }
   Result<plan::Plan> ExpandOnHosts(const plan::BenchSpec& spec,
                                    const std::vector<std::string>& hosts) const override {
+    if (!depends_on_hosts()) return Expand(spec, static_cast<int>(hosts.size()));
     std::map<std::string, int> first;
     for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
       first.emplace(hosts[rank], static_cast<int>(rank));

@@ -143,6 +143,10 @@ Result<plan::Plan> Expand(const plan::BenchSpec& spec, const Axes& axes, int wor
   if (axes.bytes < 1 || axes.bytes > kMostBytes) {
     return InvalidInput("--bytes {}: give a size from 1 to 1G", axes.bytes);
   }
+  if (plan.iterations && *plan.iterations < 2) {
+    return InvalidInput("-n {}: a link has two directions, which take turns; give 2 or more",
+                        *plan.iterations);
+  }
   if (nodes.size() < 2) {
     return InvalidInput("--per=host: all ranks are on one host; use --per=rank, or more hosts");
   }

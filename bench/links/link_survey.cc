@@ -130,44 +130,56 @@ std::vector<std::size_t> LinkSurvey::Retests(const measure::SampleBook& book,
   return cases;
 }
 
-void LinkSurvey::AddTo(const measure::SampleBook& book, int repetition,
-                       results::store::Run& run) const {
+LinkSurvey::Survey LinkSurvey::SurveyOf(const measure::SampleBook& book, int repetition) const {
   const PairTable first = MeasuredPairs(plan_, book, repetition, /*retest=*/false, slow_factor_);
   const PairTable second = MeasuredPairs(plan_, book, repetition, /*retest=*/true, slow_factor_);
   std::map<stats::NodePair, results::store::LinkPair> pairs = PairsOf(plan_, first, second);
-  results::store::LinkMatrix matrix{.bytes = AnyOf(plan_).bytes,
-                                    .slow_factor = slow_factor_,
-                                    .all_at_once_gbps = AllAtOnce(plan_, book, repetition)};
+  Survey survey;
+  results::store::LinkMatrix& matrix = survey.matrix;
+  matrix.bytes = AnyOf(plan_).bytes;
+  matrix.slow_factor = slow_factor_;
+  matrix.all_at_once_gbps = AllAtOnce(plan_, book, repetition);
   const auto bytes = static_cast<double>(matrix.bytes);
-  std::vector<verdict::Finding> findings;
-  bool undecided = false;
   for (const LinkGroup& group : LinkGroupsOf(first, setting_)) {
     const LinkVerdicts verdicts = JudgeTwice(group, first, second, slow_factor_);
     AddStandings(group, verdicts, pairs);
-    undecided = undecided || !verdicts.undecided.empty();
+    survey.undecided = survey.undecided || !verdicts.undecided.empty();
     if (group.of_hosts || std::isnan(matrix.usual_latency_ns)) {
       matrix.usual_latency_ns = verdicts.first.usual_latency_ns;
       matrix.usual_gbps = bytes / verdicts.first.usual_sent_ns;
     }
     for (const int node : verdicts.blame.nodes) {
-      findings.push_back(SlowNode(group, verdicts, node, bytes));
+      survey.findings.push_back(SlowNode(group, verdicts, node, bytes));
     }
     for (const stats::NodePair& link : verdicts.blame.links) {
-      findings.push_back(SlowLink(group, verdicts, link, bytes));
+      survey.findings.push_back(SlowLink(group, verdicts, link, bytes));
     }
   }
   for (const auto& [ends, pair] : pairs) matrix.pairs.push_back(pair);
-  run.links = std::move(matrix);
-  if (undecided && run.judgement.verdict == verdict::Verdict::kPass) {
-    run.judgement.verdict = verdict::Verdict::kUnknown;
+  return survey;
+}
+
+void LinkSurvey::AddTo(const measure::SampleBook& book, int last, results::store::Run& run) const {
+  Survey newest = SurveyOf(book, last);
+  std::vector<verdict::Finding>& findings = newest.findings;
+  for (int earlier = 0; earlier < last; ++earlier) {
+    for (verdict::Finding& finding : SurveyOf(book, earlier).findings) {
+      const auto same = [&](const verdict::Finding& known) {
+        return known.cause == finding.cause && known.culprits == finding.culprits;
+      };
+      if (std::ranges::any_of(findings, same)) continue;
+      finding.message += fmt::format("; in repetition {} of {}", earlier + 1, last + 1);
+      findings.push_back(std::move(finding));
+    }
   }
-  if (findings.empty()) return;
-  const bool proved = std::ranges::any_of(findings, &verdict::Finding::proved);
-  if (proved) run.judgement.verdict = verdict::Verdict::kFail;
-  if (run.judgement.verdict == verdict::Verdict::kPass)
-    run.judgement.verdict = verdict::Verdict::kUnknown;
-  auto& all = run.judgement.findings;
-  all.insert(all.begin(), findings.begin(), findings.end());
+  const bool none = std::ranges::all_of(
+      newest.matrix.pairs, [](const auto& pair) { return pair.standing == "not_measured"; });
+  run.links = std::move(newest.matrix);
+  verdict::Verdict& verdict = run.judgement.verdict;
+  if (std::ranges::any_of(findings, &verdict::Finding::proved)) verdict = verdict::Verdict::kFail;
+  const bool sure = !none && !newest.undecided && findings.empty();
+  if (!sure && verdict == verdict::Verdict::kPass) verdict = verdict::Verdict::kUnknown;
+  run.judgement.findings.insert(run.judgement.findings.end(), findings.begin(), findings.end());
 }
 
 std::string DescribeLinks(const results::store::Run& run) {

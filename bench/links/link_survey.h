@@ -23,11 +23,20 @@ class LinkSurvey {
   // Cases of the plan that the second pass measures.
   std::vector<std::size_t> Retests(const measure::SampleBook& book, int repetition) const;
 
-  // What both passes tell: the matrix; findings of a launch (slow_link, slow_host, slow_rank),
-  // which become the first ones and fail it.
-  void AddTo(const measure::SampleBook& book, int repetition, results::store::Run& run) const;
+  // What both passes tell: the matrix of the last repetition, and findings of all of them
+  // (slow_link, slow_host, slow_rank), which fail the launch behind what it has. A launch that
+  // measured no pair does not pass.
+  void AddTo(const measure::SampleBook& book, int last, results::store::Run& run) const;
 
  private:
+  // Of one repetition.
+  struct Survey {
+    results::store::LinkMatrix matrix;
+    std::vector<verdict::Finding> findings;
+    bool undecided = false;
+  };
+  Survey SurveyOf(const measure::SampleBook& book, int repetition) const;
+
   const plan::Plan& plan_;
   LinkSetting setting_;
   double slow_factor_;

@@ -59,6 +59,31 @@ TEST(LinkSurvey, ASlowLinkIsMeasuredAgainAndNamed) {
   EXPECT_EQ(run.links->pairs[0].standing, "usual");
 }
 
+TEST(LinkSurvey, WhatAnEarlierRepetitionProvedIsNotForgotten) {
+  Cluster cluster(
+      kFour,
+      [](int from, int to, int pass) {
+        return kUsualLatency(from, to, pass) * (IsBetween(from, to, 1, 2) ? 100 : 1);
+      },
+      kUsualSent);
+  cluster.Retests();
+  cluster.Repeat(kUsualLatency, kUsualSent);
+  auto run = cluster.Judge();
+  ASSERT_THAT(run.judgement.findings, SizeIs(1));
+  EXPECT_THAT(run.judgement.findings[0].culprits, ElementsAre(1, 2));
+  EXPECT_THAT(run.judgement.findings[0].message, HasSubstr("; in repetition 1 of 2"));
+  EXPECT_EQ(run.judgement.verdict, verdict::Verdict::kFail);
+  EXPECT_EQ(run.links->pairs[3].standing, "usual");  // the matrix is of the last one
+}
+
+TEST(LinkSurvey, NoPairMeasuredIsNoPass) {
+  Cluster cluster(
+      kFour, kUsualLatency, kUsualSent, [](int, int, int, int) { return 20.0; }, /*rounds=*/0);
+  const auto run = cluster.Judge();
+  EXPECT_EQ(run.judgement.verdict, verdict::Verdict::kUnknown);
+  EXPECT_EQ(DescribeLinks(run), "no pair was measured");
+}
+
 TEST(LinkSurvey, ALinkThatIsSlowInOneDirectionIsNamedInThatDirection) {
   Cluster cluster(kFour, kUsualLatency, [](int from, int to, int pass) {
     return kUsualSent(from, to, pass) * (from == 3 && to == 0 ? 6 : 1);

@@ -57,7 +57,7 @@ class Kind {
   virtual std::string needs_host() const { return name(); }
 
   virtual Result<plan::Plan> Expand(const plan::BenchSpec& spec, int ranks) const = 0;
-  // Whether ExpandOnHosts knows better, as soon as it is known which rank is on which host.
+  // Whether ExpandOnHosts plans otherwise when it is known which rank is on which host.
   virtual bool depends_on_hosts() const { return false; }
   virtual Result<plan::Plan> ExpandOnHosts(const plan::BenchSpec& spec,
                                            const std::vector<std::string>& hosts) const {

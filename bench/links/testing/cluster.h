@@ -53,9 +53,14 @@ class Cluster {
     plan_ = *Expand({}, {}, static_cast<int>(hosts_.size()), all);
     exchanges_ = ExchangesOf(plan_);
     book_.emplace(static_cast<int>(hosts_.size()), plan_.cases.size(), TickScale{});
-    for (std::size_t i = 0; i < plan_.cases.size(); ++i) {
-      if (!LinksOf(i).retest) Measure(i, 1);
-    }
+    MeasureAll();
+  }
+  // Another repetition, which costs otherwise.
+  void Repeat(Cost latency, Cost sent) {
+    latency_ = std::move(latency);
+    sent_ = std::move(sent);
+    book_->BeginRepetition();
+    MeasureAll();
   }
 
   LinkSurvey Survey(bool within_hosts = false) const {
@@ -63,7 +68,7 @@ class Cluster {
   }
   std::vector<std::string> Retests(bool within_hosts = false) {
     std::vector<std::string> names;
-    for (const std::size_t i : Survey(within_hosts).Retests(*book_, 0)) {
+    for (const std::size_t i : Survey(within_hosts).Retests(*book_, book_->repetitions() - 1)) {
       Measure(i, 2);
       names.push_back(plan_.cases[i].name);
     }
@@ -73,12 +78,17 @@ class Cluster {
     Retests(within_hosts);
     results::store::Run run;
     run.judgement.verdict = verdict::Verdict::kPass;
-    Survey(within_hosts).AddTo(*book_, 0, run);
+    Survey(within_hosts).AddTo(*book_, book_->repetitions() - 1, run);
     return run;
   }
 
  private:
   const LinkExchange& LinksOf(std::size_t i) const { return exchanges_[i]; }
+  void MeasureAll() {
+    for (std::size_t i = 0; rounds_ > 0 && i < plan_.cases.size(); ++i) {
+      if (!LinksOf(i).retest) Measure(i, 1);
+    }
+  }
   void Leave(int rank, std::size_t i, int round, std::vector<double> parts) {
     std::string bytes;
     const auto index = static_cast<std::uint32_t>(i);
