@@ -207,9 +207,50 @@ class CompatMatrixTest(unittest.TestCase):
         self.assertIn("latency, corrupting: ok -> wrong", worse.stdout)
         self.assertIn("different versions of Lockstep: 1.2.3 -> " + answer["lockstep"],
                       worse.stdout)
+        # Beside the older one are no launches, so its times are not known.
         better = subprocess.run([MATRIX, "--diff", new, old], capture_output=True, text=True)
-        self.assertEqual(better.returncode, 0, better.stdout)
-        self.assertIn("0 for the worse", better.stdout)
+        self.assertEqual(better.returncode, 3, better.stdout)
+        self.assertIn("0 for the worse, of 5 it is not known", better.stdout)
+        self.assertIn("latency, good: beside its times before: unknown: no launch of it beside " +
+                      old, better.stdout)
+
+    def test_times_are_compared_with_those_before(self):
+        folder = os.path.join(FOLDER, "two nights")
+
+        def diff(before, after, case):
+            for night, word in (("old", before), ("new", after)):
+                os.makedirs(f"{folder}/{night}", exist_ok=True)
+                with open(f"{folder}/{night}/matrix.json", "w", encoding="utf-8") as file:
+                    json.dump({"min_effect": "25%", "cells": [
+                        {"step": "latency", "configuration": "a", "cell": word}]}, file)
+                with open(f"{folder}/{night}/state.jsonl", "w", encoding="utf-8") as file:
+                    json.dump({"event": "end", "launch": "a/latency_0", "step": "latency",
+                               "exit": 0, "file": "runs/a/launches/latency_0.h5"}, file)
+            answer = json.dumps({"cases": [case], "not_read": []})
+            with open(f"{folder}/lockstep", "w", encoding="utf-8") as file:
+                file.write(f"#!/bin/sh\necho \"$@\" > '{folder}/words'\necho '{answer}'\n")
+            os.chmod(f"{folder}/lockstep", 0o755)
+            done = subprocess.run([MATRIX, f"--programs={folder}", "--diff", "old/matrix.json",
+                                   "new/matrix.json"], cwd=folder, capture_output=True, text=True)
+            return done.returncode, done.stdout.splitlines() + done.stderr.splitlines()
+
+        same, slower = case("same", 0.01, -0.01, 0.03), case("slower", 0.3, 0.2, 0.4)
+        self.assertEqual(diff("ok", "ok", same),
+                         (0, ["OK: 0 of 1 cells changed, 0 for the worse"]))
+        with open(f"{folder}/words", encoding="utf-8") as file:
+            self.assertRegex(file.read(), "^compare old/runs/a/launches/latency_0.h5 -- "
+                                          "new/runs/a/.* --min-effect=25%\n$")
+        # Every configuration became slower alike: the words are those of the night before.
+        self.assertEqual(diff("ok", "ok", slower), (5, [
+            "WORSE: 0 of 1 cells changed, 1 for the worse",
+            "  latency, a: beside its times before: slower: 1 slower (of 1 cases); most: "
+            "all_reduce/8, 1.30 times the time"]))
+        self.assertEqual(diff("ok", "ok", case("ambiguous", 0.1))[0], 3)
+        for word in ("ambiguous", "unknown", "missing"):
+            self.assertEqual(diff(word, word, same), (3, [
+                "INCONCLUSIVE: 0 of 1 cells changed, 0 for the worse, of 1 it is not known",
+                f"  latency, a: {word} -> {word}"]))
+        self.assertEqual(diff("hang", "hang", slower)[0], 0)
 
     def test_a_missing_program_is_one_line(self):
         folder = os.path.join(FOLDER, "without")

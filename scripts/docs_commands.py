@@ -85,6 +85,7 @@ CODES = [
     (r"^lockstep run", (0, 3), "one launch a side decides nothing"),
     (r"^lockstep trend", (0, 3), "one night says nothing"),
     (r"lockstep matrix (\$PREFIX|my.toml)", (3,), "one launch a configuration decides nothing"),
+    (r"lockstep matrix --diff", (3,), "its cells are ambiguous"),
     (r"bench_links", (0, 3, 77), "no link between hosts"),
     (r"trace-ddp", (0, 1), "its example waits for ever, which is what is shown"),
     (r"lockstep diagnose", (0, 3), "a run that is well: there is nothing to tell"),

@@ -30,6 +30,13 @@ bool FailedAsAWhole(const Launch& launch) {
          });
 }
 
+// Its program and what that was to measure, backend and ranks included.
+std::string PlanOf(const Launch& launch) {
+  const auto plan = std::ranges::find(launch.facts, "plan",
+                                      [](const auto& one) { return std::string_view(one.first); });
+  return launch.program + "\n" + (plan == launch.facts.end() ? "" : plan->second);
+}
+
 }  // namespace
 
 CaseGroups::CaseGroups(std::span<const Launch> base, std::span<const Launch> candidate,
@@ -38,8 +45,8 @@ CaseGroups::CaseGroups(std::span<const Launch> base, std::span<const Launch> can
   AddLaunchesThatFailed(base, candidate);
   Add(base, &CaseGroup::base);
   Add(candidate, &CaseGroup::candidate);
-  CountPrograms(base, &CaseGroup::base);
-  CountPrograms(candidate, &CaseGroup::candidate);
+  CountLaunches(base, &CaseGroup::base);
+  CountLaunches(candidate, &CaseGroup::candidate);
 }
 
 std::string CaseGroups::KeyOf(const Launch& launch, const CaseFigures& figures) const {
@@ -72,12 +79,21 @@ void CaseGroups::Add(std::span<const Launch> launches, GroupSide CaseGroup::*sid
   }
 }
 
-void CaseGroups::CountPrograms(std::span<const Launch> launches, GroupSide CaseGroup::*side) {
-  std::map<std::string, std::size_t> counts;
-  for (const Launch& launch : launches) ++counts[launch.program];
+// A launch of another plan could not have the case: it is of another backend, step or sweep.
+void CaseGroups::CountLaunches(std::span<const Launch> launches, GroupSide CaseGroup::*side) {
+  std::map<std::string, std::size_t> programs, plans;
+  for (const Launch& launch : launches) {
+    ++programs[launch.program];
+    ++plans[PlanOf(launch)];
+  }
   for (CaseGroup& group : groups_) {
-    (group.*side).of_program =
-        across_.contains("program") ? launches.size() : counts[group.program];
+    GroupSide& own = group.*side;
+    std::set<std::string> having;
+    for (const Launch* launch : own.launches) having.insert(PlanOf(*launch));
+    for (const std::string& plan : having) own.expected += plans[plan];
+    if (having.empty()) {
+      own.expected = across_.contains("program") ? launches.size() : programs[group.program];
+    }
   }
 }
 

@@ -16,7 +16,9 @@ namespace lockstep::results::compare {
 struct GroupSide {
   std::vector<const Launch*> launches;
   std::vector<const CaseFigures*> figures;
-  std::size_t of_program = 0;  // launches of the program, with the case or without
+  // Launches that should have the case: of every plan of which one has it. Without any, all of the
+  // program.
+  std::size_t expected = 0;
 };
 
 struct CaseGroup {
@@ -36,7 +38,7 @@ class CaseGroups {
 
  private:
   void Add(std::span<const Launch> launches, GroupSide CaseGroup::*side);
-  void CountPrograms(std::span<const Launch> launches, GroupSide CaseGroup::*side);
+  void CountLaunches(std::span<const Launch> launches, GroupSide CaseGroup::*side);
   void AddLaunchesThatFailed(std::span<const Launch> base, std::span<const Launch> candidate);
   std::string KeyOf(const Launch& launch, const CaseFigures& figures) const;
   std::size_t PlaceOf(const Launch& launch, const CaseFigures& figures);

@@ -94,7 +94,7 @@ std::vector<const CaseFigures*> Timed(const GroupSide& side) {
 
 SideOfCase Summarize(const GroupSide& side) {
   SideOfCase summary;
-  summary.launches = side.of_program;
+  summary.launches = side.expected;
   const std::vector<double> times = TimesOf(side);
   summary.timed = times.size();
   summary.median_ns = times.empty() ? kNan : stats::Median(times);

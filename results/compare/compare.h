@@ -68,7 +68,7 @@ struct RankChange {
 };
 
 struct SideOfCase {
-  std::size_t launches = 0;  // of the program
+  std::size_t launches = 0;  // that should have the case
   std::size_t timed = 0;     // with a time of the case
   std::size_t failed = 0, unknown = 0;
   double median_ns = 0;  // of the launches' medians; NaN without any

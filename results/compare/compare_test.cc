@@ -191,6 +191,27 @@ TEST(CompareTest, BackendsAreApartUnlessAskedFor) {
   EXPECT_EQ(OnlyCase(sides, across).change, Change::kSlower);
 }
 
+TEST(CompareTest, ACaseIsMissingOnlyInLaunchesOfItsPlan) {
+  Sides sides = SidesOf(8, 100, 100);
+  for (const char* plan : {"gloo", "other step"}) {
+    Sides more = SidesOf(8, 100, 100);
+    for (const auto& [from, to] :
+         {std::pair(&more.base, &sides.base), std::pair(&more.candidate, &sides.candidate)}) {
+      for (Launch& launch : *from) {
+        launch.facts = {{"plan", plan}};
+        (plan == std::string("gloo") ? launch.cases[0].backend : launch.cases[0].name) = plan;
+        to->push_back(launch);
+      }
+    }
+  }
+  const LaunchComparison whole = Compare(sides.base, sides.candidate, {});
+  EXPECT_EQ(whole.exit_code, ExitCode::kPass) << whole.headline;
+  sides.candidate.back().cases.clear();
+  const LaunchComparison incomplete = Compare(sides.base, sides.candidate, {});
+  EXPECT_EQ(incomplete.Count(Change::kAmbiguous), 1u);
+  EXPECT_EQ(incomplete.cases[0].why, "1 of 8 launches of the candidate have no time of it");
+}
+
 TEST(CompareTest, WhatAGraphReplaysIsAnotherCaseUnlessAskedFor) {
   Sides sides = SidesOf(8, 100, 80);
   for (Launch& launch : sides.base) launch.cases.front().name = "ddp_step/small/no_timeline";

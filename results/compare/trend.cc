@@ -1,6 +1,7 @@
 // Builds a history for each case and machine, finds its level changes, and gathers those of one
 // night into events. Facts of the nights around a change are compared, to say what changed with it.
-// Only recent slower levels make the exit code a regression.
+// Only recent slower levels make the exit code a regression, and a case that lost its times is
+// inconclusive.
 #include "results/compare/trend.h"
 
 #include <fmt/format.h>
@@ -115,8 +116,49 @@ std::vector<Difference> ChangedWith(const std::vector<Sighting>& sightings,
   return differences;
 }
 
+bool IsRecent(const Series& series, const LevelChange& change, const TrendOptions& options) {
+  return series.nights.size() - change.night <= options.recent_nights;
+}
+
+std::optional<LevelChange> SlowerOf(const Series& series, const TrendOptions& options) {
+  for (LevelChange change : series.changes) {
+    change.after_ns = series.level_ns();
+    change.effect = change.after_ns / change.before_ns - 1;
+    if (IsRecent(series, change, options) && std::log1p(change.effect) >= options.change_min) {
+      return change;
+    }
+  }
+  return std::nullopt;
+}
+
+// What the newest night says of a case that has no time in it; "" where it was not to be measured.
+std::string FailureOf(const LaunchesOfNight& night, const Series& series) {
+  for (const Launch* launch : night) {
+    if (launch->program != series.program) continue;
+    for (const CaseFigures& one : launch->cases) {
+      if (one.name != series.name || one.backend != series.backend || one.ranks != series.ranks) {
+        continue;
+      }
+      return one.outcome == "pass" ? "not measured" : one.outcome;
+    }
+    if (launch->cases.empty() && launch->verdict != verdict::Verdict::kPass) return launch->outcome;
+  }
+  return "";
+}
+
+// Not every case is measured every night, so absence alone tells after the recent nights only.
+std::string NoTimeOf(const std::vector<LaunchesOfNight>& nights, const LaunchesOfNight* last,
+                     const Series& series, const TrendOptions& options) {
+  const auto since = static_cast<std::size_t>(&nights.back() - last);
+  if (since == 0) return "";
+  const std::string failure = FailureOf(nights.back(), series);
+  if (!failure.empty()) return "no time in the newest night: " + failure;
+  return since < options.recent_nights ? "" : fmt::format("no time in the newest {} nights", since);
+}
+
 Series SeriesOf(const std::string& machine, const CaseKey& key,
-                const std::vector<Sighting>& sightings, const TrendOptions& options) {
+                const std::vector<LaunchesOfNight>& nights, const std::vector<Sighting>& sightings,
+                const TrendOptions& options) {
   Series series;
   series.machine = machine;
   std::tie(series.program, series.name, series.backend, series.ranks) = key;
@@ -139,6 +181,8 @@ Series SeriesOf(const std::string& machine, const CaseKey& key,
                               before.last - before.first + 1, after.last - after.first + 1,
                               ChangedWith(sightings, before, after, series.program)});
   }
+  series.slower = SlowerOf(series, options);
+  series.no_time = NoTimeOf(nights, sightings.back().night, series, options);
   return series;
 }
 
@@ -154,8 +198,7 @@ std::vector<TrendEvent> EventsOf(const std::vector<Series>& all, const TrendOpti
       event.machine = all[s].machine;
       event.when = when;
       event.changes.emplace_back(s, c);
-      const bool is_last = c + 1 == all[s].changes.size();
-      if (is_last && change.nights_since <= options.recent_nights) event.recent = true;
+      if (IsRecent(all[s], change, options)) event.recent = true;
       if (event.differences.empty()) event.differences = change.differences;
     }
   }
@@ -179,16 +222,19 @@ void Conclude(Trend& trend, const TrendOptions& options) {
   const auto long_enough = std::ranges::count_if(
       trend.series, [](const Series& one) { return one.nights.size() >= stats::kFewestNights; });
   const auto slow = std::ranges::count_if(trend.peers, [](const Peer& peer) { return peer.slow; });
-  bool slower = false;
-  for (std::size_t s = 0; s < trend.series.size(); ++s) slower = slower || RegressionOf(trend, s);
+  const bool slower =
+      std::ranges::any_of(trend.series, [](const Series& one) { return one.slower.has_value(); });
+  const auto lost =
+      std::ranges::count_if(trend.series, [](const Series& one) { return !one.no_time.empty(); });
   std::size_t changes = 0;
   for (const TrendEvent& event : trend.events) changes += event.changes.size();
-  trend.exit_code = slower || slow > 0 ? ExitCode::kRegression
-                    : long_enough == 0 ? ExitCode::kInconclusive
-                                       : ExitCode::kPass;
+  trend.exit_code = slower || slow > 0             ? ExitCode::kRegression
+                    : long_enough == 0 || lost > 0 ? ExitCode::kInconclusive
+                                                   : ExitCode::kPass;
   std::string what;
   if (slower) what += fmt::format(", slower within the last {} nights", options.recent_nights);
   if (slow > 0) what += fmt::format(", {} slow machine{}", slow, slow == 1 ? "" : "s");
+  if (lost > 0) what += fmt::format(", {} without a time now", lost);
   if (long_enough == 0) what += fmt::format(", no case has {} nights yet", stats::kFewestNights);
   trend.headline =
       fmt::format("{}: {} level change{} in {} night{} of machines, {} histories, {} launches{}",
@@ -203,16 +249,6 @@ void Conclude(Trend& trend, const TrendOptions& options) {
 
 double Series::level_ns() const { return std::exp(segments.segments.back().level); }
 
-const TrendEvent* RegressionOf(const Trend& trend, std::size_t series) {
-  const std::vector<LevelChange>& changes = trend.series[series].changes;
-  if (changes.empty() || changes.back().effect <= 0) return nullptr;
-  const std::pair newest(series, changes.size() - 1);
-  const auto found = std::ranges::find_if(trend.events, [&](const TrendEvent& event) {
-    return event.recent && std::ranges::count(event.changes, newest) > 0;
-  });
-  return found == trend.events.end() ? nullptr : &*found;
-}
-
 Trend FindTrend(std::span<const Launch> launches, const TrendOptions& options,
                 std::vector<std::string> notes) {
   Trend trend;
@@ -225,7 +261,7 @@ Trend FindTrend(std::span<const Launch> launches, const TrendOptions& options,
   }
   for (const auto& [machine, nights] : NightsByMachine(launches, options.night_gap_seconds)) {
     for (const auto& [key, sightings] : SightingsOf(nights, options.cases)) {
-      trend.series.push_back(SeriesOf(machine, key, sightings, options));
+      trend.series.push_back(SeriesOf(machine, key, nights, sightings, options));
     }
   }
   trend.events = EventsOf(trend.series, options);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -44,6 +45,10 @@ struct Series {
   std::vector<Night> nights;
   stats::Segments segments;  // of the logarithms
   std::vector<LevelChange> changes;
+  // From the first level that it left recently and that is quicker than the one now: a later
+  // change for the better hides no larger one for the worse.
+  std::optional<LevelChange> slower;
+  std::string no_time;  // why the machine's newest nights have no time of it; "" where they have
   double level_ns() const;  // now
 };
 
@@ -77,15 +82,12 @@ struct Trend {
   std::size_t launches = 0;
   std::vector<std::string> notes;  // files that were passed over
   std::string headline;
-  // 5: a slower level that began recently, or a slow machine; 3: no case has kFewestNights nights.
+  // 5: slower than a level that was left recently, or a slow machine; 3: no case has kFewestNights
+  // nights, or one lost its times.
   ExitCode exit_code = ExitCode::kInconclusive;
 };
 
 inline constexpr std::size_t kFewestMachines = 3;
-
-// The recent change that made the history of this index slower, whose newest one it is; nullptr:
-// none did.
-const TrendEvent* RegressionOf(const Trend& trend, std::size_t series);
 
 Trend FindTrend(std::span<const Launch> launches, const TrendOptions& options,
                 std::vector<std::string> notes = {});
@@ -98,8 +100,8 @@ Trend FindTrend(std::span<const Launch> launches, const TrendOptions& options,
 // is at least twice `peer_min`: a link that lost half of its lanes is seen in large messages only.
 std::vector<Peer> ComparePeers(std::span<const Series> series, double peer_min);
 
-// The headline, level changes (newest first) with what changed with them, slow machines, the newest
-// outliers, then a line a history with a small curve.
+// The headline, level changes (newest first) with what changed with them, cases that lost their
+// times, slow machines, the newest outliers, then a line a history with a small curve.
 std::string FormatTrendTable(const Trend& trend);
 std::string FormatTrendMarkdown(const Trend& trend);
 // One object with every night of every history; what is not a number is null.

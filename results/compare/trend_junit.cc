@@ -14,23 +14,23 @@ namespace lockstep::results::compare {
 namespace {
 
 // Why the level of a history is a regression.
-std::string ChangeMessage(const Series& series, const TrendEvent& event) {
-  const LevelChange& change = series.changes.back();
+std::string ChangeMessage(const Series& series, const LevelChange& change) {
   std::string text = fmt::format("{} % since {} ({} -> {})", ChangeText(change.effect),
                                  series.nights[change.night].when.substr(0, 10),
                                  FormatDuration(change.before_ns), FormatDuration(change.after_ns));
-  for (const Difference& one : event.differences) {
+  for (const Difference& one : change.differences) {
     text += fmt::format("; {}: {} -> {}", one.fact, one.base, one.candidate);
   }
   return text;
 }
 
-void AddHistory(const Trend& trend, std::size_t index, report::exports::JUnitSuite& suite) {
-  const Series& series = trend.series[index];
+void AddHistory(const Series& series, report::exports::JUnitSuite& suite) {
   const std::string group = series.program + "." + series.machine;
   const std::string name = fmt::format("{} ({} x {})", series.name, series.backend, series.ranks);
-  if (const TrendEvent* const event = RegressionOf(trend, index)) {
-    suite.Add(group, name, "failure", ChangeMessage(series, *event));
+  if (series.slower) {
+    suite.Add(group, name, "failure", ChangeMessage(series, *series.slower));
+  } else if (!series.no_time.empty()) {
+    suite.Add(group, name, "error", series.no_time);
   } else if (series.nights.size() < stats::kFewestNights) {
     suite.Add(group, name, "skipped",
               fmt::format("{} nights; fewer than {} say nothing", series.nights.size(),
@@ -44,13 +44,13 @@ void AddHistory(const Trend& trend, std::size_t index, report::exports::JUnitSui
 
 std::string FormatTrendJUnit(const Trend& trend) {
   report::exports::JUnitSuite suite;
-  // What is told by no single case: that there is no history to speak of.
+  // What is told by no single case: that there is no history to speak of, or a lost one.
   if (trend.exit_code == ExitCode::kInconclusive) {
     suite.Add("trend", "histories", "error", trend.headline);
   } else {
     suite.Add("trend", "histories");
   }
-  for (std::size_t i = 0; i < trend.series.size(); ++i) AddHistory(trend, i, suite);
+  for (const Series& series : trend.series) AddHistory(series, suite);
   for (const Peer& peer : trend.peers) {
     if (peer.slow) {
       suite.Add("machines", peer.machine, "failure", peer.why);

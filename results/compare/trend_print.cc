@@ -131,6 +131,15 @@ std::vector<std::string> OutlierTexts(const Trend& trend) {
   return texts;
 }
 
+std::vector<std::string> LostTexts(const Trend& trend) {
+  std::vector<std::string> texts;
+  for (const Series& series : trend.series) {
+    if (series.no_time.empty()) continue;
+    texts.push_back(fmt::format("{} on {}: {}", CaseText(series), series.machine, series.no_time));
+  }
+  return texts;
+}
+
 report::Grid GridOf(const Trend& trend) {
   report::Grid grid;
   grid.AddColumns(report::Grid::Align::kLeft, {"case", "machine"});
@@ -172,14 +181,15 @@ std::string Lists(const Trend& trend, std::string_view heading, std::string_view
       text += fmt::format("{}and {} more cases\n", below, event.changes.size() - kCasesOfEvent);
     }
   }
+  const auto list = [&](std::string_view title, const std::vector<std::string>& lines) {
+    if (!lines.empty()) head(title);
+    for (const std::string& line : lines) text += fmt::format("{}{}\n", item, OneLine(line));
+  };
+  list("Cases without a time now", LostTexts(trend));
   if (!trend.peers.empty()) head("Machines beside their peers");
   for (const Peer& peer : trend.peers) text += fmt::format("{}{}\n", item, PeerText(peer));
-  const std::vector<std::string> outliers = OutlierTexts(trend);
-  if (!outliers.empty()) head("Outlier nights, newest first");
-  for (const std::string& outlier : outliers) text += fmt::format("{}{}\n", item, outlier);
-  if (!trend.notes.empty()) head("Not read");
-  for (const std::string& note : trend.notes)
-    text += fmt::format("{}{}\n", item, OneLine(note));
+  list("Outlier nights, newest first", OutlierTexts(trend));
+  list("Not read", trend.notes);
   return text;
 }
 
@@ -194,7 +204,7 @@ Json ToJson(const std::vector<Difference>& differences) {
 Json ToJson(const Series& series) {
   Json json = {LOCKSTEP_PAIRS(series, machine, program),
                {"case", series.name},
-               LOCKSTEP_PAIRS(series, backend, ranks),
+               LOCKSTEP_PAIRS(series, backend, ranks, no_time),
                {"noise", series.segments.noise},
                {"level_ns", series.level_ns()},
                {"nights", Json::array()},

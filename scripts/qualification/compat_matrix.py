@@ -13,7 +13,8 @@ every result file. The same command goes on where it was ended; where it is fini
 
 Exit codes: 0 all ok, 1 a cell is wrong, hangs, crashes or fails, 5 only slower than the baseline,
 3 a cell is ambiguous, missing or unknown, or NOT RUN, 2 usage, 4 environment.
---diff: 0 nothing worse, 5 something worse, 3 of a cell it is not known.
+--diff compares the times of each cell with those before, by the launches beside both matrix.json.
+Its exit codes: 0 nothing worse, 5 something worse, 3 of a cell it is not known.
 """
 import functools
 import glob
@@ -89,10 +90,7 @@ class Sweep:
                                    (facts.get("missing") or facts["said"])[:140]), file=sys.stderr)
 
     def files(self, name, step, good_only=True):
-        return [os.path.join(self.folder, end["file"])
-                for identity, end in sorted(self.journal.ended.items())
-                if identity.startswith(name + "/") and end["step"] == step and end.get("file")
-                and (end["exit"] == 0 or not good_only)]
+        return files_of(self.folder, self.journal.ended, name, step, good_only)
 
     def cell(self, name, step):
         """(word, why, times)"""
@@ -157,7 +155,8 @@ class Sweep:
                 "lockstep": launches.version_of(self.programs("lockstep")),
                 "measured_by": measured_by, "other_version": launches.other_versions(measured_by),
                 "begun": minute(self.journal.plan["at"]), "ended": minute(self.journal.last),
-                "baseline": self.matrix.baseline, "steps": steps,
+                "baseline": self.matrix.baseline, "min_effect": self.matrix.min_effect,
+                "steps": steps,
                 "configurations": configurations, "cells": table}
 
 
@@ -200,7 +199,41 @@ def wheels(wanted, folder):
     return found
 
 
-def diff(paths):
+def files_of(folder, ended, name, step, good_only=True):
+    return [os.path.join(folder, end["file"]) for identity, end in sorted(ended.items())
+            if identity.startswith(name + "/") and end["step"] == step and end.get("file")
+            and (end["exit"] == 0 or not good_only)]
+
+
+def ended_beside(path):
+    """{launch: its end} of the state in whose folder a matrix.json lies; empty without one."""
+    try:
+        with open(os.path.join(os.path.dirname(path), "state.jsonl"), encoding="utf-8") as file:
+            events = [json.loads(line) for line in file]
+        return {one["launch"]: one for one in events if one["event"] == "end"}
+    except (OSError, ValueError, LookupError, TypeError):
+        return {}
+
+
+def times_of(pairs, paths, min_effect, lockstep):
+    """[(word, why)] of each pair: is the cell slower than it was? "ok", too, where it has no time
+    to compare, which its words tell."""
+    states = [(os.path.dirname(path), ended_beside(path)) for path in paths]
+    found = []
+    for step, name, *words in pairs:
+        files = [files_of(*state, name, step) for state in states]
+        without = [path for path, own in zip(paths, files) if not own]
+        if not {"ok", "slower", "ambiguous"}.issuperset(words):
+            found.append(("ok", ""))
+        elif without or lockstep is None:
+            found.append(("unknown", "no launch of it beside %s" % without[0] if without else
+                          "lockstep is not installed"))
+        else:
+            found.append(cells.compare(lockstep, min_effect, *files)[:2])
+    return found
+
+
+def diff(paths, lockstep):
     tables = []
     for path in paths:
         try:
@@ -213,14 +246,18 @@ def diff(paths):
             launches.fail("compat_matrix", 2, "%s: is no matrix.json; name the one of an "
                           "--output-folder" %
                           path)
-    changed = cells.differences(*tables)
-    word, code = cells.verdict_of(changed)
-    print(word)
+    pairs = cells.pairs_of(*tables)
+    times = times_of(pairs, paths, tables[1].get("min_effect", cells.MIN_EFFECT), lockstep)
+    line, code = cells.verdict_of(pairs, [word for word, _ in times])
+    print(line)
     old, new = (", ".join(table.get("measured_by", ["not recorded"])) for table in tables)
     if old != new:
         print("  measured by different versions of Lockstep: %s -> %s" % (old, new))
-    for step, name, before, after in changed:
-        print("  %s, %s: %s -> %s" % (step, name, before or "not there", after or "not there"))
+    for (step, name, before, after), (word, why) in zip(pairs, times):
+        if before != after or after in cells.NOT_KNOWN:
+            print("  %s, %s: %s -> %s" % (step, name, before or "not there", after or "not there"))
+        if word != "ok":
+            print("  %s, %s: beside its times before: %s: %s" % (step, name, word, why))
     return code
 
 
@@ -236,7 +273,7 @@ def read_options(arguments):
     parser.add_argument("--format", choices=("text", "json"), default="text",
                         help="Form of what is printed")
     parser.add_argument("--diff", nargs=2, metavar=("OLD", "NEW"),
-                        help="Two matrix.json: which cells changed")
+                        help="Two matrix.json: which cells changed, or became slower")
     launches.renamed(parser, o="--output-folder", output="--output-folder")
     options = parser.parse_args(arguments)
     if bool(options.matrix) == bool(options.diff):
@@ -246,13 +283,13 @@ def read_options(arguments):
 
 def main(arguments):
     options = read_options(arguments)
+    programs = functools.partial(find_program, folder=options.programs)
     if options.diff:
-        return diff(options.diff)
+        return diff(options.diff, programs("lockstep"))
     try:
         content = read_toml(options.matrix, read_file(options.matrix))
         versions = [one for one in options.nccl_wheels.split(",") if one]
         more = wheels(versions, os.path.abspath(options.output_folder))
-        programs = functools.partial(find_program, folder=options.programs)
         matrix = cells.Matrix(options.matrix, content, more,
                               launches.launcher_of(programs("lockstep")))
         if programs("lockstep") is None:

@@ -13,6 +13,7 @@ _KEYS = {"name", "profile", "step", "skip", "ranks", "time_budget", "timeout", "
          "min_effect", "configuration"}
 _CONFIGURATION_KEYS = {"name", "backend", "launcher", "environment", "nccl_library"}
 _PLAN_KEYS = ("profile", "skip", "ranks", "timeout", "step")
+MIN_EFFECT = "2%"
 ANSWER_SECONDS = 600  # only to end what hangs
 # The worst of a cell's launches decides.
 ORDER = ("ok", "slower", "ambiguous", "unknown", "missing", "fail", "crash", "hang", "wrong")
@@ -49,7 +50,7 @@ class Matrix:
         if self.baseline not in names:
             raise PlanError("%s: baseline '%s' is none of %s" %
                             (path, self.baseline, ", ".join(names)))
-        self.min_effect = table.get("min_effect", "2%")
+        self.min_effect = table.get("min_effect", MIN_EFFECT)
         self.plans = {one.name: self._plan(table, one, launcher) for one in self.configurations}
         self.budget = sum(plan.budget for plan in self.plans.values())
         self.hash = "+".join([plan.hash for plan in self.plans.values()] + [self.min_effect])
@@ -222,29 +223,31 @@ def _remarks(answer):
                     for one in answer["configurations"] for rule in one["rules"]]
 
 
-def differences(old, new):
-    """[(step, configuration, old cell, new cell)] of what changed; None: not there."""
+def pairs_of(old, new):
+    """[(step, configuration, old cell, new cell)] of two answers; None: it is not there."""
     before = {(one["step"], one["configuration"]): one["cell"] for one in old["cells"]}
     after = {(one["step"], one["configuration"]): one["cell"] for one in new["cells"]}
-    return [(step, name, before.get((step, name)), after.get((step, name)))
-            for step, name in sorted(before.keys() | after.keys())
-            if before.get((step, name)) != after.get((step, name))]
+    return [(*key, before.get(key), after.get(key)) for key in sorted(before.keys() | after.keys())]
 
 
-def change_of(before, after):
-    """"worse", "not known" or "" of two words of a cell; None: it is not there."""
+def change_of(before, after, times="ok"):
+    """"worse", "not known" or "" of two words of a cell; None: it is not there. `times`: what
+    `compare` says of its launches beside those before, since a word tells of one night only."""
     known = [word for word in ORDER if word not in NOT_KNOWN]
     if after not in known:
-        return "not known"
-    if before in known:
-        return "worse" if ORDER.index(after) > ORDER.index(before) else ""
-    return {"ok": "", "slower": "not known"}.get(after, "worse")
+        change = "not known"
+    elif before in known:
+        change = "worse" if ORDER.index(after) > ORDER.index(before) else ""
+    else:
+        change = {"ok": "", "slower": "not known"}.get(after, "worse")
+    return {"ok": change, "slower": "worse"}.get(times, change or "not known")
 
 
-def verdict_of(changed):
-    """(first line, exit code) of what `differences` found."""
-    changes = [change_of(*one[2:]) for one in changed]
+def verdict_of(pairs, times):
+    """(first line, exit code) of `pairs_of`, and of the word for the times of each pair."""
+    changes = [change_of(*pair[2:], word) for pair, word in zip(pairs, times)]
     worse, unclear = changes.count("worse"), changes.count("not known")
     word, code = ("WORSE", 5) if worse else ("INCONCLUSIVE", 3) if unclear else ("OK", 0)
-    return "%s: %d cells changed, %d for the worse%s" % (
-        word, len(changed), worse, ", of %d it is not known" % unclear if unclear else ""), code
+    return "%s: %d of %d cells changed, %d for the worse%s" % (
+        word, sum(before != after for _, _, before, after in pairs), len(pairs), worse,
+        ", of %d it is not known" % unclear if unclear else ""), code
