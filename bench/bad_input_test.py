@@ -45,6 +45,7 @@ ROWS = [
     (["--model", "resnet51"], 2, 2, ["resnet51", "resnet50"]),
     (["--model", "{broken_manifest}"], 2, 2, ["broken.json"]),
     (["--model", "/does/not/exist.json"], 2, None, ["/does/not/exist.json"]),
+    (["--model", "resnet50,resnet50"], 2, 2, ["resnet50", "twice"]),
     (["--model", "resnet50", "--bucket-cap-mb", "-1"], 2, 2, ["--bucket-cap-mb"]),
     (["--no-such-option"], 2, 2, ["--no-such-option", "--help"]),
     (["--benchmark_no_such_flag=1"], 2, 2, ["benchmark_no_such_flag"]),
