@@ -110,7 +110,7 @@ void AddModelOptions(ArgumentParser& parser, const Program& program, RawOptions&
 }
 
 Status ReadSweep(const ArgumentParser& parser, const RawOptions& raw, Axes& axes) {
-  LOCKSTEP_RETURN_IF_ERROR(raw.sweep.Read(axes.sizes, axes.types));
+  LOCKSTEP_RETURN_IF_ERROR(raw.sweep.Read(parser, axes.sizes, axes.types));
   axes.types_given = raw.sweep.types_given();
   const bool sizes_given = parser.Given("-b") || parser.Given("-e") || parser.Given("-i");
   axes.sweep = raw.model.models.empty() || sizes_given;

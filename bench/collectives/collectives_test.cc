@@ -48,5 +48,14 @@ TEST(CollectiveOptions, AModelThatIsGivenTwiceIsRefused) {
   EXPECT_THAT(refused.status().message(), HasSubstr("--model: resnet50 is given twice"));
 }
 
+TEST(CollectiveOptions, AStepAndAFactorAreNotTakenTogether) {
+  EXPECT_EQ(PlanOf({"-b", "1K", "-e", "4K", "-i", "1K"}).value().cases.size(), 4u);
+  EXPECT_EQ(PlanOf({"-b", "1K", "-e", "9K", "-f", "3"}).value().cases.size(), 3u);
+  const Result<plan::Plan> refused = PlanOf({"-i", "1K", "-f", "3"});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.status().code(), StatusCode::kInvalidInput);
+  EXPECT_THAT(refused.status().message(), HasSubstr("-i 1K and -f 3"));
+}
+
 }  // namespace
 }  // namespace lockstep::bench::collectives
