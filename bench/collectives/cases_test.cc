@@ -49,6 +49,27 @@ TEST(CollectiveCases, StepAddsAndAxesMultiply) {
   EXPECT_EQ(names.size(), plan.cases.size());
 }
 
+TEST(CollectiveCases, AFactorThatMakesNoSizesIsRefused) {
+  Axes axes;
+  axes.sizes = {.begin_bytes = 8, .end_bytes = 1 << 20, .factor = 1.0000000000000002};
+  const Result<plan::Plan> refused = Expand({}, axes, 2);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.status().message().find("-f 1.0000000000000002: "), std::string::npos);
+  axes.sizes.end_bytes = axes.sizes.begin_bytes;
+  EXPECT_EQ(Expand({}, axes, 2).value().cases.size(), 1u) << "one size needs no factor";
+}
+
+// From there on a double holds even numbers only.
+TEST(CollectiveCases, StepsAreWholeAlsoWhereSizesAreLarge) {
+  constexpr std::int64_t kBegin = std::int64_t{1} << 53;
+  Axes axes;
+  axes.sizes = {.begin_bytes = kBegin, .end_bytes = kBegin + 4, .step_bytes = 1};
+  axes.types = {collective::DataType::kU8};
+  const plan::Plan plan = Expand({}, axes, 2).value();
+  ASSERT_EQ(plan.cases.size(), 5u);
+  EXPECT_EQ(plan::BytesOf(plan.cases[1], 2), kBegin + 1);
+}
+
 TEST(CollectiveCases, ModelGivesACaseABucketAndOneForTheSequence) {
   plan::BenchSpec spec;
   Axes axes;

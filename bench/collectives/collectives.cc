@@ -9,6 +9,7 @@
 #include "bench/collectives/cases.h"
 #include "bench/collectives/steps.h"
 #include "bench/ddp_step/models.h"
+#include "bench/measure/option_values.h"
 #include "core/ddp/buckets.h"
 #include "datasets/manifest.h"
 
@@ -33,7 +34,7 @@ Result<std::vector<Cap>> CapsOf(const RawModelOptions& raw) {
     Cap cap{0, base};
     LOCKSTEP_ASSIGN_OR_RETURN(cap.options.cap_bytes, ddp::ParseBucketMb("--bucket-cap-mb", word));
     cap.mb = static_cast<double>(*cap.options.cap_bytes) / (1024 * 1024);
-    caps.push_back(cap);
+    measure::PutOnce(cap, caps, &Cap::mb);
   }
   return caps;
 }
@@ -50,12 +51,13 @@ BucketSequence SequenceOf(const datasets::Manifest& manifest, const Cap& cap, bo
 }
 
 // The sequence of all-reduces of one training iteration, for each model and cap. Errors: an unknown
-// model, a malformed manifest, a bad cap.
+// model or one that is named twice, a malformed manifest, a bad cap.
 Result<std::vector<BucketSequence>> ModelSequences(const RawModelOptions& raw) {
   std::vector<BucketSequence> sequences;
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<Cap> caps, CapsOf(raw));
-  for (const std::string& model : raw.models) {
-    LOCKSTEP_ASSIGN_OR_RETURN(const datasets::Manifest manifest, datasets::LoadManifest(model));
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<datasets::Manifest> manifests,
+                            ddp_step::LoadManifests(raw.models));
+  for (const datasets::Manifest& manifest : manifests) {
     for (const Cap& cap : caps) {
       sequences.push_back(SequenceOf(manifest, cap, raw.initial));
     }
@@ -108,7 +110,7 @@ void AddModelOptions(ArgumentParser& parser, const Program& program, RawOptions&
 }
 
 Status ReadSweep(const ArgumentParser& parser, const RawOptions& raw, Axes& axes) {
-  LOCKSTEP_RETURN_IF_ERROR(raw.sweep.Read(axes.sizes, axes.types));
+  LOCKSTEP_RETURN_IF_ERROR(raw.sweep.Read(parser, axes.sizes, axes.types));
   axes.types_given = raw.sweep.types_given();
   const bool sizes_given = parser.Given("-b") || parser.Given("-e") || parser.Given("-i");
   axes.sweep = raw.model.models.empty() || sizes_given;
@@ -150,7 +152,7 @@ Status ReadReductions(const RawOptions& raw, Axes& axes) {
     }
     LOCKSTEP_ASSIGN_OR_RETURN(const collective::Reduction reduction,
                               collective::ParseReduction("-o", word));
-    axes.reductions.push_back(reduction);
+    measure::PutOnce(reduction, axes.reductions);
   }
   return OkStatus();
 }

@@ -13,10 +13,15 @@
 #include "core/ddp/journal_observer.h"
 #include "core/ddp/launcher.h"
 #include "core/ddp/manifest_model.h"
+#include "datasets/manifest.h"
 
 namespace lockstep::bench::ddp_step {
 
-// The tensors of models, for steps. Errors: as of LoadManifest; a parameter that is sparse or no
+// Each once. Errors: as of LoadManifest; a model that is named twice, because cases are named by
+// it.
+Result<std::vector<datasets::Manifest>> LoadManifests(const std::vector<std::string>& names);
+
+// The tensors of models, for steps. Errors: as of LoadManifests; a parameter that is sparse or no
 // floating-point number, which no step can be made of.
 Result<std::vector<plan::PlannedModel>> LoadModels(const std::vector<std::string>& names);
 

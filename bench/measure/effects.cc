@@ -1,5 +1,6 @@
-// Pairs of cases that differ in one setting, compared round by round. The interval is that of the
-// median of the ratios, which are taken as logarithms (core/stats).
+// Pairs of cases that differ in one setting, compared round by round, those of all repetitions
+// together. The interval is that of the median of the ratios, which are taken as logarithms
+// (core/stats).
 #include "bench/measure/effects.h"
 
 #include <fmt/format.h>
@@ -9,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/units.h"
@@ -17,10 +19,11 @@
 namespace lockstep::bench::measure {
 namespace {
 
-using RoundTimes = std::map<std::int32_t, double>;  // round: median of its samples, ns
+// Repetition and round: median of its samples, ns.
+using RoundTimes = std::map<std::pair<int, std::int32_t>, double>;
 
 // Samples are maxima over ranks; rows that a rank did not complete are left out.
-RoundTimes TimesOf(const results::store::CaseRecord& record, bool calibrates) {
+void AddTimes(const results::store::CaseRecord& record, bool calibrates, RoundTimes& times) {
   std::map<std::int32_t, std::vector<double>> rounds;
   const results::store::Samples& samples = record.samples;
   const auto ranks = static_cast<std::size_t>(samples.ranks);
@@ -34,15 +37,32 @@ RoundTimes TimesOf(const results::store::CaseRecord& record, bool calibrates) {
     if (complete) rounds[samples.round[row]].push_back(static_cast<double>(longest));
   }
   if (calibrates && rounds.size() > 1) rounds.erase(rounds.begin());
+  for (const auto& [round, values] : rounds) {
+    times[{record.repetition, round}] = stats::Median(values);
+  }
+}
+
+// A case in all its repetitions.
+struct CaseTimes {
   RoundTimes times;
-  for (const auto& [round, values] : rounds) times[round] = stats::Median(values);
-  return times;
+  bool failed = false;  // one of them: wrong data, or a rank that hung or was lost
+};
+
+CaseTimes TimesOf(const results::store::Run& run, const results::store::CaseRecord& first,
+                  bool calibrates) {
+  CaseTimes all;
+  for (const results::store::CaseRecord& record : run.cases) {
+    if (record.model != first.model || record.settings != first.settings) continue;
+    AddTimes(record, calibrates, all.times);
+    all.failed = all.failed || record.judgement.verdict == verdict::Verdict::kFail;
+  }
+  return all;
 }
 
 // The one setting in which two cases differ; nothing if they differ in none or in more.
 std::optional<std::size_t> OnlyDifference(const results::store::CaseRecord& a,
                                           const results::store::CaseRecord& b) {
-  if (a.repetition != b.repetition || a.settings.size() != b.settings.size()) return std::nullopt;
+  if (a.settings.size() != b.settings.size()) return std::nullopt;
   std::optional<std::size_t> difference;
   for (std::size_t i = 0; i < a.settings.size(); ++i) {
     if (a.settings[i].first != b.settings[i].first) return std::nullopt;
@@ -53,10 +73,10 @@ std::optional<std::size_t> OnlyDifference(const results::store::CaseRecord& a,
   return difference;
 }
 
-// Pairs of a case and its baseline in each option in which it has one.
+// Pairs of a case and its baseline in each option in which it has one, in their first repetition.
 std::vector<results::store::OptionEffect> PairsOf(const results::store::Run& run) {
   std::vector<results::store::OptionEffect> pairs;
-  for (std::size_t i = 0; i < run.cases.size(); ++i) {
+  for (std::size_t i = 0; i < run.cases.size() && run.cases[i].repetition == 0; ++i) {
     std::map<std::size_t, std::size_t> baselines;  // setting: the first such case
     for (std::size_t j = 0; j < i; ++j) {
       const std::optional<std::size_t> setting = OnlyDifference(run.cases[i], run.cases[j]);
@@ -187,21 +207,29 @@ std::string AdviceOf(const results::store::Run& run, std::int32_t baseline) {
 void AddEffects(bool calibrates, results::store::Run& run) {
   const std::vector<results::store::OptionEffect> pairs = PairsOf(run);
   if (pairs.empty()) return;
-  std::vector<RoundTimes> times;
-  for (const results::store::CaseRecord& record : run.cases)
-    times.push_back(TimesOf(record, calibrates));
-  for (results::store::OptionEffect effect : pairs) {
-    const double doubt = 0.05 / static_cast<double>(AlternativesOf(effect, pairs));
-    if (Measure(times[static_cast<std::size_t>(effect.baseline)],
-                times[static_cast<std::size_t>(effect.case_index)], 1 - doubt, effect)) {
+  std::vector<CaseTimes> cases;
+  for (const results::store::CaseRecord& record : run.cases) {
+    if (record.repetition == 0) cases.push_back(TimesOf(run, record, calibrates));
+  }
+  const auto of = [&cases](std::int32_t i) -> const CaseTimes& {
+    return cases[static_cast<std::size_t>(i)];
+  };
+  std::vector<results::store::OptionEffect> sound = pairs;
+  std::erase_if(sound, [&of](const results::store::OptionEffect& pair) {
+    return of(pair.baseline).failed || of(pair.case_index).failed;
+  });
+  for (results::store::OptionEffect effect : sound) {
+    const double doubt = 0.05 / static_cast<double>(AlternativesOf(effect, sound));
+    if (Measure(of(effect.baseline).times, of(effect.case_index).times, 1 - doubt, effect)) {
       run.effects.push_back(effect);
     }
   }
-  // A case that has no baseline in any option is itself the default of its context.
-  for (std::int32_t i = 0; i < static_cast<std::int32_t>(run.cases.size()); ++i) {
+  // A case that has no baseline in any option is itself the default of its context, also where it
+  // failed: nothing stands in for it.
+  for (std::int32_t i = 0; i < std::ssize(cases); ++i) {
     const bool differs = std::ranges::any_of(
         pairs, [i](const results::store::OptionEffect& pair) { return pair.case_index == i; });
-    if (differs || run.cases[static_cast<std::size_t>(i)].repetition > 0) continue;
+    if (differs) continue;
     const std::string advice = AdviceOf(run, i);
     if (advice.empty()) continue;
     run.recommendation += (run.recommendation.empty() ? "" : ". ") + advice;

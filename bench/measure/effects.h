@@ -10,8 +10,9 @@ namespace lockstep::bench::measure {
 // defaults first. Rounds that visited both give one ratio each, in which drift of the machine
 // cancels; the interval is that of their median, and when several values of an option are compared
 // with one baseline, all their intervals hold together with 95 % (Bonferroni). The first round of a
-// case is left out if it `calibrates` and there are others. Recommended is only what is faster for
-// sure (its interval lies above 1), of each option the best; else the recommendation says that
+// case is left out if it `calibrates` and there are others. Repetitions of a case count together:
+// effects name its first. A case that failed is not compared. Recommended is only what is faster
+// for sure (its interval lies above 1), of each option the best; else the recommendation says that
 // nothing is gained, or what is best so far and how well that is known.
 void AddEffects(bool calibrates, results::store::Run& run);
 

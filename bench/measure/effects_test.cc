@@ -172,6 +172,49 @@ TEST(Effects, RoundsThatOneRankDidNotCompleteDoNotCount) {
   EXPECT_EQ(run.effects[0].rounds, 9);
 }
 
+// Wrong data are no alternative, however soon they are there.
+TEST(Effects, ACaseThatFailedIsNeitherComparedNorRecommended) {
+  Random random(kSeed);
+  Launch run;
+  run.cases = {Case({{"hook", "none"}}, 1e6, 0, 30, random),
+               Case({{"hook", "fp16"}}, 5e5, 0, 30, random),
+               Case({{"hook", "bf16"}}, 8e5, 0, 30, random)};
+  run.cases[1].judgement.verdict = verdict::Verdict::kFail;
+  Launch without_default = run;
+  AddEffects(/*calibrates=*/true, run);
+  ASSERT_EQ(run.effects.size(), 1u);
+  EXPECT_EQ(run.effects[0].value, "bf16");
+  EXPECT_THAT(run.recommendation, StartsWith("tiny: hook=bf16: 1.25 times faster than none"));
+  EXPECT_THAT(run.recommendation, Not(HasSubstr("fp16")));
+  without_default.cases[0].judgement.verdict = verdict::Verdict::kFail;
+  AddEffects(/*calibrates=*/true, without_default);
+  EXPECT_TRUE(without_default.effects.empty());
+  EXPECT_EQ(without_default.recommendation, "");
+}
+
+// The first repetition alone would recommend what is slower in the others.
+TEST(Effects, RepetitionsCountTogether) {
+  Random random(kSeed);
+  Launch run;
+  for (int repetition = 0; repetition < 3; ++repetition) {
+    const double fp16_ns = repetition == 0 ? 8e5 : 2e6;
+    run.cases.push_back(Case({{"hook", "none"}}, 1e6, 0, 10, random));
+    run.cases.push_back(Case({{"hook", "fp16"}}, fp16_ns, 0, 10, random));
+    for (std::size_t i = run.cases.size() - 2; i < run.cases.size(); ++i) {
+      run.cases[i].repetition = repetition;
+    }
+  }
+  Launch wrong = run;
+  AddEffects(/*calibrates=*/true, run);
+  ASSERT_EQ(run.effects.size(), 1u);
+  EXPECT_EQ(run.effects[0].case_index, 1);
+  EXPECT_EQ(run.effects[0].rounds, 3 * 9);  // each repetition's first calibrates
+  EXPECT_THAT(run.recommendation, StartsWith("tiny: undecided after 27 rounds"));
+  wrong.cases[5].judgement.verdict = verdict::Verdict::kFail;
+  AddEffects(/*calibrates=*/true, wrong);
+  EXPECT_TRUE(wrong.effects.empty()) << "a repetition failed";
+}
+
 TEST(Effects, ARunWithoutSettingsHasNone) {
   const auto run = Compare({{{}, 1e6}, {{}, 2e6}}, 0.01);
   EXPECT_TRUE(run.effects.empty());

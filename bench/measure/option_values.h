@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,14 @@ namespace lockstep::bench::measure {
 // A finite one.
 Result<double> ParseNumber(const std::string& option, const std::string& word);
 
-// In the order typed, but the default first: it is what the others are compared with.
+// In the order typed, each once: cases have a name of their own. Of a struct that is by a member.
+template <typename T, typename Member = std::identity>
+void PutOnce(const T& value, std::vector<T>& values, Member member = {}) {
+  if (std::ranges::find(values, std::invoke(member, value), member) != values.end()) return;
+  values.push_back(value);
+}
+
+// Likewise, but the default first: it is what the others are compared with.
 template <typename T>
 void PutInto(const T& value, const T& standard, std::vector<T>& values) {
   if (std::find(values.begin(), values.end(), value) != values.end()) return;

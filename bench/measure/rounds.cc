@@ -98,24 +98,27 @@ void Rounds::Wake(const std::vector<std::size_t>& cases) {
   }
 }
 
+// Of a fixed count: as many as the outbox holds.
+Batch Rounds::PlanFixedBatch(std::size_t case_index) const {
+  const std::int64_t done = book_.Current(case_index).complete_rows();
+  auto most = static_cast<std::int64_t>(outbox_records_ / RecordsOf(case_index));
+  if (plan_.paired) most = 1;  // cases take turns, so that drift meets all of them
+  if (plan_.time_budget_seconds) {
+    const std::int64_t turn =
+        Known(case_index) ? std::llround(kTurnNs / IterationNs(case_index)) : kFirstTurn;
+    most = std::min(most, turn);
+  }
+  most = std::max<std::int64_t>(most, 1);
+  return {.case_index = static_cast<std::uint32_t>(case_index),
+          .warmup = done == 0 ? static_cast<std::uint32_t>(plan_.warmup) : 0,
+          .iterations = static_cast<std::uint32_t>(std::min(*plan_.iterations - done, most))};
+}
+
 // The time of an iteration decides the size of the batch; the first visit is a single one.
 Batch Rounds::PlanBatch(std::size_t case_index) const {
+  if (plan_.iterations) return PlanFixedBatch(case_index);
   Batch batch;
   batch.case_index = static_cast<std::uint32_t>(case_index);
-  if (plan_.iterations) {
-    // Paired cases take turns, so that drift meets all of them.
-    const CaseBook& book = book_.Current(case_index);
-    auto most = plan_.paired ? std::int64_t{1} : static_cast<std::int64_t>(outbox_records_);
-    if (plan_.time_budget_seconds) {
-      const std::int64_t turn =
-          Known(case_index) ? std::llround(kTurnNs / IterationNs(case_index)) : kFirstTurn;
-      most = std::min(most, std::max<std::int64_t>(turn, 1));
-    }
-    batch.iterations =
-        static_cast<std::uint32_t>(std::min(*plan_.iterations - book.complete_rows(), most));
-    batch.warmup = book.complete_rows() == 0 ? static_cast<std::uint32_t>(plan_.warmup) : 0;
-    return batch;
-  }
   const plan::Visits& visits = plan_.cases[case_index].visits;
   const bool own_rhythm = visits.batch_ns > 0;
   if (!Known(case_index)) {
@@ -160,10 +163,6 @@ bool Rounds::Known(std::size_t case_index) const {
 
 bool Rounds::AllKnown() const {
   return std::ranges::all_of(Running(), [this](std::size_t i) { return Known(i); });
-}
-
-double Rounds::IterationNs(std::size_t case_index) const {
-  return book_.Current(case_index).so_far_ns();
 }
 
 // Judged by the first visit for good: a case does not change sides.
@@ -349,8 +348,6 @@ void Rounds::Close() {
     if (plan_.paired ? all : Precise(i)) stopped_[i] = "precision";
   }
 }
-
-void Rounds::Lose(std::size_t case_index) { stopped_[case_index] = "lost"; }
 
 void Rounds::StopAll(const std::string& reason) {
   for (std::size_t i = 0; i < stopped_.size(); ++i) {

@@ -51,7 +51,7 @@ class Rounds {
   void Close();
 
   // The case was interrupted by a failure: it is visited no more.
-  void Lose(std::size_t case_index);
+  void Lose(std::size_t case_index) { stopped_[case_index] = "lost"; }
   // All cases that still run stop for this reason.
   void StopAll(const std::string& reason);
   // … because the budget is spent.
@@ -71,10 +71,11 @@ class Rounds {
 
  private:
   Batch PlanBatch(std::size_t case_index) const;
+  Batch PlanFixedBatch(std::size_t case_index) const;
   bool Known(std::size_t case_index) const;
   bool AllKnown() const;
   bool IsGiant(std::size_t case_index) const;
-  double IterationNs(std::size_t case_index) const;
+  double IterationNs(std::size_t case_index) const { return book_.Current(case_index).so_far_ns(); }
   std::uint32_t WarmupOf(std::size_t case_index) const;
   std::vector<std::size_t> Running() const;
   std::vector<std::size_t> Visitors(double seconds_left) const;

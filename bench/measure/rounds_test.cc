@@ -10,43 +10,16 @@
 #include <utility>
 
 #include "bench/measure/countdown.h"
+#include "bench/measure/testing/play.h"
 #include "bench/plan/testing/doubling.h"
 
 namespace lockstep::bench::measure {
 namespace {
 
-constexpr std::size_t kOutboxRecords = 100'000;
-
 plan::Plan SmallPlan() {
   plan::BenchSpec spec;
   spec.time_budget_seconds = 10;
   return plan::Doubling(spec, 2, 4);
-}
-
-// Plays the workers of one round: every iteration of case c takes base[c] ns, with noise. A batch
-// costs a millisecond, or what its iterations and as many for warm-up and checks take.
-double Play(const Round& round, const std::vector<double>& base, double noise, Random& random,
-            SampleBook& book, bool true_costs = false) {
-  Ticks now = 1'000'000;
-  double seconds = 0;
-  for (const Batch& batch : round.batches) {
-    const double took = 2 * base[batch.case_index] * (batch.warmup + batch.iterations);
-    const Ticks cost = true_costs ? static_cast<Ticks>(took) : 1'000'000;
-    seconds += static_cast<double>(cost) * 1e-9;
-    for (int rank = 0; rank < 2; ++rank) {
-      std::string bytes;
-      for (std::uint32_t i = 0; i < batch.iterations; ++i) {
-        const double ns = base[batch.case_index] * (1 + noise * random.Uniform());
-        const Ticks entry = now + i * 1'000'000;
-        AppendTo(bytes, SampleRecord{batch.case_index, round.number, entry,
-                                     entry + static_cast<Ticks>(ns)});
-      }
-      AppendTo(bytes, BatchRecord{batch.case_index, round.number, cost, 4, 0,
-                                  batch.warmup + batch.iterations});
-      book.Add(rank, bytes);
-    }
-  }
-  return seconds;
 }
 
 TEST(RoundsTest, QuietCasesStopEarlyAndNoisyOnesGoOn) {
@@ -108,48 +81,6 @@ TEST(RoundsTest, WarmupTakesATimeAndIsNeverShort) {
   // 0.7 ms of warm-up or 6 ms of its calls, and 1.5 ms of timed calls, within bounds.
   EXPECT_EQ(planned, (std::vector<std::pair<std::uint32_t, std::uint32_t>>{
                          {1400, 256}, {16, 15}, {7, 2}, {3, 2}}));
-}
-
-TEST(RoundsTest, FixedCountsAreExactAndInOrder) {
-  plan::BenchSpec spec;
-  spec.iterations = 250;
-  spec.warmup = 3;
-  const plan::Plan plan = plan::Doubling(spec, 2, 2);
-  SampleBook book(2, plan.cases.size(), TickScale{});
-  Rounds rounds(plan, book, 100);  // an outbox that holds less than the count
-  Random random(1);
-  std::vector<std::uint32_t> timed(2, 0), warmup(2, 0);
-  for (int i = 0; i < 20 && !rounds.finished(); ++i) {
-    const Round round = rounds.Next(1e9);  // a budget does not end fixed counts
-    for (const Batch& batch : round.batches) {
-      timed[batch.case_index] += batch.iterations;
-      warmup[batch.case_index] += batch.warmup;
-    }
-    Play(round, {1000, 1000}, 0.1, random, book);
-    rounds.Close();
-  }
-  EXPECT_EQ(timed, (std::vector<std::uint32_t>{250, 250}));
-  EXPECT_EQ(warmup, (std::vector<std::uint32_t>{3, 3}));
-  EXPECT_EQ(rounds.stopped_by(1), "iterations");
-}
-
-// Every batch costs 1 ms. 250 iterations of 10 us each are two turns.
-TEST(RoundsTest, ABudgetEndsFixedCounts) {
-  plan::BenchSpec spec;
-  spec.iterations = 250;
-  spec.time_budget_seconds = 10;
-  const plan::Plan plan = plan::Doubling(spec, 2, 2);
-  SampleBook book(2, plan.cases.size(), TickScale{});
-  Rounds rounds(plan, book, kOutboxRecords);
-  Random random(1);
-  const Round first = rounds.Next(0);
-  ASSERT_EQ(first.batches.size(), 2u);  // cases take turns
-  EXPECT_EQ(first.batches[0].iterations, 10u);
-  Play(first, {10'000, 10'000}, 0.1, random, book);
-  rounds.Close();
-  EXPECT_EQ(rounds.Next(9.9).batches[1].iterations, 240u);
-  EXPECT_TRUE(rounds.Next(9.9999).batches.empty());
-  EXPECT_EQ(rounds.stopped_by(0), "cut_short");
 }
 
 TEST(RoundsTest, ABudgetStopsWhatDoesNotFit) {
@@ -349,37 +280,6 @@ TEST(RoundsTest, AFirstVisitIsNoMeasureOfARound) {
   }
   rounds.Close();
   EXPECT_EQ(rounds.Next(9).batches.size(), 4u);
-}
-
-TEST(RoundsTest, PairedFixedCountsTakeTurns) {
-  plan::Plan plan = SmallPlan();
-  plan.paired = true;
-  plan.iterations = 3;
-  SampleBook book(2, plan.cases.size(), TickScale{});
-  Rounds rounds(plan, book, kOutboxRecords);
-  Random random(1);
-  int played = 0;
-  for (; played < 20 && !rounds.finished(); ++played) {
-    const Round round = rounds.Next(0);
-    ASSERT_EQ(round.batches.size(), plan.cases.size());
-    EXPECT_EQ(round.batches[0].iterations, 1u);
-    Play(round, std::vector<double>(plan.cases.size(), 1000), 0.1, random, book);
-    rounds.Close();
-  }
-  EXPECT_EQ(played, 3);
-}
-
-TEST(RoundsTest, PartsTakeTheirShareOfTheOutbox) {
-  plan::Plan plan = SmallPlan();
-  plan.iterations = 100;
-  plan.time_budget_seconds.reset();
-  for (plan::PlannedCase& planned : plan.cases)
-    planned.parts.resize(7);  // 68 bytes: three more records
-  SampleBook book(2, plan.cases.size(), TickScale{});
-  Rounds rounds(plan, book, 799);
-  EXPECT_EQ(rounds.Next(0).batches.size(), 1u);
-  Rounds roomier(plan, book, 800);
-  EXPECT_EQ(roomier.Next(0).batches.size(), 2u);
 }
 
 TEST(RoundsTest, LostCasesStayLost) {

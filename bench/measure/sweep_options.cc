@@ -1,8 +1,7 @@
 // From the words of nccl-tests' options to sizes and types. Errors name the option.
 #include "bench/measure/sweep_options.h"
 
-#include <algorithm>
-
+#include "bench/measure/option_values.h"
 #include "core/base/units.h"
 
 namespace lockstep::bench::measure {
@@ -12,19 +11,16 @@ namespace {
 // floats of 8 bits are named.
 Result<std::vector<collective::DataType>> ReadTypes(const std::vector<std::string>& words) {
   std::vector<collective::DataType> types;
-  const auto add = [&](collective::DataType type) {
-    if (std::ranges::find(types, type) == types.end()) types.push_back(type);
-  };
   for (const std::string& word : words) {
     if (word == "all") {
       for (const collective::DataType type : collective::AllDataTypes()) {
-        if (!collective::IsFloat8(type)) add(type);
+        if (!collective::IsFloat8(type)) PutOnce(type, types);
       }
       continue;
     }
     LOCKSTEP_ASSIGN_OR_RETURN(const collective::DataType type,
                               collective::ParseDataType("-d", word));
-    add(type);
+    PutOnce(type, types);
   }
   return types;
 }
@@ -43,12 +39,17 @@ void SweepOptions::Add(ArgumentParser& parser) {
       .SplitAtCommas();
 }
 
-Status SweepOptions::Read(plan::Sizes& sizes, std::vector<collective::DataType>& types) const {
+Status SweepOptions::Read(const ArgumentParser& parser, plan::Sizes& sizes,
+                          std::vector<collective::DataType>& types) const {
   LOCKSTEP_ASSIGN_OR_RETURN(sizes.begin_bytes, ParseBytes("-b", begin_));
   LOCKSTEP_ASSIGN_OR_RETURN(sizes.end_bytes, ParseBytes("-e", end_));
   if (!step_.empty()) {
     LOCKSTEP_ASSIGN_OR_RETURN(sizes.step_bytes, ParseBytes("-i", step_));
     if (sizes.step_bytes == 0) return InvalidInput("-i 0: the step must be positive");
+    if (parser.Given("-f")) {
+      return InvalidInput("-i {} and -f {}: sizes grow by a step or by a factor; leave one out",
+                          step_, factor_);
+    }
   }
   sizes.factor = factor_;
   types = {collective::DataType::kF32};

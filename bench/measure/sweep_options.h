@@ -15,7 +15,8 @@ class SweepOptions {
  public:
   void Add(ArgumentParser& parser);
   // Each type once; f32 where none is given.
-  Status Read(plan::Sizes& sizes, std::vector<collective::DataType>& types) const;
+  Status Read(const ArgumentParser& parser, plan::Sizes& sizes,
+              std::vector<collective::DataType>& types) const;
   bool types_given() const { return !types_.empty(); }
 
  private:

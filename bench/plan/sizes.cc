@@ -1,10 +1,29 @@
 #include "bench/plan/sizes.h"
 
+#include <cmath>
+
 #include "bench/plan/plan.h"
 #include "core/base/units.h"
 
 namespace lockstep::bench::plan {
 namespace {
+
+// More of them are no sweep: most would round to the size before.
+constexpr double kMostFactors = 1'000'000;
+
+Status CheckFactor(const Sizes& sizes) {
+  if (!(sizes.factor > 1.0)) {
+    return InvalidInput("-f {}: the factor must be larger than 1, or give a step with -i",
+                        sizes.factor);
+  }
+  const double range =
+      static_cast<double>(sizes.end_bytes) / static_cast<double>(sizes.begin_bytes);
+  if (std::log(range) / std::log(sizes.factor) <= kMostFactors) return OkStatus();
+  return InvalidInput(
+      "-f {}: so small a factor makes too many sizes from {} to {}; give a larger "
+      "one, such as 2, or a step with -i",
+      sizes.factor, FormatBytes(sizes.begin_bytes), FormatBytes(sizes.end_bytes));
+}
 
 Status CheckSizes(const Sizes& sizes) {
   if (sizes.begin_bytes <= 0) {
@@ -14,11 +33,8 @@ Status CheckSizes(const Sizes& sizes) {
     return InvalidInput("-b {} is larger than -e {}: nothing to measure; swap them",
                         FormatBytes(sizes.begin_bytes), FormatBytes(sizes.end_bytes));
   }
-  if (sizes.step_bytes == 0 && sizes.factor <= 1.0 && sizes.begin_bytes != sizes.end_bytes) {
-    return InvalidInput("-f {}: the factor must be larger than 1, or give a step with -i",
-                        sizes.factor);
-  }
-  return OkStatus();
+  const bool multiplies = sizes.step_bytes == 0 && sizes.begin_bytes != sizes.end_bytes;
+  return multiplies ? CheckFactor(sizes) : OkStatus();
 }
 
 }  // namespace
@@ -26,14 +42,20 @@ Status CheckSizes(const Sizes& sizes) {
 Result<std::vector<std::int64_t>> CountsOf(const Sizes& sizes, std::int64_t unit) {
   LOCKSTEP_RETURN_IF_ERROR(CheckSizes(sizes));
   std::vector<std::int64_t> counts;
-  double bytes = static_cast<double>(sizes.begin_bytes);
-  while (bytes <= static_cast<double>(sizes.end_bytes)) {
-    const std::int64_t count = static_cast<std::int64_t>(bytes) / unit;
+  const auto add = [&](std::int64_t bytes) {
+    const std::int64_t count = bytes / unit;
     if (count > 0 && (counts.empty() || counts.back() != count)) counts.push_back(count);
-    if (counts.size() > kMaxCases) break;
-    bytes =
-        sizes.step_bytes > 0 ? bytes + static_cast<double>(sizes.step_bytes) : bytes * sizes.factor;
-    if (sizes.begin_bytes == sizes.end_bytes) break;
+    return counts.size() <= kMaxCases;
+  };
+  if (sizes.step_bytes > 0) {
+    // Whole numbers: a double of some petabytes has none between its neighbours.
+    std::int64_t bytes = sizes.begin_bytes;
+    while (add(bytes) && sizes.step_bytes <= sizes.end_bytes - bytes) bytes += sizes.step_bytes;
+  } else if (add(sizes.begin_bytes) && sizes.begin_bytes < sizes.end_bytes) {
+    double bytes = static_cast<double>(sizes.begin_bytes) * sizes.factor;
+    while (bytes <= static_cast<double>(sizes.end_bytes) && add(static_cast<std::int64_t>(bytes))) {
+      bytes *= sizes.factor;
+    }
   }
   if (counts.empty()) {
     return InvalidInput("-e {} is smaller than a message of one element ({} bytes)",

@@ -107,8 +107,9 @@ class SendRecv final : public measure::Kind {
     parser.Refuse("-o,--op", "bench_sendrecv reduces nothing");
     parser.Refuse("-r,--root", "bench_sendrecv has no root");
   }
-  Status ReadOptions(const ArgumentParser&, measure::ReportFormat, plan::BenchSpec&) override {
-    return sweep_.Read(axes_.sizes, axes_.types);
+  Status ReadOptions(const ArgumentParser& parser, measure::ReportFormat,
+                     plan::BenchSpec&) override {
+    return sweep_.Read(parser, axes_.sizes, axes_.types);
   }
   Result<plan::Plan> Expand(const plan::BenchSpec& spec, int ranks) const override {
     return sendrecv::Expand(spec, axes_, ranks);
