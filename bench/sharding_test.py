@@ -41,6 +41,9 @@ class ShardingTest(unittest.TestCase):
             parts = numpy.median((slow["load_ns"][:] + slow["waited_ns"][:]) / step, axis=0)
             self.assertTrue(((parts > 0.95) & (parts < 1.01)).all(), parts)
             self.assertEqual(text(file["effects"][0]["option"]), "slow_down")
+            # Visits are whole, also of a fixed count: a step alone would be the one that waits.
+            self.assertEqual(numpy.unique(file["cases/1/samples/round"][:],
+                                          return_counts=True)[1].tolist(), [8, 8, 8])
             # Eight samples in each of 24 steps, on both ranks.
             self.assertEqual(slow["samples"][:].sum(), 2 * 24 * 8)
             rate = 24 * 8 / (step[:, 1].sum() * 1e-9)

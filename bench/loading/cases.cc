@@ -4,13 +4,22 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "bench/plan/step_fields.h"
 
 namespace lockstep::bench::loading {
 namespace {
 
-// Long enough for the steady state behind the prefetched batches to show.
-constexpr std::uint32_t kVisitIterations = 8;
+// Long enough for the steady state behind the prefetched batches to show. Workers that are the
+// bottleneck finish their batches together: of as many iterations as there are workers one waits
+// for all of them, and the others find theirs. Visits are made of whole such bursts.
+constexpr std::uint32_t kFewestIterations = 8;
+
+std::uint32_t VisitIterations(const ShardedLoad& load) {
+  const auto burst = static_cast<std::uint32_t>(std::max(load.workers, 1));
+  return (kFewestIterations + burst - 1) / burst * burst;
+}
 
 std::string NameOf(const ShardedLoad& load) {
   std::string name = fmt::format("sharded_load/batch:{}", load.batch);
@@ -29,7 +38,7 @@ plan::PlannedCase CaseOf(const ShardedLoad& load) {
                    {"samples", "samples", plan::RankReduction::kMean}};
   planned.settings = plan::SettingsOf(load);
   planned.host_access = true;
-  planned.visit_iterations = kVisitIterations;
+  planned.visit_iterations = VisitIterations(load);
   return planned;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "bench/measure/sample_book.h"
+#include "bench/plan/testing/doubling.h"
 #include "core/coordinator/host_clocks.h"
 
 namespace lockstep::bench::measure {
@@ -64,7 +65,7 @@ TEST(Arrivals, StampsOfAnotherHostAreMoved) {
       book.Add(rank, bytes);
     }
   }
-  book.CloseRound();
+  book.CloseRound(plan::Doubling({}, 2, 1));
   EXPECT_EQ(book.Book(0, 0).first_visit_ns, 90'000);  // not rank 1's 40'000 ticks, nor twice
   book.PutOnOneClock(clocks);
   const CaseBook& rows = book.Book(0, 0);

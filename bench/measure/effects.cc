@@ -13,17 +13,25 @@
 #include <utility>
 #include <vector>
 
+#include "bench/measure/visit_figure.h"
 #include "core/base/units.h"
 #include "core/stats/stats.h"
 
 namespace lockstep::bench::measure {
 namespace {
 
-// Repetition and round: median of its samples, ns.
+// How samples of a round become its time.
+struct Counting {
+  bool calibrates;
+  bool by_mean;
+};
+
+// Repetition and round: its time, ns.
 using RoundTimes = std::map<std::pair<int, std::int32_t>, double>;
 
 // Samples are maxima over ranks; rows that a rank did not complete are left out.
-void AddTimes(const results::store::CaseRecord& record, bool calibrates, RoundTimes& times) {
+void AddTimes(const results::store::CaseRecord& record, const Counting& counting,
+              RoundTimes& times) {
   std::map<std::int32_t, std::vector<double>> rounds;
   const results::store::Samples& samples = record.samples;
   const auto ranks = static_cast<std::size_t>(samples.ranks);
@@ -36,9 +44,9 @@ void AddTimes(const results::store::CaseRecord& record, bool calibrates, RoundTi
     }
     if (complete) rounds[samples.round[row]].push_back(static_cast<double>(longest));
   }
-  if (calibrates && rounds.size() > 1) rounds.erase(rounds.begin());
+  if (counting.calibrates && rounds.size() > 1) rounds.erase(rounds.begin());
   for (const auto& [round, values] : rounds) {
-    times[{record.repetition, round}] = stats::Median(values);
+    times[{record.repetition, round}] = FigureOfVisit(counting.by_mean, values);
   }
 }
 
@@ -49,11 +57,11 @@ struct CaseTimes {
 };
 
 CaseTimes TimesOf(const results::store::Run& run, const results::store::CaseRecord& first,
-                  bool calibrates) {
+                  const Counting& counting) {
   CaseTimes all;
   for (const results::store::CaseRecord& record : run.cases) {
     if (record.model != first.model || record.settings != first.settings) continue;
-    AddTimes(record, calibrates, all.times);
+    AddTimes(record, counting, all.times);
     all.failed = all.failed || record.judgement.verdict == verdict::Verdict::kFail;
   }
   return all;
@@ -204,12 +212,13 @@ std::string AdviceOf(const results::store::Run& run, std::int32_t baseline) {
 
 }  // namespace
 
-void AddEffects(bool calibrates, results::store::Run& run) {
+void AddEffects(bool calibrates, bool by_mean, results::store::Run& run) {
+  const Counting counting{calibrates, by_mean};
   const std::vector<results::store::OptionEffect> pairs = PairsOf(run);
   if (pairs.empty()) return;
   std::vector<CaseTimes> cases;
   for (const results::store::CaseRecord& record : run.cases) {
-    if (record.repetition == 0) cases.push_back(TimesOf(run, record, calibrates));
+    if (record.repetition == 0) cases.push_back(TimesOf(run, record, counting));
   }
   const auto of = [&cases](std::int32_t i) -> const CaseTimes& {
     return cases[static_cast<std::size_t>(i)];

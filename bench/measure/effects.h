@@ -14,6 +14,7 @@ namespace lockstep::bench::measure {
 // effects name its first. A case that failed is not compared. Recommended is only what is faster
 // for sure (its interval lies above 1), of each option the best; else the recommendation says that
 // nothing is gained, or what is best so far and how well that is known.
-void AddEffects(bool calibrates, results::store::Run& run);
+// A round counts by the median of its samples, or by their mean where samples are not alike.
+void AddEffects(bool calibrates, bool by_mean, results::store::Run& run);
 
 }  // namespace lockstep::bench::measure

@@ -49,7 +49,7 @@ Launch Compare(const std::vector<std::pair<Settings, double>>& cases, double noi
     run.cases.push_back(Case(settings, ns, noise, rounds, random));
     run.cases.back().name = fmt::format("case {}", run.cases.size());
   }
-  AddEffects(/*calibrates=*/true, run);
+  AddEffects(/*calibrates=*/true, /*by_mean=*/false, run);
   return run;
 }
 
@@ -106,7 +106,7 @@ TEST(Effects, AnOptionOfWhichLittleIsKnownMayGain) {
   run.cases = {Case({{"hook", "none"}}, 1e6, 0, 30, random),
                Case({{"hook", "bf16"}}, 164e4, 0, 30, random),
                Case({{"hook", "fp16"}}, 9e5, 1.9, 30, random)};
-  AddEffects(/*calibrates=*/true, run);
+  AddEffects(/*calibrates=*/true, /*by_mean=*/false, run);
   ASSERT_EQ(run.effects.size(), 2u);
   EXPECT_THAT(run.recommendation, StartsWith("tiny: undecided after 29 rounds; best is hook=fp16"));
   EXPECT_THAT(run.recommendation, HasSubstr("hook=bf16: 1.64 times slower than none"));
@@ -167,7 +167,7 @@ TEST(Effects, RoundsThatOneRankDidNotCompleteDoNotCount) {
                Case({{"o", "2"}}, 1e6, 0.01, 20, random)};
   for (std::size_t k = 20; k < 40; ++k)
     run.cases[1].samples.exit_ns[k] = results::store::Samples::kNoTime;
-  AddEffects(true, run);
+  AddEffects(/*calibrates=*/true, /*by_mean=*/false, run);
   ASSERT_EQ(run.effects.size(), 1u);
   EXPECT_EQ(run.effects[0].rounds, 9);
 }
@@ -181,13 +181,13 @@ TEST(Effects, ACaseThatFailedIsNeitherComparedNorRecommended) {
                Case({{"hook", "bf16"}}, 8e5, 0, 30, random)};
   run.cases[1].judgement.verdict = verdict::Verdict::kFail;
   Launch without_default = run;
-  AddEffects(/*calibrates=*/true, run);
+  AddEffects(/*calibrates=*/true, /*by_mean=*/false, run);
   ASSERT_EQ(run.effects.size(), 1u);
   EXPECT_EQ(run.effects[0].value, "bf16");
   EXPECT_THAT(run.recommendation, StartsWith("tiny: hook=bf16: 1.25 times faster than none"));
   EXPECT_THAT(run.recommendation, Not(HasSubstr("fp16")));
   without_default.cases[0].judgement.verdict = verdict::Verdict::kFail;
-  AddEffects(/*calibrates=*/true, without_default);
+  AddEffects(/*calibrates=*/true, /*by_mean=*/false, without_default);
   EXPECT_TRUE(without_default.effects.empty());
   EXPECT_EQ(without_default.recommendation, "");
 }
@@ -205,14 +205,37 @@ TEST(Effects, RepetitionsCountTogether) {
     }
   }
   Launch wrong = run;
-  AddEffects(/*calibrates=*/true, run);
+  AddEffects(/*calibrates=*/true, /*by_mean=*/false, run);
   ASSERT_EQ(run.effects.size(), 1u);
   EXPECT_EQ(run.effects[0].case_index, 1);
   EXPECT_EQ(run.effects[0].rounds, 3 * 9);  // each repetition's first calibrates
   EXPECT_THAT(run.recommendation, StartsWith("tiny: undecided after 27 rounds"));
   wrong.cases[5].judgement.verdict = verdict::Verdict::kFail;
-  AddEffects(/*calibrates=*/true, wrong);
+  AddEffects(/*calibrates=*/true, /*by_mean=*/false, wrong);
   EXPECT_TRUE(wrong.effects.empty()) << "a repetition failed";
+}
+
+// Of four samples three find their batch, and one waits for all four.
+TEST(Effects, OfSamplesThatAreNotAlikeTheMeanIsCompared) {
+  Random random(kSeed);
+  const auto burst = [&random](const std::string& slow_down, double longest_ns) {
+    results::store::CaseRecord record = Case({{"slow_down", slow_down}}, 1e3, 0, 0, random);
+    for (int row = 0; row < 40; ++row) {
+      const auto took = static_cast<std::int64_t>(row % 4 == 0 ? longest_ns : 1e3);
+      record.samples.round.push_back(row / 4);
+      record.samples.entry_ns.insert(record.samples.entry_ns.end(), {0, 0});
+      record.samples.exit_ns.insert(record.samples.exit_ns.end(), {took, took});
+    }
+    return record;
+  };
+  Launch run;
+  run.cases = {burst("1", 97e3), burst("10", 997e3)};
+  AddEffects(/*calibrates=*/false, /*by_mean=*/true, run);
+  ASSERT_EQ(run.effects.size(), 1u);
+  EXPECT_NEAR(run.effects[0].ratio, 0.1, 1e-9);
+  run.effects.clear();
+  AddEffects(/*calibrates=*/false, /*by_mean=*/false, run);
+  EXPECT_EQ(run.effects.at(0).ratio, 1) << "what a median sees of it";
 }
 
 TEST(Effects, ARunWithoutSettingsHasNone) {

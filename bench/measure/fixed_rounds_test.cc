@@ -1,6 +1,7 @@
 // Rounds of a fixed count (-n): how a count is cut into visits, and what ends it.
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <vector>
 
 #include "bench/measure/rounds.h"
@@ -82,6 +83,35 @@ TEST(FixedRoundsTest, PartsTakeTheirShareOfTheOutbox) {
   EXPECT_EQ(rounds.Next(0).batches.size(), 1u);
   Rounds roomier(plan, book, 800);
   EXPECT_EQ(roomier.Next(0).batches.size(), 2u);
+}
+
+// Iterations that are alike only visit by visit.
+TEST(FixedRoundsTest, VisitsOfAPlannedLengthStayWhole) {
+  const auto visits_of = [](std::int64_t iterations, std::optional<double> budget) {
+    plan::BenchSpec spec;
+    spec.iterations = iterations;
+    spec.time_budget_seconds = budget;
+    plan::Plan plan = plan::Doubling(spec, 2, 2);
+    plan.paired = true;
+    for (plan::PlannedCase& planned : plan.cases) planned.visit_iterations = 8;
+    SampleBook book(2, plan.cases.size(), TickScale{});
+    Rounds rounds(plan, book, kOutboxRecords);
+    Random random(1);
+    std::vector<std::uint32_t> visits;
+    while (!rounds.finished() && visits.size() < 20) {
+      const Round round = rounds.Next(0);
+      EXPECT_EQ(round.batches.size(), 2u) << "cases take turns";
+      visits.push_back(round.batches[0].iterations);
+      Play(round, {1e7, 1e7}, 0, random, book);
+      rounds.Close();
+    }
+    return visits;
+  };
+  using Counts = std::vector<std::uint32_t>;
+  EXPECT_EQ(visits_of(24, std::nullopt), (Counts{8, 8, 8}));
+  EXPECT_EQ(visits_of(24, 10), (Counts{8, 8, 8}));
+  EXPECT_EQ(visits_of(28, std::nullopt), (Counts{8, 8, 12}));
+  EXPECT_EQ(visits_of(3, std::nullopt), (Counts{3}));
 }
 
 // A batch record and located errors have the other half of the outbox.

@@ -2,6 +2,7 @@
 // it makes of what was measured. Agents, rounds, outbox, hangs, store and reports know no more.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -13,6 +14,7 @@
 #include "bench/measure/measurement.h"
 #include "bench/measure/sample_book.h"
 #include "bench/measure/step.h"
+#include "bench/measure/visit_figure.h"
 #include "bench/plan/plan.h"
 #include "core/base/argument_parser.h"
 #include "core/base/status.h"
@@ -74,7 +76,8 @@ class Kind {
                        const std::vector<std::string>& /*hosts*/, Interruption&) const {}
   // Adds to a run with records and judgement what they tell together, of its last repetition.
   virtual void Judge(const Survey& survey, results::store::Run& run) const {
-    AddEffects(!survey.plan.iterations, run);
+    const bool by_mean = std::ranges::any_of(survey.plan.cases, CountsByMean);
+    AddEffects(/*calibrates=*/!survey.plan.iterations, by_mean, run);
   }
   // The sentence of a run in which all is well; "": how many cases were measured.
   virtual std::string Describe(const results::store::Run&) const { return ""; }

@@ -101,9 +101,15 @@ void Rounds::Wake(const std::vector<std::size_t>& cases) {
 // Of a fixed count: as many as the outbox holds.
 Batch Rounds::PlanFixedBatch(std::size_t case_index) const {
   const std::int64_t done = book_.Current(case_index).complete_rows();
+  const std::int64_t left = *plan_.iterations - done;
   auto most = static_cast<std::int64_t>(outbox_records_ / RecordsOf(case_index));
-  if (plan_.paired) most = 1;  // cases take turns, so that drift meets all of them
-  if (plan_.time_budget_seconds) {
+  const std::int64_t visit = plan_.cases[case_index].visit_iterations;
+  if (visit > 0) {
+    most = left < 2 * visit ? left : visit;  // no visit is shorter, unless there is no other
+  } else if (plan_.paired) {
+    most = 1;  // cases take turns, so that drift meets all of them
+  }
+  if (plan_.time_budget_seconds && visit == 0) {
     const std::int64_t turn =
         Known(case_index) ? std::llround(kTurnNs / IterationNs(case_index)) : kFirstTurn;
     most = std::min(most, turn);
@@ -111,7 +117,7 @@ Batch Rounds::PlanFixedBatch(std::size_t case_index) const {
   most = std::max<std::int64_t>(most, 1);
   return {.case_index = static_cast<std::uint32_t>(case_index),
           .warmup = done == 0 ? static_cast<std::uint32_t>(plan_.warmup) : 0,
-          .iterations = static_cast<std::uint32_t>(std::min(*plan_.iterations - done, most))};
+          .iterations = static_cast<std::uint32_t>(std::min(left, most))};
 }
 
 // The time of an iteration decides the size of the batch; the first visit is a single one.
@@ -335,7 +341,7 @@ bool Rounds::Precise(std::size_t case_index) const {
 }
 
 void Rounds::Close() {
-  book_.CloseRound();
+  book_.CloseRound(plan_);
   const std::vector<std::size_t> running = Running();
   const bool all = std::ranges::all_of(running, [this](std::size_t i) { return Precise(i); });
   for (std::size_t i = 0; i < stopped_.size(); ++i) {

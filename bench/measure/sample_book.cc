@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "bench/measure/visit_figure.h"
+
 namespace lockstep::bench::measure {
 
 std::int64_t CaseBook::complete_rows() const {
@@ -125,19 +127,20 @@ void SampleBook::Add(int rank, std::string_view bytes) {
   ForEachRecord(bytes, handlers);
 }
 
-void SampleBook::CloseRound() {
-  for (CaseBook& book : books_.back()) {
+void SampleBook::CloseRound(const plan::Plan& plan) {
+  for (std::size_t i = 0; i < plan.cases.size(); ++i) {
+    CaseBook& book = Current(i);
     const std::int64_t rows = book.complete_rows();
     if (rows == book.closed_rows) continue;
     std::vector<double> durations;
     for (std::int64_t row = book.closed_rows; row < rows; ++row) {
       durations.push_back(book.DurationNs(row, ns_per_tick_));
     }
-    const double median_ns = stats::Median(durations);
+    const double figure_ns = FigureOfVisit(CountsByMean(plan.cases[i]), durations);
     if (book.first_visit_ns == 0) {
-      book.first_visit_ns = std::max(median_ns, 1.0);
+      book.first_visit_ns = std::max(figure_ns, 1.0);
     } else {
-      book.round_medians_ns.push_back(median_ns);
+      book.round_medians_ns.push_back(figure_ns);
       book.round_crossings.push_back(crossing_);
     }
     book.closed_rows = rows;

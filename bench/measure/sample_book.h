@@ -26,8 +26,8 @@ struct CaseBook {
     std::vector<double> parts;  // rows x parts of the case
   };
   std::vector<RankRows> ranks;
-  double first_visit_ns = 0;             // median of the first round, which only calibrates
-  std::vector<double> round_medians_ns;  // of the maximum over ranks; of the later rounds
+  double first_visit_ns = 0;             // FigureOfVisit of the first round, which only calibrates
+  std::vector<double> round_medians_ns;  // likewise of the later rounds: of the maximum over ranks
   std::vector<floors::Crossing> round_crossings;  // how the machine was in each of these
   std::vector<results::store::WrongResult> wrong;
   std::int64_t checked = 0;
@@ -61,8 +61,8 @@ class SampleBook {
   // All stamps become the coordinator's. Once, after the last sample.
   void PutOnOneClock(const coordinator::HostClocks& clocks);
 
-  // The round is complete on every rank: takes the median of each case's new rows.
-  void CloseRound();
+  // The round is complete on every rank: takes the figure of each case's new rows.
+  void CloseRound(const plan::Plan& plan);
 
   const CaseBook& Book(int repetition, std::size_t case_index) const;
   CaseBook& Current(std::size_t case_index) { return books_.back()[case_index]; }

@@ -9,12 +9,23 @@
 #include <map>
 #include <vector>
 
+#include "bench/measure/visit_figure.h"
 #include "core/stats/stats.h"
 
 namespace lockstep::bench::measure {
 namespace {
 
 constexpr std::int64_t kMostBlocks = 20;
+
+using ValuesByRound = std::map<std::int32_t, std::vector<double>>;
+
+std::vector<double> FiguresOfVisits(const plan::PlannedCase& planned, const ValuesByRound& visits) {
+  std::vector<double> figures;
+  for (const auto& [round, values] : visits) {
+    figures.push_back(FigureOfVisit(CountsByMean(planned), values));
+  }
+  return figures;
+}
 
 // Fixed iterations come in one piece; consecutive blocks stand in for rounds.
 std::vector<double> BlockMedians(const std::vector<double>& durations) {
@@ -56,6 +67,18 @@ Durations DurationsOf(const CaseBook& book, double ns_per_tick) {
     durations.average_ns.push_back(sum / static_cast<double>(book.ranks.size()));
   }
   return durations;
+}
+
+// Of all visits where the count is fixed, or where the first is the only one.
+std::vector<double> FiguresOfCase(const CaseBook& book, const plan::PlannedCase& planned,
+                                  const plan::Plan& plan, const Durations& durations) {
+  if (!plan.iterations && !book.round_medians_ns.empty()) return book.round_medians_ns;
+  if (!CountsByMean(planned)) return BlockMedians(durations.longest_ns);
+  ValuesByRound visits;
+  for (std::size_t row = 0; row < durations.longest_ns.size(); ++row) {
+    visits[book.ranks.front().round[row]].push_back(durations.longest_ns[row]);
+  }
+  return FiguresOfVisits(planned, visits);
 }
 
 // The interval of the rounds (type A, in metrology's words) with the machine's drift (type B).
@@ -174,18 +197,17 @@ double OverRanks(const results::store::CaseRecord& record, const results::store:
   return over == plan::RankReduction::kMax ? most : of_slowest;
 }
 
-// One median a round; the first round only calibrates, unless there is no other.
-std::vector<double> RoundMedians(const results::store::CaseRecord& record,
-                                 const results::store::Part& part, plan::RankReduction over) {
-  std::map<std::int32_t, std::vector<double>> rounds;
+// The first round only calibrates, unless the count is fixed or there is no other.
+std::vector<double> FiguresOfPart(const plan::PlannedCase& planned, bool calibrates,
+                                  const results::store::CaseRecord& record,
+                                  const results::store::Part& part, plan::RankReduction over) {
+  ValuesByRound visits;
   for (std::size_t row = 0; row < record.samples.round.size(); ++row) {
     const double value = OverRanks(record, part, over, row);
-    if (!std::isnan(value)) rounds[record.samples.round[row]].push_back(value);
+    if (!std::isnan(value)) visits[record.samples.round[row]].push_back(value);
   }
-  if (rounds.size() > 1) rounds.erase(rounds.begin());
-  std::vector<double> medians;
-  for (const auto& [round, values] : rounds) medians.push_back(stats::Median(values));
-  return medians;
+  if (calibrates && visits.size() > 1) visits.erase(visits.begin());
+  return FiguresOfVisits(planned, visits);
 }
 
 std::vector<double> AllValues(const results::store::CaseRecord& record,
@@ -205,9 +227,10 @@ void SummarizeParts(const plan::PlannedCase& planned, const plan::Plan& plan,
   for (std::size_t i = 0; i < record.parts.size(); ++i) {
     results::store::Part& part = record.parts[i];
     const plan::RankReduction over = planned.parts[i].over;
-    const std::vector<double> medians = plan.iterations
-                                            ? BlockMedians(AllValues(record, part, over))
-                                            : RoundMedians(record, part, over);
+    const bool in_blocks = plan.iterations && !CountsByMean(planned);
+    const std::vector<double> medians =
+        in_blocks ? BlockMedians(AllValues(record, part, over))
+                  : FiguresOfPart(planned, /*calibrates=*/!plan.iterations, record, part, over);
     part.median = part.interval_low = part.interval_high = std::numeric_limits<double>::quiet_NaN();
     if (medians.empty()) continue;
     const stats::MedianInterval interval = stats::EstimateMedian(medians);
@@ -230,9 +253,7 @@ results::store::Summary Summarize(const CaseBook& book, const plan::PlannedCase&
   SetUnknown(summary);
   if (summary.iterations == 0) return summary;
   const Durations durations = DurationsOf(book, ns_per_tick);
-  const bool in_rounds = !plan.iterations && !book.round_medians_ns.empty();
-  AddInterval(in_rounds ? book.round_medians_ns : BlockMedians(durations.longest_ns), plan.drift,
-              summary);
+  AddInterval(FiguresOfCase(book, planned, plan, durations), plan.drift, summary);
   for (const floors::Crossing& crossing : book.round_crossings) {
     summary.line_least_ns = std::fmin(summary.line_least_ns, crossing.line_round_trip_ns);
     summary.line_most_ns = std::fmax(summary.line_most_ns, crossing.line_round_trip_ns);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include "bench/plan/testing/doubling.h"
@@ -93,6 +94,35 @@ TEST(Summarize, WhatMovesARoundAndItsFloorIsNoPartOfTheLimit) {
   EXPECT_LT(
       Summarize(book, plan.cases[0], plan, {Floors(100), Floors(400)}, 1, "iterations").limit_low,
       9);
+}
+
+// Of four iterations three find their batch, and one waits for all four.
+TEST(Summarize, OfIterationsThatAreNotAlikeAVisitHasTheMean) {
+  plan::Plan plan = plan::Doubling({}, 2, 1);
+  plan.cases[0].visit_iterations = 4;
+  plan.cases[0].parts = {{"load_ns", "ns", plan::RankReduction::kMax}};
+  SampleBook book(2, 1, TickScale{});
+  for (std::uint32_t round = 0; round < 5; ++round) {
+    std::string bytes;
+    for (const Ticks took : {970u, 10u, 10u, 10u}) {
+      AppendTo(bytes, SampleRecord{0, round, 100, 100 + took});
+      AppendTo(bytes, PartsRecord{0, {static_cast<double>(took)}});
+    }
+    for (int rank = 0; rank < 2; ++rank) book.Add(rank, bytes);
+    book.CloseRound(plan);
+  }
+  for (const bool fixed : {false, true}) {
+    if (fixed) plan.iterations = 20;
+    const CaseBook& rows = book.Book(0, 0);
+    const results::store::Summary summary = Summarize(rows, plan.cases[0], plan, {}, 1, "");
+    EXPECT_EQ(summary.median_ns, 250) << fixed;
+    EXPECT_EQ(summary.rounds, fixed ? 5 : 4) << "the first one calibrates";
+    results::store::CaseRecord record;
+    record.samples = SamplesOf(rows, TickScale{});
+    record.parts = PartsOf(rows, plan.cases[0]);
+    SummarizeParts(plan.cases[0], plan, record);
+    EXPECT_EQ(record.parts[0].median, 250) << fixed;
+  }
 }
 
 TEST(Summarize, AFloorThatIsNotKnownOnceIsThatOfTheOther) {

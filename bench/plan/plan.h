@@ -25,13 +25,15 @@ struct PlannedCase {
   StepPlan step = {};
   std::vector<PartInfo> parts = {};  // what every iteration tells beside its duration
   std::vector<std::pair<std::string, std::string>> settings = {};  // a step's options, for people
-  std::int64_t send_bytes = 0;         // of the buffers that cases share
-  std::int64_t recv_bytes = 0;         // likewise
-  std::int64_t memory_bytes = 0;       // of each rank, for this case alone, beside the buffers
-  bool side_stream = false;            // it communicates on a thread beside the one that computes
-  bool host_access = false;            // the host touches what steps keep, not only through ports
-  bool rests = false;                  // until a second pass asks for it
-  std::uint32_t visit_iterations = 0;  // timed ones of each visit; 0: as rounds choose
+  std::int64_t send_bytes = 0;    // of the buffers that cases share
+  std::int64_t recv_bytes = 0;    // likewise
+  std::int64_t memory_bytes = 0;  // of each rank, for this case alone, beside the buffers
+  bool side_stream = false;       // it communicates on a thread beside the one that computes
+  bool host_access = false;       // the host touches what steps keep, not only through ports
+  bool rests = false;             // until a second pass asks for it
+  // Timed ones of each visit, which has its figure from their mean: they are not alike, only whole
+  // visits are. 0: as rounds choose, and a visit has its figure from their median.
+  std::uint32_t visit_iterations = 0;
   Visits visits = {};
 };
 

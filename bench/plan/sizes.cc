@@ -1,3 +1,5 @@
+// From the smallest and the largest size and what lies between two, to counts of elements. A sweep
+// that would not end, or not be one, is refused before.
 #include "bench/plan/sizes.h"
 
 #include <cmath>

@@ -151,7 +151,7 @@ std::string StepLegend(const store::Run& run, Columns columns) {
   for (const auto& [how, names] : over) {
     const std::string of = how == "slowest" ? "of the rank with the longest step"
                                             : fmt::format("the {} over ranks", how);
-    text += fmt::format("{}: {}, median over iterations\n", names, of);
+    text += fmt::format("{}: {}, median over rounds\n", names, of);
     if (names.find("exposed") == 0) text += "exposed: communication that no computation hides\n";
   }
   return text;
