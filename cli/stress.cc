@@ -72,6 +72,8 @@ std::vector<std::string> WordsOf(const StressArguments& options,
         "--output=" + folder.File("run.h5"), "--verdicts=" + folder.File("run.json")}) {
     words.push_back(word);
   }
+  if (stress.allow_network_faults) words.emplace_back("--allow-network-faults");
+  if (!stress.gpu_samples) words.emplace_back("--no-gpu-samples");
   return words;
 }
 

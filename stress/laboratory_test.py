@@ -99,6 +99,38 @@ figures = { repeated_epochs = 0 }
     assert "repeated_epochs of rank 0 is 1, expected 0 to 0" in outcome.cases[0]["why"]
 
 
+def sound():
+    """A second epoch has the same inputs again; a fault by the clock finds its rank among those
+    that are left."""
+    for name, text in {
+            "epochs": 'ranks = 2\n[workload]\nkind = "ddp_training"\nmodel = "resnet50"\n'
+                      'epochs = 2\ninputs = 2\n',
+            "zeroed": 'ranks = 2\n[workload]\nkind = "ddp_training"\nmodel = "resnet50"\n'
+                      'epochs = 2\ninputs = 2\nzero_grad = true\n'}.items():
+        path = run_stress.scenario(f"own/{name}", text)
+        expect(run_stress.run(0, f"--scenario={path}", "--backend=sim"), 0, "pass")
+    path = run_stress.scenario("own/left", """ranks = 3
+[workload]
+kind = "all_reduce_loop"
+rounds = 100
+compute_us = 100000
+[recovery]
+mode = "shrink"
+[[fault]]
+kind = "kill"
+rank = 0
+at = "iteration:2"
+[[fault]]
+kind = "kill"
+rank = 2
+at = "time:5s"
+""")
+    outcome = run_stress.run(0, f"--scenario={path}", "--backend=sim", "--sim-rules=gloo")
+    expect(outcome, 1, "fail")
+    named = [finding["culprits"] for finding in outcome.cases[0]["findings"]]
+    assert named == [[0], [2]], named
+
+
 def mistakes():
     """One line that names the input, the reason and the remedy; exit code 2."""
     script = 'ranks = 2\n[workload]\nkind = "script"\ncommunicators = { a = [0, 1] }\n'
@@ -122,7 +154,8 @@ def mistakes():
         assert outcome.code == 2 and len(lines) == 1 and part in lines[0], (text, outcome.errors)
 
 
-GROUPS = {"controls": controls, "mistakes": mistakes, "real": real, "rules": rules}
+GROUPS = {"controls": controls, "mistakes": mistakes, "real": real, "rules": rules,
+          "sound": sound}
 
 
 def main():

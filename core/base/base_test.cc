@@ -64,6 +64,7 @@ TEST(UnitsTest, ParsesDurations) {
   EXPECT_DOUBLE_EQ(ParseSeconds("-T", "250ms").value(), 0.25);
   EXPECT_DOUBLE_EQ(ParseSeconds("-T", "2m").value(), 120);
   EXPECT_FALSE(ParseSeconds("-T", "soon").ok());
+  EXPECT_FALSE(ParseSeconds("-T", "3000000h").ok());  // more nanoseconds than 64 bits hold
   EXPECT_FALSE(ParseSeconds("-T", "-1").ok());
 }
 

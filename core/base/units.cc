@@ -93,6 +93,7 @@ Result<std::int64_t> ParseBytes(std::string_view option, std::string_view text) 
 }
 
 Result<double> ParseSeconds(std::string_view option, std::string_view text) {
+  static constexpr double kMostSeconds = 1e9;  // as nanoseconds with a margin in 64 bits
   struct Unit {
     std::string_view suffix;
     double seconds;
@@ -113,7 +114,12 @@ Result<double> ParseSeconds(std::string_view option, std::string_view text) {
         return InvalidInput("{}: '{}' is negative; write seconds such as 20, 1.5s, 250ms or 2m",
                             option, text);
       }
-      return number.value * unit.seconds;
+      const double seconds = number.value * unit.seconds;
+      if (seconds > kMostSeconds) {
+        return InvalidInput("{}: '{}' is more than {:.0f} s; write seconds such as 20 or 2m",
+                            option, text, kMostSeconds);
+      }
+      return seconds;
     }
   }
   return InvalidInput("{}: '{}' is not a duration; write seconds such as 20, 1.5s, 250ms or 2m",

@@ -110,6 +110,20 @@ TEST(Engine, EveryTypeOfGradient) {
   }
 }
 
+// Beyond the digits of a type sums are rounded, also on a power of two of ranks.
+TEST(Engine, LongSumsAreRoundedAndNotWrong) {
+  for (const collective::DataType type :
+       {collective::DataType::kF16, collective::DataType::kBf16, collective::DataType::kF32}) {
+    for (const int ranks : {2, 3}) {
+      RunEngines({.ranks = ranks}, MlpTensors(type), SmallBuckets(), {},
+                 [&](Rank& rank, EnginePorts) {
+                   for (std::int64_t input = 0; input < 40; ++input) rank.Step(input);
+                   ExpectMean(rank, ranks, 0, 40, 1e-5);
+                 });
+    }
+  }
+}
+
 TEST(Engine, StateAndBuffersAreThoseOfRankZero) {
   for (const bool broadcast_buffers : {true, false}) {
     EngineOptions options = SmallBuckets();

@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <utility>
@@ -277,6 +278,34 @@ Result<std::unique_ptr<ManifestModel>> ManifestModel::Make(const ModelTensors& t
   return model;
 }
 
+namespace {
+
+// Binary digits of a significand.
+int DigitsOf(collective::DataType type) {
+  switch (type) {
+    case collective::DataType::kF64:
+      return 53;
+    case collective::DataType::kF16:
+      return 11;
+    case collective::DataType::kBf16:
+      return 8;
+    default:
+      return 24;
+  }
+}
+
+// The largest relative error that rounding makes of the mean of `inputs` sums of integers up to 16.
+// An iteration adds the new gradient, multiplies by a rounded 1 / ranks, and adds ranks - 1 times,
+// in any order; each rounds by half of the last digit.
+double RoundingError(int ranks, std::int64_t inputs, collective::DataType type) {
+  const double unit = std::ldexp(1, -DigitsOf(type));
+  const double largest = 16.0 * static_cast<double>(inputs) * ranks;  // in units of 1 / ranks
+  if (std::has_single_bit(static_cast<unsigned>(ranks)) && largest * unit <= 1) return 0;
+  return static_cast<double>(inputs) * (ranks + 2) * unit;
+}
+
+}  // namespace
+
 GradientCheck CheckMeanGradients(ManifestModel& model, int ranks, std::int64_t first_input,
                                  std::int64_t inputs, double tolerance,
                                  const std::function<void()>& alive) {
@@ -286,11 +315,12 @@ GradientCheck CheckMeanGradients(ManifestModel& model, int ranks, std::int64_t f
     const Parameter& param = model.params()[p];
     const ExpectedGradient expected(ranks, first_input, inputs, static_cast<int>(p), param.info,
                                     low_rank);
+    const double most = std::max(tolerance, RoundingError(ranks, inputs, param.info.type));
     for (std::int64_t e = 0; e < param.info.numel; ++e) {
       const double want = expected.At(e);
       const double got = GradientElement(param.info.type, param.grad, e);
       if (++check.compared % kElementsAtOnce == 0) alive();
-      if (param.has_grad && std::abs(got - want) <= tolerance * std::abs(want)) continue;
+      if (param.has_grad && std::abs(got - want) <= most * std::abs(want)) continue;
       if (check.wrong++ > 0) continue;
       check.first = param.has_grad ? fmt::format("parameter {}, element {}: {} instead of {}",
                                                  param.info.name, e, got, want)

@@ -119,9 +119,9 @@ struct GradientCheck {
 };
 
 // Compares every gradient with its ExpectedGradient, gradients having been zeroed before; all ranks
-// use all parameters. `tolerance`: largest relative difference; 0 when ranks is a power of two
-// (then all arithmetic is exact), a few roundings of the type otherwise. Reads the device's memory
-// on the host, which must be able to.
+// use all parameters. `tolerance`: largest relative difference, where that is more than rounding in
+// the parameter's type makes of so many inputs. With few inputs on a power of two of ranks nothing
+// is rounded. Reads the device's memory on the host, which must be able to.
 // `alive` is called now and then: a model of hundreds of millions takes a while.
 GradientCheck CheckMeanGradients(
     ManifestModel& model, int ranks, std::int64_t first_input, std::int64_t inputs,

@@ -21,7 +21,8 @@ struct Extent {
 
 Extent ExtentOf(const scenario::Scenario& scenario, int rank) {
   if (const auto* script = std::get_if<scenario::ScriptProgram>(&scenario.workload)) {
-    return {.iterations = script->rounds, .collectives = scenario::CollectivesOf(*script, rank)};
+    return {.iterations = scenario::HasOneRound(*script, rank) ? 1 : script->rounds,
+            .collectives = scenario::CollectivesOf(*script, rank)};
   }
   if (const auto* race = std::get_if<scenario::StreamRaceProgram>(&scenario.workload)) {
     return {.iterations = race->rounds, .collectives = race->rounds};

@@ -314,13 +314,19 @@ std::vector<ScriptCommunicator> MadeCommunicators(const ScriptProgram& program) 
   return made;
 }
 
+bool HasOneRound(const ScriptProgram& program, int rank) {
+  return std::ranges::any_of(
+      program.steps[static_cast<std::size_t>(rank)],
+      [](const ScriptStep& step) { return step.kind == Kind::kFinish || Ends(step); });
+}
+
 std::int64_t CollectivesOf(const ScriptProgram& program, int rank) {
   std::int64_t collectives = 0;
   for (const ScriptStep& step : program.steps[static_cast<std::size_t>(rank)]) {
     if (step.kind == Kind::kFinish || Ends(step)) break;
     if (step.kind == Kind::kCollective || step.kind == Kind::kChurn) collectives += step.times;
   }
-  return collectives * program.rounds;
+  return HasOneRound(program, rank) ? collectives : collectives * program.rounds;
 }
 
 }  // namespace lockstep::stress::scenario

@@ -84,6 +84,8 @@ bool UsesStreams(const ScriptProgram& program);
 // tells.
 std::vector<ScriptCommunicator> MadeCommunicators(const ScriptProgram& program);
 
+// Whether a step ends the rank's program in its first round.
+bool HasOneRound(const ScriptProgram& program, int rank);
 // Collectives that a rank calls if nothing befalls it.
 std::int64_t CollectivesOf(const ScriptProgram& program, int rank);
 

@@ -85,6 +85,10 @@ TEST(PromisesRightData, OnlyWhereAllCallTheSameToTheEnd) {
       "default = [\"sleep 1ms\", \"repeat 2 all_reduce world f32 4\", \"barrier world\"]\n");
   EXPECT_TRUE(PromisesRightData(same, 0));
   EXPECT_EQ(CollectivesOf(same, 1), 9);
+  const ScriptProgram once = ScriptOf(
+      "kind = \"script\"\nrounds = 20\ndefault = [\"all_reduce world f32 4\", \"finish\"]\n");
+  EXPECT_EQ(CollectivesOf(once, 1), 1);
+  EXPECT_TRUE(HasOneRound(once, 1));
   const ScriptProgram other = ScriptOf(
       "kind = \"script\"\nrank.0 = [\"all_reduce world f32 4\"]\n"
       "rank.1 = [\"all_reduce world f32 5\"]\n");

@@ -219,15 +219,24 @@ bool IsScheduled(const faults::PlannedFault& fault) {
 }
 
 // Faults of the clock; they fire unless the rank is over before.
+// The place of a fault's rank among the members; nothing where the fault is none by the clock, or
+// its rank has left.
+std::optional<int> PlaceOf(const SimStage& stage, const faults::PlannedFault& fault) {
+  const auto member = std::ranges::find(stage.members, fault.rank);
+  if (!IsScheduled(fault) || member == stage.members.end()) return std::nullopt;
+  return static_cast<int>(member - stage.members.begin());
+}
+
 void ScheduleFaults(const SimStage& stage, comm::sim::SimWorld& world) {
   for (const faults::PlannedFault& fault : stage.faults) {
-    if (!IsScheduled(fault)) continue;
+    const std::optional<int> place = PlaceOf(stage, fault);
+    if (!place) continue;
     const auto at = static_cast<std::int64_t>(fault.moment.seconds * 1e9);
     const bool stops = fault.kind == faults::FaultKind::kStop;
-    world.Schedule({stops ? comm::sim::SimFault::Kind::kStop : comm::sim::SimFault::Kind::kKill,
-                    fault.rank, at});
+    world.Schedule(
+        {stops ? comm::sim::SimFault::Kind::kStop : comm::sim::SimFault::Kind::kKill, *place, at});
     if (!stops || !fault.duration_seconds) continue;
-    world.Schedule({comm::sim::SimFault::Kind::kContinue, fault.rank,
+    world.Schedule({comm::sim::SimFault::Kind::kContinue, *place,
                     at + static_cast<std::int64_t>(*fault.duration_seconds * 1e9)});
   }
 }
@@ -236,8 +245,9 @@ void MarkScheduled(const SimStage& stage, const comm::sim::SimReport& report,
                    std::vector<bool>& fired) {
   for (std::size_t i = 0; i < stage.faults.size(); ++i) {
     const faults::PlannedFault& fault = stage.faults[i];
-    if (!IsScheduled(fault)) continue;
-    const comm::sim::RankEnd& end = report.ranks[static_cast<std::size_t>(fault.rank)];
+    const std::optional<int> place = PlaceOf(stage, fault);
+    if (!place) continue;
+    const comm::sim::RankEnd& end = report.ranks[static_cast<std::size_t>(*place)];
     fired[i] = static_cast<double>(end.at_ns) >= fault.moment.seconds * 1e9;
   }
 }
