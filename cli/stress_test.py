@@ -74,13 +74,17 @@ class StressTest(unittest.TestCase):
         # Of streams it is known beforehand; of the other one only its launch can tell.
         launcher = os.path.join(self.folder, "launcher")
         with open(launcher, "w", encoding="utf-8") as file:
-            file.write('#!/bin/sh\n'
+            file.write(f'#!/bin/sh\necho "$@" >>{self.folder}/words\n'
                        'case "$*" in *case6*) echo "lockstep-stress: only on Sundays"; exit 2;; '
                        'esac\nexec mpirun --oversubscribe --bind-to none "$@"\n')
         os.chmod(launcher, 0o755)
         done = self.run_it("--backend=mpi", "--scenario=custom_kernel/buffer_reuse_event",
-                           "--scenario=uneven_inputs/case[16]", f"--launcher={launcher}")
+                           "--scenario=uneven_inputs/case[16]", f"--launcher={launcher}",
+                           "--no-gpu-samples", "--allow-network-faults")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        with open(os.path.join(self.folder, "words"), encoding="utf-8") as file:
+            for words in file:
+                self.assertIn("--allow-network-faults --no-gpu-samples", words)
         self.assertTrue(done.stdout.startswith("PASS: all 1 cases"), done.stdout)
         self.assertIn("not run: custom_kernel/buffer_reuse_event: it needs a stream", done.stdout)
         self.assertIn("not run: uneven_inputs/case6: only on Sundays", done.stdout)

@@ -6,7 +6,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -46,23 +45,14 @@ ddp::EngineOptions OptionsOf(const DdpStep& step) {
   return options;
 }
 
-// Half the distance of neighbouring values of a type, relative.
-double RoundingOf(collective::DataType type) {
-  if (type == collective::DataType::kBf16) return 0x1p-8;
-  if (type == collective::DataType::kF16) return 0x1p-11;
-  return type == collective::DataType::kF32 ? 0x1p-24 : 0x1p-53;
-}
-
-// How far a mean of gradients may be from the exact one, relative to it. Small integers divided by
-// a power of two are exact in every type; other divisions and longer sums round.
+// How far a mean of gradients may be from the exact one, relative to it.
 double Tolerance(const DdpStep& step, collective::DataType type, int ranks) {
   if (step.comm_hook == "powersgd") return kPowerSgdTolerance;
-  if (std::has_single_bit(static_cast<unsigned>(ranks)) && step.accumulate == 1) return 0;
   collective::DataType travels = type;
   if (step.comm_hook == "fp16") travels = collective::DataType::kF16;
   if (step.comm_hook == "bf16") travels = collective::DataType::kBf16;
-  const double roundings = 2 * ranks + static_cast<double>(step.accumulate);
-  return roundings * std::max(RoundingOf(travels), RoundingOf(type));
+  return ddp::RoundingOfMean(ranks, step.accumulate, /*all_reduces=*/1,
+                             std::max(ddp::RoundingOf(travels), ddp::RoundingOf(type)));
 }
 
 // Sums over the micro-batches of an iteration, ns.

@@ -13,8 +13,8 @@
 #include "bench/measure/run_record.h"
 #include "bench/measure/sample_book.h"
 #include "bench/measure/summarize.h"
+#include "bench/measure/visit_figure.h"
 #include "core/coordinator/machine_facts.h"
-#include "core/stats/stats.h"
 #include "core/verdict/judge.h"
 #include "core/verdict/lost_hosts.h"
 
@@ -37,9 +37,9 @@ TickScale ScaleFrom(const std::string& outbox_bytes) {
   return scale;
 }
 
-// The rows of those who are heard of, with the medians of their rounds: the first one calibrates.
-measure::CaseBook OfTheLiving(const measure::CaseBook& book, const std::vector<int>& living,
-                              double ns_per_tick) {
+// The rows of those who are heard of, with the figures of their rounds: the first one calibrates.
+measure::CaseBook OfTheLiving(const measure::CaseBook& book, const plan::PlannedCase& planned,
+                              const std::vector<int>& living, double ns_per_tick) {
   measure::CaseBook left;
   left.checked = book.checked;
   left.wrong_elements = book.wrong_elements;
@@ -50,8 +50,10 @@ measure::CaseBook OfTheLiving(const measure::CaseBook& book, const std::vector<i
         left.DurationNs(row, std::vector<double>(living.size(), ns_per_tick)));
   }
   if (rounds.size() > 1) rounds.erase(rounds.begin());
-  for (const auto& [round, durations] : rounds)
-    left.round_medians_ns.push_back(stats::Median(durations));
+  const bool by_mean = measure::CountsByMean(planned);
+  for (const auto& [round, durations] : rounds) {
+    left.round_medians_ns.push_back(measure::FigureOfVisit(by_mean, durations));
+  }
   return left;
 }
 
@@ -89,7 +91,8 @@ void ConcludeAfter(const coordinator::FailoverReport& failover, const plan::Plan
   std::vector<std::string>& stopped_by = measurement.stopped_by.emplace_back();
   std::vector<results::store::Summary> summaries;
   for (std::size_t i = 0; i < plan.cases.size(); ++i) {
-    const measure::CaseBook left = OfTheLiving(book.Book(0, i), living, book.scale().ns_per_tick);
+    const measure::CaseBook left =
+        OfTheLiving(book.Book(0, i), plan.cases[i], living, book.scale().ns_per_tick);
     const bool lost = interruption.case_index == i;
     stopped_by.emplace_back(lost ? "lost" : left.complete_rows() > 0 ? "interrupted" : "not_run");
     results::store::Summary& summary = summaries.emplace_back(measure::Summarize(

@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <sstream>
@@ -75,7 +74,7 @@ std::unique_ptr<benchmark::BenchmarkReporter> ReporterFor(const std::string& for
 // Without `file`, no --benchmark_out: Google Benchmark empties that file whenever it runs anything.
 Status Initialize(const std::string& program, const std::vector<std::string>& flags, bool file) {
   std::vector<std::string> words = {program};
-  std::ranges::copy(flags, std::back_inserter(words));
+  words.insert(words.end(), flags.begin(), flags.end());
   words.push_back("--benchmark_out=" + (file ? ValueOf(flags, "--benchmark_out") : ""));
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());

@@ -26,7 +26,7 @@ struct BenchmarkSelection {
 Result<BenchmarkSelection> SelectCases(const std::string& program, const plan::Plan& plan,
                                        const std::vector<std::string>& flags, bool prints);
 
-// Whether --benchmark_out can be written, which stays as it was. kEnvironment: it can't.
+// Whether --benchmark_out can be written; what it holds stays. kEnvironment: it can't.
 Status CheckBenchmarkOut(const std::vector<std::string>& flags);
 
 // Reports the run through Google Benchmark: to stdout in --benchmark_format (JSON unless given)

@@ -130,12 +130,13 @@ std::vector<std::size_t> LinkSurvey::Retests(const measure::SampleBook& book,
   return cases;
 }
 
-LinkSurvey::Survey LinkSurvey::SurveyOf(const measure::SampleBook& book, int repetition) const {
+LinkSurvey::Repetition LinkSurvey::JudgeRepetition(const measure::SampleBook& book,
+                                                   int repetition) const {
   const PairTable first = MeasuredPairs(plan_, book, repetition, /*retest=*/false, slow_factor_);
   const PairTable second = MeasuredPairs(plan_, book, repetition, /*retest=*/true, slow_factor_);
   std::map<stats::NodePair, results::store::LinkPair> pairs = PairsOf(plan_, first, second);
-  Survey survey;
-  results::store::LinkMatrix& matrix = survey.matrix;
+  Repetition judged;
+  results::store::LinkMatrix& matrix = judged.matrix;
   matrix.bytes = AnyOf(plan_).bytes;
   matrix.slow_factor = slow_factor_;
   matrix.all_at_once_gbps = AllAtOnce(plan_, book, repetition);
@@ -143,29 +144,30 @@ LinkSurvey::Survey LinkSurvey::SurveyOf(const measure::SampleBook& book, int rep
   for (const LinkGroup& group : LinkGroupsOf(first, setting_)) {
     const LinkVerdicts verdicts = JudgeTwice(group, first, second, slow_factor_);
     AddStandings(group, verdicts, pairs);
-    survey.undecided = survey.undecided || !verdicts.undecided.empty();
+    judged.undecided = judged.undecided || !verdicts.undecided.empty();
     if (group.of_hosts || std::isnan(matrix.usual_latency_ns)) {
       matrix.usual_latency_ns = verdicts.first.usual_latency_ns;
       matrix.usual_gbps = bytes / verdicts.first.usual_sent_ns;
     }
     for (const int node : verdicts.blame.nodes) {
-      survey.findings.push_back(SlowNode(group, verdicts, node, bytes));
+      judged.findings.push_back(SlowNode(group, verdicts, node, bytes));
     }
     for (const stats::NodePair& link : verdicts.blame.links) {
-      survey.findings.push_back(SlowLink(group, verdicts, link, bytes));
+      judged.findings.push_back(SlowLink(group, verdicts, link, bytes));
     }
   }
   for (const auto& [ends, pair] : pairs) matrix.pairs.push_back(pair);
-  return survey;
+  return judged;
 }
 
 void LinkSurvey::AddTo(const measure::SampleBook& book, int last, results::store::Run& run) const {
-  Survey newest = SurveyOf(book, last);
+  Repetition newest = JudgeRepetition(book, last);
   std::vector<verdict::Finding>& findings = newest.findings;
   for (int earlier = 0; earlier < last; ++earlier) {
-    for (verdict::Finding& finding : SurveyOf(book, earlier).findings) {
+    for (verdict::Finding& finding : JudgeRepetition(book, earlier).findings) {
       const auto same = [&](const verdict::Finding& known) {
-        return known.cause == finding.cause && known.culprits == finding.culprits;
+        return known.cause == finding.cause && known.culprits == finding.culprits &&
+               (known.proved || !finding.proved);
       };
       if (std::ranges::any_of(findings, same)) continue;
       finding.message += fmt::format("; in repetition {} of {}", earlier + 1, last + 1);

@@ -29,13 +29,13 @@ class LinkSurvey {
   void AddTo(const measure::SampleBook& book, int last, results::store::Run& run) const;
 
  private:
-  // Of one repetition.
-  struct Survey {
+  // What one repetition tells.
+  struct Repetition {
     results::store::LinkMatrix matrix;
     std::vector<verdict::Finding> findings;
     bool undecided = false;
   };
-  Survey SurveyOf(const measure::SampleBook& book, int repetition) const;
+  Repetition JudgeRepetition(const measure::SampleBook& book, int repetition) const;
 
   const plan::Plan& plan_;
   LinkSetting setting_;

@@ -14,7 +14,8 @@ namespace lockstep {
 // multiples as in nccl-tests. Errors name `option`, the text and what is accepted.
 Result<std::int64_t> ParseBytes(std::string_view option, std::string_view text);
 
-// Seconds from "20", "20s", "1.5s", "250ms", "100us", "2m", "1h".
+// Seconds from "20", "20s", "1.5s", "250ms", "100us", "2m", "1h". kInvalidInput: no such text, a
+// negative time, or one of more than 1e9 s.
 Result<double> ParseSeconds(std::string_view option, std::string_view text);
 
 // "8 B", "64 KiB", "25 MiB", "1.5 GiB": exact where short, else one decimal.

@@ -90,7 +90,7 @@ TEST(Engine, GradientsAreTheMeanOfAllRanks) {
                    for (std::int64_t input = 0; input < 4; ++input) {
                      rank.engine->ZeroGrad();
                      rank.Step(input);
-                     ExpectMean(rank, ranks, input, 1, ToleranceFor(ranks));
+                     ExpectMean(rank, ranks, input, 1, 0);
                    }
                    EXPECT_TRUE(rank.engine->has_rebuilt_buckets());
                    EXPECT_EQ(rank.engine->layout().size(), 2u);
@@ -112,16 +112,19 @@ TEST(Engine, EveryTypeOfGradient) {
 
 // Beyond the digits of a type sums are rounded, also on a power of two of ranks.
 TEST(Engine, LongSumsAreRoundedAndNotWrong) {
-  for (const collective::DataType type :
-       {collective::DataType::kF16, collective::DataType::kBf16, collective::DataType::kF32}) {
-    for (const int ranks : {2, 3}) {
-      RunEngines({.ranks = ranks}, MlpTensors(type), SmallBuckets(), {},
-                 [&](Rank& rank, EnginePorts) {
-                   for (std::int64_t input = 0; input < 40; ++input) rank.Step(input);
-                   ExpectMean(rank, ranks, 0, 40, 1e-5);
-                 });
-    }
+  using Type = collective::DataType;
+  for (const auto& [type, ranks, inputs] : {std::tuple(Type::kF16, 3, 40),
+                                            {Type::kBf16, 2, 40},
+                                            {Type::kBf16, 32, 1},
+                                            {Type::kF32, 3, 40}}) {
+    RunEngines({.ranks = ranks}, MlpTensors(type), SmallBuckets(), {},
+               [&, inputs = inputs](Rank& rank, EnginePorts ports) {
+                 for (std::int64_t input = 0; input < inputs; ++input) rank.Step(input);
+                 ExpectMean(rank, ports.communicator.size(), 0, inputs, 0);
+               });
   }
+  EXPECT_EQ(RoundingOfMean(16, 1, 1, RoundingOf(Type::kBf16)), 0);
+  EXPECT_EQ(RoundingOfMean(4, 100, 100, RoundingOf(Type::kF32)), 0);
 }
 
 TEST(Engine, StateAndBuffersAreThoseOfRankZero) {

@@ -278,33 +278,19 @@ Result<std::unique_ptr<ManifestModel>> ManifestModel::Make(const ModelTensors& t
   return model;
 }
 
-namespace {
-
-// Binary digits of a significand.
-int DigitsOf(collective::DataType type) {
-  switch (type) {
-    case collective::DataType::kF64:
-      return 53;
-    case collective::DataType::kF16:
-      return 11;
-    case collective::DataType::kBf16:
-      return 8;
-    default:
-      return 24;
-  }
+double RoundingOf(collective::DataType type) {
+  if (type == collective::DataType::kBf16) return 0x1p-8;
+  if (type == collective::DataType::kF16) return 0x1p-11;
+  return type == collective::DataType::kF32 ? 0x1p-24 : 0x1p-53;
 }
 
-// The largest relative error that rounding makes of the mean of `inputs` sums of integers up to 16.
-// An iteration adds the new gradient, multiplies by a rounded 1 / ranks, and adds ranks - 1 times,
-// in any order; each rounds by half of the last digit.
-double RoundingError(int ranks, std::int64_t inputs, collective::DataType type) {
-  const double unit = std::ldexp(1, -DigitsOf(type));
-  const double largest = 16.0 * static_cast<double>(inputs) * ranks;  // in units of 1 / ranks
-  if (std::has_single_bit(static_cast<unsigned>(ranks)) && largest * unit <= 1) return 0;
-  return static_cast<double>(inputs) * (ranks + 2) * unit;
+double RoundingOfMean(int ranks, std::int64_t inputs, std::int64_t all_reduces, double rounding) {
+  const double terms = static_cast<double>(inputs);
+  // Whole numbers in units of 1 / ranks, up to this one.
+  const double largest = 16.0 * terms * ranks;
+  if (std::has_single_bit(static_cast<unsigned>(ranks)) && largest * rounding <= 1) return 0;
+  return (terms + 2.0 * ranks * static_cast<double>(all_reduces)) * rounding;
 }
-
-}  // namespace
 
 GradientCheck CheckMeanGradients(ManifestModel& model, int ranks, std::int64_t first_input,
                                  std::int64_t inputs, double tolerance,
@@ -315,7 +301,8 @@ GradientCheck CheckMeanGradients(ManifestModel& model, int ranks, std::int64_t f
     const Parameter& param = model.params()[p];
     const ExpectedGradient expected(ranks, first_input, inputs, static_cast<int>(p), param.info,
                                     low_rank);
-    const double most = std::max(tolerance, RoundingError(ranks, inputs, param.info.type));
+    const double most = std::max(tolerance, RoundingOfMean(ranks, inputs, /*all_reduces=*/inputs,
+                                                           RoundingOf(param.info.type)));
     for (std::int64_t e = 0; e < param.info.numel; ++e) {
       const double want = expected.At(e);
       const double got = GradientElement(param.info.type, param.grad, e);

@@ -111,6 +111,15 @@ double GradientElement(collective::DataType type, const void* data, std::int64_t
 // Whoever compares more at once tells in between that it lives.
 inline constexpr std::int64_t kElementsAtOnce = 1 << 22;
 
+// Half the distance of neighbouring values of a floating-point type, relative.
+double RoundingOf(collective::DataType type);
+
+// How far the mean over ranks of the sums of `inputs` gradients, each an integer from 1 to 16, may
+// be from the exact one, relative to it. An addition rounds, and so do each rank's division and
+// addition in each of `all_reduces`, in any order. 0: all is exact, since every sum has a value of
+// its own in a type of such `rounding`.
+double RoundingOfMean(int ranks, std::int64_t inputs, std::int64_t all_reduces, double rounding);
+
 // How gradients of a model compare with what they must be.
 struct GradientCheck {
   std::int64_t compared = 0;
@@ -119,9 +128,8 @@ struct GradientCheck {
 };
 
 // Compares every gradient with its ExpectedGradient, gradients having been zeroed before; all ranks
-// use all parameters. `tolerance`: largest relative difference, where that is more than rounding in
-// the parameter's type makes of so many inputs. With few inputs on a power of two of ranks nothing
-// is rounded. Reads the device's memory on the host, which must be able to.
+// use all parameters, and sum them up after each input. `tolerance`: largest relative difference
+// beyond RoundingOfMean. Reads the device's memory on the host, which must be able to.
 // `alive` is called now and then: a model of hundreds of millions takes a while.
 GradientCheck CheckMeanGradients(
     ManifestModel& model, int ranks, std::int64_t first_input, std::int64_t inputs,

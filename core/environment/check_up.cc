@@ -47,29 +47,28 @@ std::string Replace(std::string text, std::string_view what, std::string_view by
   return text;
 }
 
-Answer Compare(const std::string& value, Condition condition, const Facts& facts) {
-  if (const std::string* other = Find(facts, condition.value)) condition.value = *other;
+Answer Compare(const std::string& value, Condition::Test test, const std::string& wanted) {
   using Test = Condition::Test;
   const auto yes = [](bool holds) { return holds ? Answer::kYes : Answer::kNo; };
-  switch (condition.test) {
+  switch (test) {
     case Test::kEquals:
-      return yes(value == condition.value);
+      return yes(value == wanted);
     case Test::kDiffers:
-      return yes(value != condition.value);
+      return yes(value != wanted);
     case Test::kContains:
-      return yes(value.find(condition.value) != std::string::npos);
+      return yes(value.find(wanted) != std::string::npos);
     case Test::kLacks:
-      return yes(value.find(condition.value) == std::string::npos);
+      return yes(value.find(wanted) == std::string::npos);
     case Test::kOlder:
-      return yes(CompareVersions(value, condition.value) < 0);
+      return yes(CompareVersions(value, wanted) < 0);
     case Test::kNotOlder:
-      return yes(CompareVersions(value, condition.value) >= 0);
+      return yes(CompareVersions(value, wanted) >= 0);
     default:
       break;
   }
-  const std::optional<double> left = NumberOf(value), right = NumberOf(condition.value);
+  const std::optional<double> left = NumberOf(value), right = NumberOf(wanted);
   if (!left || !right) return Answer::kUnknown;
-  return yes(condition.test == Test::kBelow ? *left < *right : *left > *right);
+  return yes(test == Test::kBelow ? *left < *right : *left > *right);
 }
 
 Answer Ask(const Facts& facts, const Condition& condition) {
@@ -83,7 +82,8 @@ Answer Ask(const Facts& facts, const Condition& condition) {
   // A variable that is not set is not unknown.
   if (value == nullptr && condition.fact.starts_with("variables/")) return Answer::kNo;
   if (value == nullptr || value->starts_with("unknown")) return Answer::kUnknown;
-  return Compare(*value, condition, facts);
+  const std::string* other = Find(facts, condition.value);
+  return Compare(*value, condition.test, other != nullptr ? *other : condition.value);
 }
 
 // The rule with its stars replaced by one part.

@@ -83,6 +83,4 @@ inline EngineOptions SmallBuckets() {
   return options;
 }
 
-inline double ToleranceFor(int ranks) { return (ranks & (ranks - 1)) == 0 ? 0 : 1e-6; }
-
 }  // namespace lockstep::ddp
