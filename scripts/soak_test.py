@@ -122,6 +122,19 @@ class SoakTest(unittest.TestCase):
             self.assertIn("2 of 2 beside 0", lines[-1])
         self.assertEqual(len(self.calls()), 2)
 
+    def test_passes_of_another_commit_do_not_count(self):
+        self.assertEqual(self.soak("1", "--busy-loops=0")[0], 0)
+        path = os.path.join(self.output, "soak.jsonl")
+        with open(path, encoding="utf-8") as file:
+            first, rest = file.readline(), file.read()
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(json.dumps({**json.loads(first), "STABLE_LOCKSTEP_COMMIT": "0" * 7}) + "\n")
+            file.write(rest)
+        code, _, err = self.soak("1", "--busy-loops=0")
+        self.assertEqual(code, 2)
+        self.assertIn("another commit", err)
+        self.assertEqual(len(self.calls()), 1)
+
     def test_told_to_end_it_says_what_is_known(self):
         self.script("PASSED wait")
         process = subprocess.Popen(self.command("1"), stdout=subprocess.PIPE, text=True,

@@ -2,7 +2,7 @@
 
 A test that fails on a busy machine is a defect, of the test or of what it tests. The loops belong
 to this program and end with it. Every pass is a line of FOLDER/soak.jsonl, and logs of tests that
-failed are kept beside it: an interrupted soak is continued by the same command.
+failed are kept beside it: an interrupted soak is continued by the same command, of the same commit.
 
 Exit codes: 0 every test passed in every pass; 1 a test failed; 2 usage; 3 interrupted, passes are
 left; 4 bazel did not run the tests.
@@ -53,16 +53,16 @@ def parse(arguments):
 class Journal:
     """What is over: the first line tells of what, each further one is a pass."""
 
-    def __init__(self, folder, targets):
+    def __init__(self, folder, what):
         self.folder = folder
         os.makedirs(folder, exist_ok=True)
         self._file = launches.JsonLines(os.path.join(folder, "soak.jsonl"))
         lines = [json.loads(line) for line in self._file.lines]
         if not lines:
-            self._file.append({"targets": targets})
-        elif lines[0] != {"targets": targets}:
-            raise SoakError("%s is of other targets (%s); give another --output-folder" % (
-                self._file.path, " ".join(lines[0]["targets"])), 2)
+            self._file.append(what)
+        elif lines[0] != what:
+            raise SoakError("%s is of other targets or another commit (%s); give another "
+                            "--output-folder" % (self._file.path, json.dumps(lines[0])), 2)
         self.passes = lines[1:]
 
     def holds(self, number, load):
@@ -71,6 +71,13 @@ class Journal:
     def add(self, **one):
         self.passes.append(one)
         self._file.append(one)
+
+
+def commit():
+    """Of the tree that is tested, and whether a file was changed since; empty where unknown."""
+    told = subprocess.run(["scripts/workspace_status"], stdout=subprocess.PIPE, text=True,
+                          cwd=launches.TREE, check=True).stdout
+    return dict(line.split() for line in told.splitlines())
 
 
 def run_pass(options, journal, number, load):
@@ -137,7 +144,7 @@ def main(arguments):
     signal.signal(signal.SIGTERM, interrupt)
     journal = None
     try:
-        journal = Journal(options.output_folder, options.targets)
+        journal = Journal(options.output_folder, {"targets": options.targets, **commit()})
         for number in range(1, options.passes + 1):
             for load in options.busy_loops:
                 if not journal.holds(number, load):
