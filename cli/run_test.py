@@ -47,6 +47,13 @@ class RunTest(unittest.TestCase):
         # They lie there now, and are told again without a launch.
         code, again, err = run("--tabulate", self.folder)
         self.assertEqual((code, again, err), (0, out[:out.index("launches: " + self.folder)], ""))
+        with open(os.path.join(self.folder, "003.h5"), "w", encoding="utf-8") as file:
+            file.write("it may have failed\n")
+        code, again, _ = run("--tabulate", self.folder)
+        self.assertEqual(code, 3)
+        self.assertIn("INCONCLUSIVE: 2 of 3 launches of bench_allreduce left a file that can be "
+                      "read\n", again)
+        self.assertRegex(again, r"(?m)^not read: .*003\.h5")
 
     def test_two_commands_are_launched_in_turn_and_compared(self):
         code, out, err = run("--launches=2", "--output-folder", self.folder, "--", *_MPIRUN,

@@ -27,7 +27,7 @@ TEST(Arrivals, SkewAndTransferAreApart) {
   // Rank 1 comes 500, 700 and 600 late; all leave 100, 200 and 300 after it came.
   const results::store::Samples samples =
       Rows(2, {0, 500, 1000, 1700, 2000, 2600}, {550, 600, 1900, 1850, 2900, 2800});
-  const auto arrivals = ArrivalsOf(samples, 40);
+  const auto arrivals = ArrivalsOf(samples, 40, false);
   ASSERT_TRUE(arrivals.has_value());
   EXPECT_EQ(arrivals->skew_ns, 600);
   EXPECT_EQ(arrivals->transfer_ns, 200);
@@ -36,12 +36,25 @@ TEST(Arrivals, SkewAndTransferAreApart) {
   EXPECT_EQ(arrivals->last_share, 1);
 }
 
+// Of two iterations of a visit rank 1 comes 1000 late in one, and rank 0 comes 2 late in the other.
+TEST(Arrivals, OfIterationsThatAreNotAlikeAVisitHasTheMean) {
+  results::store::Samples samples =
+      Rows(2, {0, 1000, 2002, 2000, 3000, 4000, 5002, 5000, 6000, 7000, 8002, 8000},
+           {1400, 1400, 2002, 2002, 4400, 4400, 5002, 5002, 7400, 7400, 8002, 8002});
+  samples.round = {0, 0, 1, 1, 2, 2};
+  const auto arrivals = ArrivalsOf(samples, 0, /*by_mean=*/true);
+  EXPECT_EQ(arrivals->skew_ns, 501);
+  EXPECT_EQ(arrivals->transfer_ns, 200);
+  EXPECT_EQ(arrivals->last_rank, 1);
+  EXPECT_EQ(arrivals->last_share, 1);
+}
+
 TEST(Arrivals, IterationsThatARankDidNotCompleteDoNotCount) {
   const results::store::Samples samples = Rows(2, {0, 10, 100, results::store::Samples::kNoTime},
                                                {50, 60, 200, results::store::Samples::kNoTime});
-  EXPECT_EQ(ArrivalsOf(samples, 0)->skew_ns, 10);
-  EXPECT_FALSE(ArrivalsOf(Rows(2, {0, -1}, {5, -1}), 0).has_value());
-  EXPECT_FALSE(ArrivalsOf(Rows(1, {0}, {5}), 0).has_value());
+  EXPECT_EQ(ArrivalsOf(samples, 0, false)->skew_ns, 10);
+  EXPECT_FALSE(ArrivalsOf(Rows(2, {0, -1}, {5, -1}), 0, false).has_value());
+  EXPECT_FALSE(ArrivalsOf(Rows(1, {0}, {5}), 0, false).has_value());
 }
 
 // Rank 1's host counts twice as fast, from another beginning: two of its ticks are a nanosecond.
@@ -71,7 +84,7 @@ TEST(Arrivals, StampsOfAnotherHostAreMoved) {
   const CaseBook& rows = book.Book(0, 0);
   EXPECT_GT(rows.clock_error_ns, 100);
   EXPECT_LT(rows.clock_error_ns, 10'000);
-  const auto arrivals = ArrivalsOf(SamplesOf(rows, book.scale()), rows.clock_error_ns);
+  const auto arrivals = ArrivalsOf(SamplesOf(rows, book.scale()), rows.clock_error_ns, false);
   EXPECT_NEAR(arrivals->skew_ns, 70'000, 100);
   EXPECT_NEAR(arrivals->transfer_ns, 20'000, 100);
 }

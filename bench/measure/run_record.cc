@@ -9,6 +9,7 @@
 #include "bench/measure/arrivals.h"
 #include "bench/measure/precision.h"
 #include "bench/measure/summarize.h"
+#include "bench/measure/visit_figure.h"
 #include "core/base/run_id.h"
 #include "core/base/utc.h"
 #include "core/verdict/wording.h"
@@ -166,7 +167,8 @@ std::vector<results::store::CaseRecord> CaseRecords(const plan::Plan& plan, cons
       record.samples = SamplesOf(rows, book.scale());
       record.summary =
           Summarize(rows, plan.cases[i], plan, floors, book.scale().ns_per_tick, stopped[i]);
-      record.arrivals = ArrivalsOf(record.samples, rows.clock_error_ns);
+      record.arrivals =
+          ArrivalsOf(record.samples, rows.clock_error_ns, CountsByMean(plan.cases[i]));
       record.parts = PartsOf(rows, plan.cases[i]);
       SummarizeParts(plan.cases[i], plan, record);
       record.wrong = rows.wrong;

@@ -32,26 +32,49 @@ void SubtractOthers(std::vector<double>& values) {
   }
 }
 
+// What ranks are compared by: iterations, or visits where these have a figure by their mean.
+struct Visits {
+  bool by_mean = false;
+  bool calibrates = false;
+};
+
 // `value` gives that of a row of iterations x ranks; iterations in which one is NaN are left out.
+// A visit's mean is taken before ranks are compared: they need not wait in the same iteration.
 template <typename Value>
-RankExcess ExcessOf(std::string what, const store::Samples& samples, const Value& value) {
+RankExcess ExcessOf(std::string what, const store::Samples& samples, Visits visits,
+                    const Value& value) {
   const auto ranks = static_cast<std::size_t>(samples.ranks);
   std::vector<std::vector<double>> of_rank(ranks);
-  std::vector<double> row(ranks);
+  std::vector<double> row(ranks), sums(ranks);
+  int count = 0;
+  const auto close = [&] {
+    if (count == 0) return;
+    for (double& sum : sums) sum /= count;
+    SubtractOthers(sums);
+    for (std::size_t rank = 0; rank < ranks; ++rank) of_rank[rank].push_back(sums[rank]);
+    sums.assign(ranks, 0);
+    count = 0;
+  };
   for (std::size_t i = 0; i < static_cast<std::size_t>(samples.iterations()); ++i) {
+    if (i > 0 && !(visits.by_mean && samples.round[i] == samples.round[i - 1])) close();
     for (std::size_t rank = 0; rank < ranks; ++rank) row[rank] = value(i * ranks + rank);
     if (!std::all_of(row.begin(), row.end(), [](double one) { return std::isfinite(one); })) {
       continue;
     }
-    SubtractOthers(row);
-    for (std::size_t rank = 0; rank < ranks; ++rank) of_rank[rank].push_back(row[rank]);
+    for (std::size_t rank = 0; rank < ranks; ++rank) sums[rank] += row[rank];
+    ++count;
   }
+  close();
   RankExcess excess{std::move(what), {}};
+  const bool drops = visits.by_mean && visits.calibrates && of_rank.front().size() > 1;
+  for (std::vector<double>& values : of_rank) {
+    if (drops) values.erase(values.begin());
+  }
   for (const std::vector<double>& values : of_rank) excess.ns.push_back(MedianOrNan(values));
   return excess;
 }
 
-std::vector<RankExcess> ExcessesOf(const store::CaseRecord& record) {
+std::vector<RankExcess> ExcessesOf(const store::CaseRecord& record, Visits visits) {
   const store::Samples& samples = record.samples;
   if (samples.iterations() == 0 || samples.ranks < 2) return {};
   const auto stamp = [](std::int64_t ns) {
@@ -61,18 +84,18 @@ std::vector<RankExcess> ExcessesOf(const store::CaseRecord& record) {
   const auto exit = [&](std::size_t i) { return stamp(samples.exit_ns[i]); };
   // Not when it enters: who left the barrier before the iteration first is the one who came last.
   std::vector<RankExcess> all;
-  all.push_back(ExcessOf("leaves later", samples, exit));
+  all.push_back(ExcessOf("leaves later", samples, visits, exit));
   all.push_back(
-      ExcessOf("takes longer", samples, [&](std::size_t i) { return exit(i) - entry(i); }));
+      ExcessOf("takes longer", samples, visits, [&](std::size_t i) { return exit(i) - entry(i); }));
   for (const store::Part& part : record.parts) {
     if (part.units != "ns" || part.values.size() != samples.entry_ns.size()) continue;
-    all.push_back(
-        ExcessOf(part.name + " longer", samples, [&](std::size_t i) { return part.values[i]; }));
+    all.push_back(ExcessOf(part.name + " longer", samples, visits,
+                           [&](std::size_t i) { return part.values[i]; }));
   }
   return all;
 }
 
-CaseFigures FiguresOf(const store::CaseRecord& record) {
+CaseFigures FiguresOf(const store::CaseRecord& record, Visits visits) {
   CaseFigures figures{.name = record.name,
                       .backend = record.backend,
                       .ranks = record.ranks,
@@ -82,7 +105,7 @@ CaseFigures FiguresOf(const store::CaseRecord& record) {
   const bool measured = record.summary.median_ns > 0 && std::isfinite(record.summary.median_ns);
   if (measured && record.judgement.verdict != verdict::Verdict::kFail && !figures.is_trial) {
     figures.median_ns = record.summary.median_ns;
-    figures.by_rank = ExcessesOf(record);
+    figures.by_rank = ExcessesOf(record, visits);
   }
   return figures;
 }
@@ -99,13 +122,15 @@ std::string NameWithoutRepetition(const std::string& name) {
   return name.substr(0, name.find("/repetition:"));
 }
 
-std::vector<CaseFigures> MergeRepetitions(const std::vector<store::CaseRecord>& records) {
+std::vector<CaseFigures> MergeRepetitions(const std::vector<store::CaseRecord>& records,
+                                          const Planned& planned) {
   std::vector<CaseFigures> cases;
   std::vector<std::vector<double>> medians;
   std::map<std::string, std::size_t> place;
   for (const store::CaseRecord& record : records) {
-    CaseFigures figures = FiguresOf(record);
-    figures.name = NameWithoutRepetition(record.name);
+    const std::string name = NameWithoutRepetition(record.name);
+    CaseFigures figures = FiguresOf(record, {planned.by_mean.contains(name), planned.calibrates});
+    figures.name = name;
     const auto [known, is_new] = place.try_emplace(
         fmt::format("{}\n{}\n{}", figures.name, figures.backend, figures.ranks), cases.size());
     const double median_ns = figures.median_ns;
@@ -140,6 +165,13 @@ std::string CommandOf(const store::Run& run) {
 }
 
 }  // namespace
+
+std::string_view FactOf(const Launch& launch, std::string_view fact) {
+  for (const auto& [name, value] : launch.facts) {
+    if (name == fact) return value;
+  }
+  return "";
+}
 
 std::vector<double> Logs(std::vector<double> values) {
   for (double& value : values) value = std::log(value);
@@ -180,7 +212,8 @@ Launch FiguresOf(const store::Run& run, std::string path) {
   launch.facts.emplace_back("plan", run.plan_hash);
   launch.facts.emplace_back(kLockstepFact, store::LockstepOf(run));
   launch.floors = run.floors;
-  launch.cases = MergeRepetitions(run.cases);
+  launch.planned = PlannedBy(run.plan_text);
+  launch.cases = MergeRepetitions(run.cases, launch.planned);
   return launch;
 }
 
