@@ -1,4 +1,5 @@
-// Tracing on core/comm/sim.
+// Tracing on core/comm/sim, where time is virtual. So a rank that waits when nothing can happen any
+// more waits for ever, however long the others load or compute.
 #include <fmt/core.h>
 
 #include "cli/trace_ddp/rank.h"
