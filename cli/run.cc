@@ -133,7 +133,9 @@ Status LaunchAll(const RunArguments& options, const std::vector<Side>& sides) {
 }
 
 void PrintNotRead(const compare::Loaded& loaded) {
-  for (const std::string& line : loaded.skipped) fmt::print("not read: {}\n", line);
+  for (const auto& lines : {loaded.skipped, loaded.repeated}) {
+    for (const std::string& line : lines) fmt::print("not read: {}\n", line);
+  }
 }
 
 Result<ExitCode> Tell(const RunArguments& options, const std::vector<Side>& sides) {

@@ -110,6 +110,7 @@ class TrendTest(unittest.TestCase):
                         os.path.join(folder, name.replace(".h5", "-rank1-partial.h5")))
         code, out, _ = trend(folder)
         self.assertEqual(code, 0, "the whole files are there, too")
+        self.assertEqual(trend(folder, folder)[0], 0, "nothing is lost that is named twice")
         for name in names:
             os.remove(os.path.join(folder, name))
         code, out, _ = trend(folder)

@@ -1,3 +1,5 @@
+// Skews and transfers of iterations, or their means where a visit counts by its mean, and who came
+// last. Rows that a rank did not complete are left out.
 #include "bench/measure/arrivals.h"
 
 #include <algorithm>

@@ -36,15 +36,23 @@ TEST(Arrivals, SkewAndTransferAreApart) {
   EXPECT_EQ(arrivals->last_share, 1);
 }
 
-// Of two iterations of a visit rank 1 comes 1000 late in one, and rank 0 comes 2 late in the other.
+// In one of the four iterations of a visit rank 1 comes 1000 late, in the others rank 0 comes 2
+// late.
 TEST(Arrivals, OfIterationsThatAreNotAlikeAVisitHasTheMean) {
-  results::store::Samples samples =
-      Rows(2, {0, 1000, 2002, 2000, 3000, 4000, 5002, 5000, 6000, 7000, 8002, 8000},
-           {1400, 1400, 2002, 2002, 4400, 4400, 5002, 5002, 7400, 7400, 8002, 8002});
-  samples.round = {0, 0, 1, 1, 2, 2};
+  results::store::Samples samples = Rows(2, {}, {});
+  for (std::int64_t i = 0; i < 8; ++i) {
+    const bool waits = i % 4 == 0;
+    const std::int64_t at = 10'000 * i;
+    const std::int64_t left = at + (waits ? 1400 : 2);
+    samples.round.push_back(static_cast<std::int32_t>(i / 4));
+    samples.entry_ns.insert(samples.entry_ns.end(),
+                            {at + (waits ? 0 : 2), at + (waits ? 1000 : 0)});
+    samples.exit_ns.insert(samples.exit_ns.end(), {left, left});
+  }
+  EXPECT_EQ(ArrivalsOf(samples, 0, /*by_mean=*/false)->skew_ns, 2);
   const auto arrivals = ArrivalsOf(samples, 0, /*by_mean=*/true);
-  EXPECT_EQ(arrivals->skew_ns, 501);
-  EXPECT_EQ(arrivals->transfer_ns, 200);
+  EXPECT_EQ(arrivals->skew_ns, 251.5);
+  EXPECT_EQ(arrivals->transfer_ns, 100);
   EXPECT_EQ(arrivals->last_rank, 1);
   EXPECT_EQ(arrivals->last_share, 1);
 }

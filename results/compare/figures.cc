@@ -38,40 +38,58 @@ struct Visits {
   bool calibrates = false;
 };
 
-// `value` gives that of a row of iterations x ranks; iterations in which one is NaN are left out.
-// A visit's mean is taken before ranks are compared: they need not wait in the same iteration.
+// How far each rank is from the others, one value an iteration or a visit.
+class Distances {
+ public:
+  explicit Distances(std::size_t ranks) : of_rank_(ranks), sums_(ranks) {}
+
+  // The values of all ranks in one iteration; left out where one is NaN.
+  void Add(const std::vector<double>& row) {
+    if (!std::all_of(row.begin(), row.end(), [](double one) { return std::isfinite(one); })) return;
+    for (std::size_t rank = 0; rank < row.size(); ++rank) sums_[rank] += row[rank];
+    ++count_;
+  }
+
+  // The iterations since the last time count by their mean. It is taken before ranks are compared:
+  // they need not wait in the same iteration.
+  void Close() {
+    if (count_ == 0) return;
+    for (double& sum : sums_) sum /= count_;
+    SubtractOthers(sums_);
+    for (std::size_t rank = 0; rank < sums_.size(); ++rank) of_rank_[rank].push_back(sums_[rank]);
+    sums_.assign(sums_.size(), 0);
+    count_ = 0;
+  }
+
+  std::vector<double> Medians(bool without_first) const {
+    std::vector<double> medians;
+    for (const std::vector<double>& values : of_rank_) {
+      const auto begin = values.begin() + (without_first && values.size() > 1 ? 1 : 0);
+      medians.push_back(MedianOrNan({begin, values.end()}));
+    }
+    return medians;
+  }
+
+ private:
+  std::vector<std::vector<double>> of_rank_;
+  std::vector<double> sums_;
+  int count_ = 0;
+};
+
+// `value` gives that of a row of iterations x ranks.
 template <typename Value>
 RankExcess ExcessOf(std::string what, const store::Samples& samples, Visits visits,
                     const Value& value) {
   const auto ranks = static_cast<std::size_t>(samples.ranks);
-  std::vector<std::vector<double>> of_rank(ranks);
-  std::vector<double> row(ranks), sums(ranks);
-  int count = 0;
-  const auto close = [&] {
-    if (count == 0) return;
-    for (double& sum : sums) sum /= count;
-    SubtractOthers(sums);
-    for (std::size_t rank = 0; rank < ranks; ++rank) of_rank[rank].push_back(sums[rank]);
-    sums.assign(ranks, 0);
-    count = 0;
-  };
+  Distances distances(ranks);
+  std::vector<double> row(ranks);
   for (std::size_t i = 0; i < static_cast<std::size_t>(samples.iterations()); ++i) {
-    if (i > 0 && !(visits.by_mean && samples.round[i] == samples.round[i - 1])) close();
+    if (i > 0 && !(visits.by_mean && samples.round[i] == samples.round[i - 1])) distances.Close();
     for (std::size_t rank = 0; rank < ranks; ++rank) row[rank] = value(i * ranks + rank);
-    if (!std::all_of(row.begin(), row.end(), [](double one) { return std::isfinite(one); })) {
-      continue;
-    }
-    for (std::size_t rank = 0; rank < ranks; ++rank) sums[rank] += row[rank];
-    ++count;
+    distances.Add(row);
   }
-  close();
-  RankExcess excess{std::move(what), {}};
-  const bool drops = visits.by_mean && visits.calibrates && of_rank.front().size() > 1;
-  for (std::vector<double>& values : of_rank) {
-    if (drops) values.erase(values.begin());
-  }
-  for (const std::vector<double>& values : of_rank) excess.ns.push_back(MedianOrNan(values));
-  return excess;
+  distances.Close();
+  return {std::move(what), distances.Medians(visits.by_mean && visits.calibrates)};
 }
 
 std::vector<RankExcess> ExcessesOf(const store::CaseRecord& record, Visits visits) {

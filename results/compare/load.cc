@@ -110,7 +110,7 @@ Result<Loaded> LoadLaunches(const std::vector<std::string>& names, Depth depth, 
       loaded.launches.push_back(IsPartial(path) ? WithoutTimes(FiguresOf(*run, path))
                                                 : FiguresOf(*run, path));
     } else if (!IsPartial(path)) {
-      loaded.skipped.push_back(fmt::format("{}: run {} was read already", path, run->id));
+      loaded.repeated.push_back(fmt::format("{}: run {} was read already", path, run->id));
     }
   }
   if (!loaded.launches.empty()) return loaded;

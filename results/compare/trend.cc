@@ -204,37 +204,60 @@ std::vector<TrendEvent> EventsOf(const std::vector<Series>& all, const TrendOpti
   return list;
 }
 
+// What decides, in numbers.
+struct Totals {
+  std::ptrdiff_t slower = 0, slow_machines = 0, lost = 0, long_enough = 0;
+};
+
+Totals TotalsOf(const Trend& trend) {
+  Totals totals;
+  for (const Series& one : trend.series) {
+    if (one.slower) ++totals.slower;
+    if (!one.no_time.empty()) ++totals.lost;
+    if (one.nights.size() >= stats::kFewestNights) ++totals.long_enough;
+  }
+  totals.slow_machines = std::ranges::count(trend.peers, true, &Peer::slow);
+  return totals;
+}
+
+ExitCode CodeOf(const Trend& trend, const Totals& totals) {
+  if (totals.slower > 0 || totals.slow_machines > 0) return ExitCode::kRegression;
+  const bool open =
+      totals.long_enough == 0 || totals.lost > 0 || !trend.failures.empty() || !trend.notes.empty();
+  return open ? ExitCode::kInconclusive : ExitCode::kPass;
+}
+
+std::string Counted(std::size_t count, std::string_view one, std::string_view several) {
+  return count == 0 ? "" : fmt::format(", {} {}", count, count == 1 ? one : several);
+}
+
+std::string ReasonsOf(const Trend& trend, const Totals& totals, const TrendOptions& options) {
+  std::string what;
+  if (totals.slower > 0) {
+    what += fmt::format(", slower within the last {} nights", options.recent_nights);
+  }
+  what += Counted(static_cast<std::size_t>(totals.slow_machines), "slow machine", "slow machines");
+  if (totals.lost > 0) what += fmt::format(", {} without a time now", totals.lost);
+  what += Counted(trend.failures.size(), "failure of no history", "failures of no history");
+  what += Counted(trend.notes.size(), "file not read", "files not read");
+  if (totals.long_enough == 0) {
+    what += fmt::format(", no case has {} nights yet", stats::kFewestNights);
+  }
+  return what;
+}
+
 void Conclude(Trend& trend, const TrendOptions& options) {
-  const auto long_enough = std::ranges::count_if(
-      trend.series, [](const Series& one) { return one.nights.size() >= stats::kFewestNights; });
-  const auto slow = std::ranges::count_if(trend.peers, [](const Peer& peer) { return peer.slow; });
-  const bool slower =
-      std::ranges::any_of(trend.series, [](const Series& one) { return one.slower.has_value(); });
-  const auto lost =
-      std::ranges::count_if(trend.series, [](const Series& one) { return !one.no_time.empty(); });
+  const Totals totals = TotalsOf(trend);
+  trend.exit_code = CodeOf(trend, totals);
   std::size_t changes = 0;
   for (const TrendEvent& event : trend.events) changes += event.changes.size();
-  const bool open = long_enough == 0 || lost > 0 || !trend.failures.empty() || !trend.notes.empty();
-  trend.exit_code = slower || slow > 0 ? ExitCode::kRegression
-                    : open             ? ExitCode::kInconclusive
-                                       : ExitCode::kPass;
-  std::string what;
-  if (slower) what += fmt::format(", slower within the last {} nights", options.recent_nights);
-  if (slow > 0) what += fmt::format(", {} slow machine{}", slow, slow == 1 ? "" : "s");
-  if (lost > 0) what += fmt::format(", {} without a time now", lost);
-  const auto add = [&](std::size_t count, std::string_view one, std::string_view several) {
-    if (count > 0) what += fmt::format(", {} {}", count, count == 1 ? one : several);
-  };
-  add(trend.failures.size(), "failure of no history", "failures of no history");
-  add(trend.notes.size(), "file not read", "files not read");
-  if (long_enough == 0) what += fmt::format(", no case has {} nights yet", stats::kFewestNights);
-  trend.headline =
-      fmt::format("{}: {} level change{} in {} night{} of machines, {} histories, {} launches{}",
-                  trend.exit_code == ExitCode::kPass         ? "PASS"
-                  : trend.exit_code == ExitCode::kRegression ? "REGRESSION"
-                                                             : "INCONCLUSIVE",
-                  changes, changes == 1 ? "" : "s", trend.events.size(),
-                  trend.events.size() == 1 ? "" : "s", trend.series.size(), trend.launches, what);
+  trend.headline = fmt::format(
+      "{}: {} level change{} in {} night{} of machines, {} histories, {} launches{}",
+      trend.exit_code == ExitCode::kPass         ? "PASS"
+      : trend.exit_code == ExitCode::kRegression ? "REGRESSION"
+                                                 : "INCONCLUSIVE",
+      changes, changes == 1 ? "" : "s", trend.events.size(), trend.events.size() == 1 ? "" : "s",
+      trend.series.size(), trend.launches, ReasonsOf(trend, totals, options));
 }
 
 }  // namespace

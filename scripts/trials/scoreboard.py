@@ -10,8 +10,8 @@ Three kinds of launches, in turn:
 --busy-loops and --stop-agents make the machine a noisy one.
 
 Every launch is a file in --output-folder, and what is there is not run again: an interrupted or
-short run is continued by the same command. Other scenarios, time-outs or noise need another folder. Exit codes: those of `lockstep score`; 3 when launches
-are left.
+short run is continued by the same command. Other scenarios, time-outs or noise need another folder.
+Exit codes: those of `lockstep score`; 3 when launches are left.
 """
 import json
 import os
