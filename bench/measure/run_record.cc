@@ -175,7 +175,7 @@ std::vector<results::store::CaseRecord> CaseRecordsBy(const Summarizer& summariz
       const CaseBook& rows = book.Book(repetition, i);
       results::store::CaseRecord record = RecordOf(plan, i, repetition);
       record.samples = SamplesOf(rows, book.scale());
-record.summary = summarize(rows, i, stopped[i]);
+      record.summary = summarize(rows, i, stopped[i]);
       record.arrivals =
           ArrivalsOf(record.samples, rows.clock_error_ns, CountsByMean(plan.cases[i]));
       record.parts = PartsOf(rows, plan.cases[i]);

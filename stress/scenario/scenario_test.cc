@@ -107,6 +107,13 @@ TEST(ScenarioTest, EvaluationInputsAreOfAllRanksWhenTheyAreAList) {
   EXPECT_EQ(ProgramOf("eval = { inputs = 3 }\n").evaluation->ranks, std::vector<int>{0});
 }
 
+TEST(ScenarioTest, PowerSgdThatKeepsNothingMayStartAtOnce) {
+  const ddp::TrainingProgram program = ProgramOf(
+      "comm_hook = \"powersgd\"\n"
+      "power_sgd = { start_iteration = 0, error_feedback = false, warm_start = false }\n");
+  EXPECT_EQ(program.power_sgd.start_iteration, 0);
+}
+
 TEST(ScenarioTest, InputsFollowFromExtraOrTheSampler) {
   const ddp::TrainingProgram extra = ProgramOf("inputs = 2\nextra_inputs_per_rank = 3\n");
   EXPECT_EQ(ddp::InputsOf(extra, 0, 2), 2);
@@ -285,6 +292,9 @@ INSTANTIATE_TEST_SUITE_P(
         {"comm_hook = \"powersgd\"\npower_sgd = { rank = 0 }",
          "7: key workload.power_sgd.rank: 0 is out of range; it must be from 1 to "
          "1048576"},
+        {"comm_hook = \"powersgd\"\npower_sgd = { start_iteration = 1, warm_start = false }",
+         "7: key workload.power_sgd.start_iteration: 1 is too early for error_feedback and "
+         "warm_start; write 2 or more, or set both to false"},
         {"branch = \"c\"",
          "6: key workload.branch: bn_4_4_2 has no branches; use model = \"two_branch\""},
         {"no_sync_iterations = [5]",

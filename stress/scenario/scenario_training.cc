@@ -101,6 +101,13 @@ void ReadPowerSgd(TomlFields& fields, ddp::TrainingProgram& program) {
   inner.Read("min_compression_rate", options.min_compression_rate, 0, 1e9);
   LOCKSTEP_FIELDS(inner.Read, options, error_feedback, warm_start);
   inner.RejectTheRest();
+  // PyTorch raises: the buckets of the first two iterations are not those that stay.
+  if ((options.error_feedback || options.warm_start) && options.start_iteration < 2) {
+    inner.Wrong("start_iteration",
+                "{} is too early for error_feedback and warm_start; write 2 or more, or set both "
+                "to false",
+                options.start_iteration);
+  }
   if (program.comm_hook != ddp::CommHook::kPowerSgd) {
     fields.Wrong("power_sgd", "is for comm_hook = \"powersgd\"; write that or remove it");
   }

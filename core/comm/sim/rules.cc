@@ -80,7 +80,9 @@ Operation AsRun(SimRules rules, const Operation& operation) {
 int ParentOf(SimRules rules, int rank, int root, int size) {
   const int relative = (rank - root + size) % size;
   if (relative == 0) return -1;
-  const int above = rules == SimRules::kNccl ? relative - 1 : relative & (relative - 1);
+  int above = relative & (relative - 1);
+  if (rules == SimRules::kNccl) above = relative - 1;
+  if (rules == SimRules::kGloo) above = relative - HighestBit(relative);
   return (above + root) % size;
 }
 

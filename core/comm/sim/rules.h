@@ -24,10 +24,12 @@
 // collectives have a tag per kind and messages match in order (coll_tags.h); up to 4 KiB are sent
 // eagerly by its shared-memory transport; small all-reduces are recursive doubling
 // (coll_base_allreduce.c). No error of a peer's death reaches anyone. kGloo: observed with Debian's
-// gloo, 2 and 3 ranks; slots are kind and tag, and PyTorch's tag is the number of the call;
+// gloo, 2 to 4 ranks; slots are kind and tag, and PyTorch's tag is the number of the call;
 // all-reduce is the pipelined ring (gloo/allreduce.cc); a send waits for the receive.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <string_view>
 
@@ -65,8 +67,14 @@ SimPlace PlaceOfMessage(int from, int to, std::uint64_t nth);
 // The call as the library runs it: kNccl's barrier is an all-reduce.
 Operation AsRun(SimRules rules, const Operation& operation);
 
+// 0 has none: 0.
+inline int HighestBit(int value) {
+  return static_cast<int>(std::bit_floor(static_cast<unsigned>(value)));
+}
+
 // The tree along which a broadcast goes (a reduce the other way): a chain for kNccl, binomial for
-// the others. Ranks of `size` around `root`.
+// the others. A rank's parent lacks its lowest bit, with kGloo its highest (gloo/broadcast.cc).
+// Ranks of `size` around `root`.
 int ParentOf(SimRules rules, int rank, int root, int size);  // -1: the root
 // Calls visit(child) for each.
 template <typename Visit>
@@ -74,6 +82,13 @@ void ForEachChild(SimRules rules, int rank, int root, int size, Visit visit) {
   const int relative = (rank - root + size) % size;
   if (rules == SimRules::kNccl) {
     if (relative + 1 < size) visit((rank + 1) % size);
+    return;
+  }
+  if (rules == SimRules::kGloo) {
+    // Binomial: the children of v are v + 2^k below size, for 2^k above v's highest one.
+    for (int bit = std::max(1, 2 * HighestBit(relative)); relative + bit < size; bit <<= 1) {
+      visit((relative + bit + root) % size);
+    }
     return;
   }
   // Binomial: the children of v are v + 2^k below size, for 2^k below v's lowest one.

@@ -181,6 +181,20 @@ TEST(GlooRulesTest, ASendWaitsForItsReceive) {
             "hung | skipped");
 }
 
+// Who sends to the last rank waits for it, and nobody else does.
+TEST(GlooRulesTest, ABroadcastClearsTheHighestBit) {
+  const auto last_skips = [](int ranks, int root) {
+    return EndsOf(SimRules::kGloo, ranks, [=](int rank) {
+      return Of(kBroadcast, (rank - root + ranks) % ranks == ranks - 1 ? -1 : 2, root);
+    });
+  };
+  EXPECT_EQ(last_skips(4, 0), "done 1..1 | hung | done 1..1 | skipped");
+  EXPECT_EQ(last_skips(4, 1), "skipped | done 2..2 | hung | done 2..2");
+  EXPECT_EQ(last_skips(6, 0), "done 1..1 | hung | done 1..1 | done 1..1 | done 1..1 | skipped");
+  EXPECT_EQ(last_skips(7, 0),
+            "done 1..1 | done 1..1 | hung | done 1..1 | done 1..1 | done 1..1 | skipped");
+}
+
 TEST(NcclRulesTest, CountsWithinALineAreSilentlyWrongAndBeyondItHang) {
   EXPECT_EQ(Counts(SimRules::kNccl, 2, kAllReduce, 1, 2), "done 3..3 | done 3..-7");
   EXPECT_EQ(Counts(SimRules::kNccl, 2, kAllReduce, 2, 3), "done 3..3 | hung");
