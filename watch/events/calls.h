@@ -165,6 +165,11 @@ enum class Sync : std::uint8_t {
   X(Type_create_resized, kLocal, kNone)                \
   X(Type_dup, kLocal, kNone)                           \
   X(Type_commit, kLocal, kNone)                        \
+  X(Type_create_f90_integer, kLocal, kNone)            \
+  X(Type_create_f90_real, kLocal, kNone)               \
+  X(Type_create_f90_complex, kLocal, kNone)            \
+  X(Type_match_size, kLocal, kNone)                    \
+  X(Type_get_contents, kLocal, kNone)                  \
   X(Type_free, kLocal, kNone)                          \
   X(Op_create, kLocal, kNone)                          \
   X(Op_free, kLocal, kNone)                            \

@@ -196,11 +196,19 @@ inline std::uint64_t Handle::Bits() const {
 // (Python's).
 bool LearnAbi();
 
-// The code of the library itself, which may call MPI as programs do: MPICH does for its files.
-extern std::uintptr_t library_begin, library_end;
+// Code between two addresses.
+struct Code {
+  std::uintptr_t begin = 0;
+  std::uintptr_t end = 0;
+
+  bool Holds(std::uintptr_t at) const { return begin <= at && at < end; }
+};
+extern Code program_code;  // of the program's own file, which stays
+// The library's, also its modules', which may call MPI as programs do: ROMIO does for files.
+bool IsLibraryCode(std::uintptr_t at);
 inline bool OfLibrary(const void* site) {
   const auto at = reinterpret_cast<std::uintptr_t>(site);
-  return library_begin <= at && at < library_end;
+  return !program_code.Holds(at) && IsLibraryCode(at);
 }
 
 // The handle that a row of the lists above names, in this process.

@@ -41,6 +41,8 @@ void MadeWindow(Handle parent, Handle window, events::Call call, std::uint64_t s
 void MadeFile(Handle parent, FileHandle file, events::Call call, std::uint64_t site);
 void MadeType(Handle type, std::uint32_t element, events::Call call, std::uint64_t site);
 void CommittedType(Handle type);
+// The library gave it to the program, which may use it: it is not one that was freed before.
+void GotType(Handle type);
 void MadeOp(Handle op, events::Call call, std::uint64_t site);
 void MadeGroup(Handle group, events::Call call, std::uint64_t site);
 // What a handle stands for is asked before the library frees it, and noted as freed when it has: it

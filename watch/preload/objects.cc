@@ -158,6 +158,23 @@ LOCKSTEP_WATCHED(
 LOCKSTEP_WATCHED(Type_commit, (Handles type), (type), ,
                  if (result == kMpiSuccess) CommittedType(*type))
 
+// These need no commit, and may have the handle of what was freed. So may what a type was made of.
+#define LOCKSTEP_GIVES_TYPE(NAME, PARAMS, ARGUMENTS) \
+  LOCKSTEP_WATCHED(NAME, PARAMS, ARGUMENTS, , if (result == kMpiSuccess) GotType(*given))
+LOCKSTEP_GIVES_TYPE(Type_create_f90_integer, (int range, Handles given), (range, given))
+LOCKSTEP_GIVES_TYPE(Type_create_f90_real, (int digits, int range, Handles given),
+                    (digits, range, given))
+LOCKSTEP_GIVES_TYPE(Type_create_f90_complex, (int digits, int range, Handles given),
+                    (digits, range, given))
+LOCKSTEP_GIVES_TYPE(Type_match_size, (int type_class, int size, Handles given),
+                    (type_class, size, given))
+LOCKSTEP_WATCHED(Type_get_contents,
+                 (Handle type, int most_ints, int most_places, int most, int* ints, Aint* places,
+                  Handles given),
+                 (type, most_ints, most_places, most, ints, places, given), ,
+                 for (int each = 0; each < most && result == kMpiSuccess; ++each)
+                     GotType(given[each]))
+
 LOCKSTEP_WATCHED(Op_create, (void* function, int commutes, Handles made),
                  (function, commutes, made), ,
                  if (result == kMpiSuccess) MadeOp(*made, events::Call::kOp_create, call.site()))

@@ -32,10 +32,10 @@ OWN_MOUNTS = subprocess.run([*IN_NAMESPACE, READ_ONLY], check=False,
                             capture_output=True).returncode == 0
 
 
-def launch(case, ranks=3, options=("--on-hang=kill",)):
+def launch(case, ranks=3, options=("--on-hang=kill",), env=None):
     command = [LOCKSTEP, "watch", *options, "--", LAUNCHER, "-n", str(ranks), *OPTIONS, CASES,
                case]
-    return started.run(command, cwd=FOLDER)
+    return started.run(command, cwd=FOLDER, env=env)
 
 
 def shown(ended):
@@ -52,8 +52,8 @@ def findings(ended):
 
 class RightPrograms(unittest.TestCase):
 
-    def right(self, case, ranks=3):
-        ended = launch(case)
+    def right(self, case, ranks=3, options=(), env=None):
+        ended = launch(case, options=("--on-hang=kill", *options), env=env)
         self.assertEqual(ended.returncode, 0, ended.stderr)
         self.assertEqual(findings(ended), [])
         self.assertRegex(ended.stderr, r"%d ranks, \d+ events, no finding" % ranks)
@@ -74,6 +74,7 @@ class RightPrograms(unittest.TestCase):
     def test_messages_that_are_probed(self):
         self.right("probes")
         self.right("imrecv")
+        self.right("statuses")
 
     def test_a_request_of_a_call_that_is_not_followed(self):
         self.right("neighbors")
@@ -107,6 +108,12 @@ class RightPrograms(unittest.TestCase):
         self.right("new_types")
         self.right("new_communicators")
         self.right("refused")
+        self.right("given_types")
+
+    def test_calls_that_the_library_makes_itself(self):
+        """ROMIO's: part of MPICH, a module of Open MPI."""
+        self.right("shared_file", options=("--leaks",),
+                   env=dict(os.environ, OMPI_MCA_io="^ompio"))
 
     def test_who_gives_nothing_may_name_any_type(self):
         self.right("nothing")
