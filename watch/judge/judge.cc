@@ -122,7 +122,8 @@ void Judge::Enter(int rank, const Event& event) {
   open.parts.swap(mine.parts[event.thread]);
   bool right = CheckArguments(rank, event);
   for (const Event& part : open.parts) {
-    if (part.request == 0) right = CheckArguments(rank, part) && right;
+    const bool waits = part.request != 0 && FactsOf(event.call).call_class != Class::kPostExchange;
+    if (!waits) right = CheckArguments(rank, part) && right;
   }
   if (right) Follow(rank, open);
   if (options_.races) NoteHeard(rank, event);
@@ -164,10 +165,11 @@ std::string Judge::WhereNow(int rank, const Event& group_call) const {
 void Judge::Follow(int rank, OpenCall& open) {
   const Event& event = open.event;
   Rank& mine = history_.ranks[Index(rank)];
-  const auto requested = [&]() -> Request& {
-    return mine.requests[event.request] = {event, (event.flags & events::kPersistent) != 0, true,
-                                           true};
+  const auto request_of = [&mine](const Event& posted) -> Request& {
+    return mine.requests[posted.request] = {posted, (posted.flags & events::kPersistent) != 0, true,
+                                            true};
   };
+  const auto requested = [&]() -> Request& { return request_of(event); };
   switch (FactsOf(event.call).call_class) {
     case Class::kSend:
       open.message = Send(rank, event);
@@ -182,6 +184,9 @@ void Judge::Follow(int rank, OpenCall& open) {
     case Class::kPostSend:
       requested().message = Send(rank, event);
       break;
+    case Class::kPostExchange:
+      for (const Event& send : open.parts) request_of(send).message = Send(rank, send);
+      [[fallthrough]];
     case Class::kPostReceive:
       requested().order = ++history_.last_order;
       mine.posted[history_.last_order] = event.request;
@@ -207,6 +212,10 @@ void Judge::Follow(int rank, OpenCall& open) {
     }
     case Class::kWindow:
       EnterWindow(history_, rank, open);
+      break;
+    case Class::kNotFollowed:
+      not_followed_.insert(event.call);
+      unseen_ways_ = true;
       break;
     case Class::kFinalize:
       mine.finalizing = true;
@@ -297,6 +306,8 @@ void Judge::Done(int rank, const Event& event) {
     const bool blocked = FactsOf(event.call).call_class == Class::kWaitAll;
     if (source >= 0 && tag >= 0) {
       Received(rank, request.event, request.order, source, tag, blocked);
+    } else if (!known) {
+      StopComparing(rank, request.event);
     }
   }
   if (request.event.peer == events::kAnySource) {

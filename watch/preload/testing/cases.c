@@ -385,8 +385,8 @@ int main(int count, char** words) {
   for (size_t each = 0; each < sizeof kCases / sizeof *kCases; ++each) {
     if (count > 1 && strcmp(words[1], kCases[each].name) == 0) kCases[each].run();
   }
-  Case* (*const more_cases[])(const char*) = {right_case, library_case, wrong_case};
-  for (int each = 0; count > 1 && each < 3; ++each) {
+  Case* (*const more_cases[])(const char*) = {right_case, library_case, new_case, wrong_case};
+  for (int each = 0; count > 1 && each < 4; ++each) {
     Case* const more = more_cases[each](words[1]);
     if (more) more(rank, size, words[0]);
   }
