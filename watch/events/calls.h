@@ -229,6 +229,7 @@ enum class Sync : std::uint8_t {
   X(Get, kLocal, kNone)                                \
   X(Accumulate, kLocal, kNone)                         \
   X(File_open, kCollective, kAll)                      \
+  X(File_delete, kLocal, kNone)                        \
   X(File_close, kCollective, kAll)                     \
   X(File_write_all, kCollective, kAll)                 \
   X(File_read_all, kCollective, kAll)                  \

@@ -15,12 +15,12 @@ using History_ = LiteralHistory;
 constexpr std::uint32_t kReceive = 1;
 constexpr std::uint32_t kSend = 2;
 
-void Exchanges(LiteralHistory& history, int rank, int other, int send_tag, int tag) {
-  Event send = History_::Sends(Call::kIsendrecv, 1, other, send_tag);
+void Exchanges(LiteralHistory& history, int rank, int to, int send_tag, int from, int tag) {
+  Event send = History_::Sends(Call::kIsendrecv, 1, to, send_tag);
   send.phase = events::Phase::kPart;
   send.request = kSend;
   history.Open(rank, send);
-  history.Posts(rank, History_::Receives(Call::kIsendrecv, 1, other, tag), kReceive);
+  history.Posts(rank, History_::Receives(Call::kIsendrecv, 1, from, tag), kReceive);
 }
 
 void Waits(LiteralHistory& history, int rank) {
@@ -29,7 +29,7 @@ void Waits(LiteralHistory& history, int rank) {
 
 TEST(Exchanges, MeetWhatSendsAndReceivesOtherwise) {
   LiteralHistory history(2);
-  Exchanges(history, 0, 1, 5, 6);
+  Exchanges(history, 0, 1, 5, 1, 6);
   history.Open(1, History_::Receives(Call::kRecv, 3, 0, 5));
   history.Over(1, Call::kRecv, 0, 0, 5);
   history.Left(1, Call::kRecv);
@@ -46,7 +46,7 @@ TEST(Exchanges, MeetWhatSendsAndReceivesOtherwise) {
 TEST(Exchanges, WaitForTheirReceive) {
   LiteralHistory history(2);
   for (int rank = 0; rank < 2; ++rank) {
-    Exchanges(history, rank, 1 - rank, 5, 6);
+    Exchanges(history, rank, 1 - rank, 5, 1 - rank, 6);
     Waits(history, rank);
   }
   EXPECT_THAT(history.Findings(),
@@ -57,7 +57,7 @@ TEST(Exchanges, WaitForTheirReceive) {
 // A message that nobody receives may be buffered.
 TEST(Exchanges, WaitForTheirSend) {
   LiteralHistory history(2);
-  Exchanges(history, 0, 1, 5, 6);
+  Exchanges(history, 0, 1, 5, 1, 6);
   history.Call_(1, History_::Sends(Call::kSend, 4, 0, 6));
   Waits(history, 0);
   history.Open(1, History_::Receives(Call::kRecv, 3, 0, 7));
@@ -71,17 +71,17 @@ TEST(Exchanges, WaitForTheirSend) {
 
 TEST(Exchanges, TheirArgumentsAreBothLookedAt) {
   LiteralHistory history(2);
-  Exchanges(history, 0, 7, 5, 6);
+  Exchanges(history, 0, 7, 5, 1, 6);
   EXPECT_THAT(history.Causes(), ElementsAre("invalid_rank"));
   LiteralHistory tags(2);
-  Exchanges(tags, 0, 1, -5, 6);
+  Exchanges(tags, 0, 1, -5, 1, 6);
   EXPECT_THAT(tags.Causes(), ElementsAre("invalid_tag"));
 }
 
 TEST(Exchanges, WhatIsNeverAwaitedIsToldOnce) {
   LiteralHistory history(2);
-  Exchanges(history, 0, 1, 5, 5);
-  Exchanges(history, 1, 0, 5, 5);
+  Exchanges(history, 0, 1, 5, 1, 5);
+  Exchanges(history, 1, 0, 5, 0, 5);
   Waits(history, 1);
   history.Over(1, Call::kWait, kSend, 0, 5);
   history.Over(1, Call::kWait, kReceive, 0, 5);
@@ -96,12 +96,12 @@ TEST(Exchanges, OfAnySourceAreNotCompared) {
   for (const int source : {0, events::kAnySource}) {
     LiteralHistory history(2);
     history.Call_(0, History_::Sends(Call::kSend, 7, 1, 5));
-    Exchanges(history, 1, source, 6, 5);
+    Exchanges(history, 1, 0, 6, source, 5);
     Waits(history, 1);
     history.Over(1, Call::kWait, kSend, events::kProcNull, 0);
     history.Over(1, Call::kWait, kReceive, events::kProcNull, 0);
     history.Left(1, Call::kWait);
-    if (source == 0) history.Got(0, History_::Receives(Call::kRecv, 8, 1, 6), 1, 6);
+    history.Got(0, History_::Receives(Call::kRecv, 8, 1, 6), 1, 6);
     for (int rank = 0; rank < 2; ++rank) history.EnterFinalize(rank);
     EXPECT_THAT(history.Findings(), IsEmpty());
   }

@@ -77,11 +77,13 @@ class Judge {
   void TakeOne(int rank, const Event& event);
   void Enter(int rank, const Event& event);
   void Follow(int rank, OpenCall& open);
+  void Post(int rank, const OpenCall& open);
   void Leave(int rank, const Event& event);
   void Failed(int rank, std::uint16_t thread);
   void Succeeded(int rank, const OpenCall& open);
   void Done(int rank, const Event& event);
   void Got(int rank, const Event& event);
+  void GotAsked(int rank, const Request& request, const Event& event);
   void MadeObject(int rank, const Event& event);
   void Freed(int rank, std::uint32_t number);
   void NoteMembers(const Event& event);

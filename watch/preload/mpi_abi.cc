@@ -18,8 +18,6 @@ bool IsMpich() {
   return version && version(text, &length) == kMpiSuccess && std::strncmp(text, "MPICH ", 6) == 0;
 }
 
-Code library_code;
-
 // The code of an object that was loaded, and its name; empty: that of the program's own file.
 int LearnCode(dl_phdr_info* object, std::size_t, void* about) {
   const auto function = reinterpret_cast<std::uintptr_t>(about);
@@ -37,23 +35,21 @@ int LearnCode(dl_phdr_info* object, std::size_t, void* about) {
   return 0;
 }
 
-// Open MPI names its modules so, wherever they are.
-bool IsModule(const char* path) {
-  const char* const slash = std::strrchr(path, '/');
-  return std::strncmp(slash ? slash + 1 : path, "mca_", 4) == 0;
-}
-
 }  // namespace
 
 Abi abi;
 Code program_code;
+Code library_code;
+std::atomic<bool> uses_files{false};
 
-// Modules come and go, as plugins of the program do: nothing of them is kept.
-bool IsLibraryCode(std::uintptr_t at) {
-  if (library_code.Holds(at)) return true;
+// Open MPI names its modules so, wherever they are. They come and go, as plugins of the program do,
+// so nothing of them is kept.
+bool IsModuleCode(std::uintptr_t at) {
   dl_find_object found;
   if (_dl_find_object(reinterpret_cast<void*>(at), &found) != 0) return false;
-  return IsModule(found.dlfo_link_map->l_name);
+  const char* const path = found.dlfo_link_map->l_name;
+  const char* const slash = std::strrchr(path, '/');
+  return std::strncmp(slash ? slash + 1 : path, "mca_", 4) == 0;
 }
 
 // As the program's own references are bound: an object may have been copied into the program. Where

@@ -3,6 +3,7 @@
 // mpi_abi_test.cc holds this against every mpi.h that is installed.
 #pragma once
 
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -203,12 +204,16 @@ struct Code {
 
   bool Holds(std::uintptr_t at) const { return begin <= at && at < end; }
 };
-extern Code program_code;  // of the program's own file, which stays
-// The library's, also its modules', which may call MPI as programs do: ROMIO does for files.
-bool IsLibraryCode(std::uintptr_t at);
+extern Code program_code;  // of the program's own file
+extern Code library_code;
+// The library may call MPI as programs do: ROMIO does for files, also as a module of Open MPI. To
+// look for modules takes as long as half a call, so it is done once files are used.
+extern std::atomic<bool> uses_files;
+bool IsModuleCode(std::uintptr_t at);
 inline bool OfLibrary(const void* site) {
   const auto at = reinterpret_cast<std::uintptr_t>(site);
-  return !program_code.Holds(at) && IsLibraryCode(at);
+  if (program_code.Holds(at)) return false;
+  return library_code.Holds(at) || (uses_files.load(std::memory_order_relaxed) && IsModuleCode(at));
 }
 
 // The handle that a row of the lists above names, in this process.

@@ -91,9 +91,11 @@ LOCKSTEP_SIZED(Accumulate,
 
 LOCKSTEP_WATCHED(File_open,
                  (Handle comm, const char* name, int mode, Handle info, FileHandle* made),
-                 (comm, name, mode, info, made), call.Collective(comm),
+                 (comm, name, mode, info, made), call.Collective(comm);
+                 uses_files = true,
                  if (result == kMpiSuccess)
                      MadeFile(comm, *made, events::Call::kFile_open, call.site()))
+LOCKSTEP_WATCHED(File_delete, (const char* name, Handle info), (name, info), uses_files = true, )
 LOCKSTEP_WATCHED(File_close, (FileHandle * file), (file),
                  const Known held = Held(events::Object::kFile, *file);
                  call.OnComm(FileOf(*file)),
