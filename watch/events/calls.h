@@ -6,22 +6,24 @@
 namespace lockstep::watch::events {
 
 enum class Class : std::uint8_t {
-  kLocal,        // waits for nobody
-  kSend,         // returns when the message may be forgotten
-  kReceive,      // returns with a message
-  kProbe,        // returns when a message is there, and leaves it
-  kExchange,     // a send and a receive in one call
-  kPostSend,     // begins a send, leaves a request
-  kPostReceive,  // begins a receive, leaves a request
-  kPostLocal,    // leaves a request that needs no other rank
-  kPrepare,      // leaves a persistent request that waits for its start
-  kStart,        // begins persistent requests
-  kWaitAll,      // returns when all its requests are over
-  kWaitAny,      // returns when one of its requests is over
-  kTest,         // never waits
-  kCollective,   // all members of a communicator, in one order
+  kLocal,         // waits for nobody
+  kSend,          // returns when the message may be forgotten
+  kReceive,       // returns with a message
+  kProbe,         // returns when a message is there, and leaves it
+  kExchange,      // a send and a receive in one call
+  kPostSend,      // begins a send, leaves a request
+  kPostReceive,   // begins a receive, leaves a request
+  kPostExchange,  // begins both, in one request
+  kPostLocal,     // leaves a request that needs no other rank
+  kPrepare,       // leaves a persistent request that waits for its start
+  kStart,         // begins persistent requests
+  kWaitAll,       // returns when all its requests are over
+  kWaitAny,       // returns when one of its requests is over
+  kTest,          // never waits
+  kCollective,    // all members of a communicator, in one order
   kPostCollective,
-  kWindow,  // of some members of a window: epochs and locks
+  kWindow,       // of some members of a window: epochs and locks
+  kNotFollowed,  // what it begins is not known; its end says so
   kFinalize,
 };
 
@@ -61,6 +63,8 @@ enum class Sync : std::uint8_t {
   X(Ibsend, kPostSend, kNone)                          \
   X(Irsend, kPostSend, kNone)                          \
   X(Irecv, kPostReceive, kNone)                        \
+  X(Isendrecv, kPostExchange, kNone)                   \
+  X(Isendrecv_replace, kPostExchange, kNone)           \
   X(Send_init, kPrepare, kNone)                        \
   X(Ssend_init, kPrepare, kNone)                       \
   X(Bsend_init, kPrepare, kNone)                       \
@@ -122,6 +126,30 @@ enum class Sync : std::uint8_t {
   X(Ineighbor_alltoall, kPostCollective, kNeighbors)   \
   X(Ineighbor_alltoallv, kPostCollective, kNeighbors)  \
   X(Ineighbor_alltoallw, kPostCollective, kNeighbors)  \
+  X(Barrier_init, kNotFollowed, kNone)                 \
+  X(Bcast_init, kNotFollowed, kNone)                   \
+  X(Reduce_init, kNotFollowed, kNone)                  \
+  X(Allreduce_init, kNotFollowed, kNone)               \
+  X(Gather_init, kNotFollowed, kNone)                  \
+  X(Gatherv_init, kNotFollowed, kNone)                 \
+  X(Scatter_init, kNotFollowed, kNone)                 \
+  X(Scatterv_init, kNotFollowed, kNone)                \
+  X(Allgather_init, kNotFollowed, kNone)               \
+  X(Allgatherv_init, kNotFollowed, kNone)              \
+  X(Alltoall_init, kNotFollowed, kNone)                \
+  X(Alltoallv_init, kNotFollowed, kNone)               \
+  X(Alltoallw_init, kNotFollowed, kNone)               \
+  X(Scan_init, kNotFollowed, kNone)                    \
+  X(Exscan_init, kNotFollowed, kNone)                  \
+  X(Reduce_scatter_init, kNotFollowed, kNone)          \
+  X(Reduce_scatter_block_init, kNotFollowed, kNone)    \
+  X(Neighbor_allgather_init, kNotFollowed, kNone)      \
+  X(Neighbor_allgatherv_init, kNotFollowed, kNone)     \
+  X(Neighbor_alltoall_init, kNotFollowed, kNone)       \
+  X(Neighbor_alltoallv_init, kNotFollowed, kNone)      \
+  X(Neighbor_alltoallw_init, kNotFollowed, kNone)      \
+  X(Psend_init, kNotFollowed, kNone)                   \
+  X(Precv_init, kNotFollowed, kNone)                   \
   X(Comm_dup, kCollective, kAll)                       \
   X(Comm_dup_with_info, kCollective, kAll)             \
   X(Comm_split, kCollective, kAll)                     \
@@ -139,6 +167,9 @@ enum class Sync : std::uint8_t {
   X(Comm_free, kLocal, kNone)                          \
   X(Comm_disconnect, kCollective, kLoose)              \
   X(Comm_idup, kPostCollective, kAll)                  \
+  X(Comm_idup_with_info, kPostCollective, kAll)        \
+  X(Comm_create_from_group, kNotFollowed, kNone)       \
+  X(Intercomm_create_from_groups, kNotFollowed, kNone) \
   X(Comm_spawn, kLocal, kNone)                         \
   X(Comm_spawn_multiple, kLocal, kNone)                \
   X(Comm_accept, kLocal, kNone)                        \
@@ -161,10 +192,17 @@ enum class Sync : std::uint8_t {
   X(Type_create_hindexed, kLocal, kNone)               \
   X(Type_create_indexed_block, kLocal, kNone)          \
   X(Type_create_struct, kLocal, kNone)                 \
+  X(Type_create_hindexed_block, kLocal, kNone)         \
+  X(Type_create_darray, kLocal, kNone)                 \
   X(Type_create_subarray, kLocal, kNone)               \
   X(Type_create_resized, kLocal, kNone)                \
   X(Type_dup, kLocal, kNone)                           \
   X(Type_commit, kLocal, kNone)                        \
+  X(Type_create_f90_integer, kLocal, kNone)            \
+  X(Type_create_f90_real, kLocal, kNone)               \
+  X(Type_create_f90_complex, kLocal, kNone)            \
+  X(Type_match_size, kLocal, kNone)                    \
+  X(Type_get_contents, kLocal, kNone)                  \
   X(Type_free, kLocal, kNone)                          \
   X(Op_create, kLocal, kNone)                          \
   X(Op_free, kLocal, kNone)                            \
@@ -191,6 +229,7 @@ enum class Sync : std::uint8_t {
   X(Get, kLocal, kNone)                                \
   X(Accumulate, kLocal, kNone)                         \
   X(File_open, kCollective, kAll)                      \
+  X(File_delete, kLocal, kNone)                        \
   X(File_close, kCollective, kAll)                     \
   X(File_write_all, kCollective, kAll)                 \
   X(File_read_all, kCollective, kAll)                  \

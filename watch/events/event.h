@@ -110,7 +110,7 @@ struct Event {
   Call call = Call::kNone;
   std::uint16_t thread = 0;
   Object object = Object::kCommunicator;
-  std::uint8_t part = 0;    // of a collective of several calls: which
+  std::uint8_t part = 0;    // of a collective of several calls, or of a request: which
   std::uint64_t site = 0;   // return address: where in the user's program; 0: threads of a library
   std::uint64_t ticks = 0;  // of the call's entry, unless kTimesVariable is set
   std::uint64_t comm = kNullComm;

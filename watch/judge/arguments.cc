@@ -20,6 +20,7 @@ bool HasComm(const Event& event) {
     case Class::kExchange:
     case Class::kPostSend:
     case Class::kPostReceive:
+    case Class::kPostExchange:
     case Class::kPrepare:
     case Class::kCollective:
     case Class::kPostCollective:

@@ -88,7 +88,7 @@ const Message* Claims::NearMiss(int rank, const Event& receive, bool* other_comm
       receive.peer == events::kAnySource ? -1 : history_.WorldRank(receive.comm, receive.peer);
   for (const auto& [key, channel] : history_.channels) {
     const auto& [comm, from, to] = key;
-    if (history_.WorldRank(comm, to) != rank) continue;
+    if (history_.WorldRank(comm, to) != rank || channel.compared_from == kNever) continue;
     for (const Message& message : channel.sent) {
       const bool same_comm = comm == receive.comm;
       // Nobody means itself: with a wrong communicator it has the number of the rank that is meant.

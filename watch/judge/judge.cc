@@ -122,7 +122,8 @@ void Judge::Enter(int rank, const Event& event) {
   open.parts.swap(mine.parts[event.thread]);
   bool right = CheckArguments(rank, event);
   for (const Event& part : open.parts) {
-    if (part.request == 0) right = CheckArguments(rank, part) && right;
+    const bool waits = part.request != 0 && FactsOf(event.call).call_class != Class::kPostExchange;
+    if (!waits) right = CheckArguments(rank, part) && right;
   }
   if (right) Follow(rank, open);
   if (options_.races) NoteHeard(rank, event);
@@ -164,10 +165,6 @@ std::string Judge::WhereNow(int rank, const Event& group_call) const {
 void Judge::Follow(int rank, OpenCall& open) {
   const Event& event = open.event;
   Rank& mine = history_.ranks[Index(rank)];
-  const auto requested = [&]() -> Request& {
-    return mine.requests[event.request] = {event, (event.flags & events::kPersistent) != 0, true,
-                                           true};
-  };
   switch (FactsOf(event.call).call_class) {
     case Class::kSend:
       open.message = Send(rank, event);
@@ -179,9 +176,47 @@ void Judge::Follow(int rank, OpenCall& open) {
     case Class::kReceive:
       open.order = ++history_.last_order;
       break;
+    case Class::kStart:
+      for (const Event& part : open.parts) Start(rank, part.request);
+      break;
+    case Class::kCollective:
+      EnterBlocking(rank, open);
+      break;
+    case Class::kWindow:
+      EnterWindow(history_, rank, open);
+      break;
+    case Class::kNotFollowed:
+      not_followed_.insert(event.call);
+      unseen_ways_ = true;
+      break;
+    case Class::kFinalize:
+      mine.finalizing = true;
+      TellUnfinished(rank);
+      NothingMoreFrom(rank, false);
+      TellLostMessages();
+      break;
+    default:
+      Post(rank, open);
+      break;
+  }
+}
+
+// What leaves a request.
+void Judge::Post(int rank, const OpenCall& open) {
+  const Event& event = open.event;
+  Rank& mine = history_.ranks[Index(rank)];
+  const auto request_of = [&mine](const Event& posted) -> Request& {
+    return mine.requests[posted.request] = {posted, (posted.flags & events::kPersistent) != 0, true,
+                                            true};
+  };
+  const auto requested = [&]() -> Request& { return request_of(event); };
+  switch (FactsOf(event.call).call_class) {
     case Class::kPostSend:
       requested().message = Send(rank, event);
       break;
+    case Class::kPostExchange:
+      for (const Event& send : open.parts) request_of(send).message = Send(rank, send);
+      [[fallthrough]];
     case Class::kPostReceive:
       requested().order = ++history_.last_order;
       mine.posted[history_.last_order] = event.request;
@@ -193,27 +228,12 @@ void Judge::Follow(int rank, OpenCall& open) {
       requested().active = false;
       mine.requests[event.request].started = false;
       break;
-    case Class::kStart:
-      for (const Event& part : open.parts) Start(rank, part.request);
-      break;
-    case Class::kCollective:
-      EnterBlocking(rank, open);
-      break;
     case Class::kPostCollective: {
       Request& request = requested();
       request.place = EnterCollective(rank, event);
       request.place.sources = SourcesOf(open);
       break;
     }
-    case Class::kWindow:
-      EnterWindow(history_, rank, open);
-      break;
-    case Class::kFinalize:
-      mine.finalizing = true;
-      TellUnfinished(rank);
-      NothingMoreFrom(rank, false);
-      TellLostMessages();
-      break;
     default:
       break;
   }
@@ -278,6 +298,19 @@ void Judge::Got(int rank, const Event& event) {
   open->second.order = 0;
 }
 
+// … one with a request did.
+void Judge::GotAsked(int rank, const Request& request, const Event& event) {
+  const bool known = (event.flags & events::kNoMessage) == 0;
+  const int source = known ? event.peer : request.event.peer;
+  const int tag = known && event.tag >= 0 ? event.tag : request.event.tag;
+  const bool blocked = FactsOf(event.call).call_class == Class::kWaitAll;
+  if (source >= 0 && tag >= 0) {
+    Received(rank, request.event, request.order, source, tag, blocked);
+  } else if (!known) {
+    StopComparing(rank, request.event);
+  }
+}
+
 // What a call got is known when the library has returned. A process that has no processor may stay
 // between these words and the last one of its call.
 void Judge::Done(int rank, const Event& event) {
@@ -285,19 +318,13 @@ void Judge::Done(int rank, const Event& event) {
   const auto open = mine.open.find(event.thread);
   if (open != mine.open.end()) open->second.over = true;
   if (event.request == 0) return Got(rank, event);
-  const bool known = (event.flags & (events::kNoMessage | events::kCancelled)) == 0;
   const auto found = mine.requests.find(event.request);
   if (found == mine.requests.end()) return;
   Request& request = found->second;
   request.waited = true;
   mine.posted.erase(request.order);
   if (request.active && request.order != 0 && (event.flags & events::kCancelled) == 0) {
-    const int source = known ? event.peer : request.event.peer;
-    const int tag = known && event.tag >= 0 ? event.tag : request.event.tag;
-    const bool blocked = FactsOf(event.call).call_class == Class::kWaitAll;
-    if (source >= 0 && tag >= 0) {
-      Received(rank, request.event, request.order, source, tag, blocked);
-    }
+    GotAsked(rank, request, event);
   }
   if (request.event.peer == events::kAnySource) {
     // What later receives took may be certain now.

@@ -68,6 +68,8 @@ class Judge {
   std::string Describe(int rank) const;          // "in MPI_Recv from rank 1, tag 7, at …"
   std::string Describe(const Wait& wait) const;  // … of a rank that is stuck
   const History& history() const { return history_; }
+  // What the program called, and of which nothing is known but that.
+  const std::set<Call>& not_followed() const { return not_followed_; }
 
  private:
   static std::size_t Index(int rank) { return static_cast<std::size_t>(rank); }
@@ -75,11 +77,13 @@ class Judge {
   void TakeOne(int rank, const Event& event);
   void Enter(int rank, const Event& event);
   void Follow(int rank, OpenCall& open);
+  void Post(int rank, const OpenCall& open);
   void Leave(int rank, const Event& event);
   void Failed(int rank, std::uint16_t thread);
   void Succeeded(int rank, const OpenCall& open);
   void Done(int rank, const Event& event);
   void Got(int rank, const Event& event);
+  void GotAsked(int rank, const Request& request, const Event& event);
   void MadeObject(int rank, const Event& event);
   void Freed(int rank, std::uint32_t number);
   void NoteMembers(const Event& event);
@@ -177,6 +181,7 @@ class Judge {
   std::map<std::pair<int, std::uint64_t>, std::pair<Event, std::pair<int, int>>> unnamed_races_;
   std::map<int, std::deque<Matched>> matched_;           // the newest of each rank
   std::vector<std::pair<Matched, Matched>> open_races_;  // that are not decided
+  std::set<Call> not_followed_;
   bool unseen_ways_ = false;  // by which ranks may hear of others: windows, files, neighbours
   bool explained_ = false;  // a finding was told already: a standstill after it is its consequence
   bool rank_lost_ = false;

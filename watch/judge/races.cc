@@ -30,6 +30,7 @@ bool MeetsAll(const Event& event) {
 bool TellsNothing(const Event& event) {
   const Class kind = FactsOf(event.call).call_class;
   return kind == Class::kPostSend || kind == Class::kPostReceive || kind == Class::kPrepare ||
+         kind == Class::kPostExchange ||
          (event.call >= Call::kComm_group && event.call <= Call::kOp_free) ||
          event.call == Call::kInit || event.call == Call::kInit_thread;
 }

@@ -90,7 +90,8 @@ std::string Judge::Describe(int rank, const Event* subject) const {
   if (event.call != open.call) text += fmt::format(" for {}", FactsOf(event.call).name);
   const Class kind = FactsOf(event.call).call_class;
   const bool message = Receives(event) || kind == Class::kSend || kind == Class::kPostSend ||
-                       kind == Class::kPrepare || kind == Class::kExchange;
+                       kind == Class::kPrepare || kind == Class::kExchange ||
+                       kind == Class::kPostExchange;
   if (message) {
     text += (Receives(event) ? " from " : " to ") + NamedPeer(event);
     if (event.tag != events::kAnyTag) text += fmt::format(", tag {},", event.tag);

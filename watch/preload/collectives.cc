@@ -22,25 +22,26 @@ bool IsRank(int root) { return root >= 0; }
 bool AtRoot(Handle comm, int root) { return RankOf(comm) == root && !IsInter(comm); }
 
 // Nothing is said of the type where there is nothing of it.
-void TypeOfSome(Watched& call, int count, Handle type) {
+void TypeOfSome(Watched& call, std::int64_t count, Handle type) {
   if (count != 0) call.TypeOnly(type);
 }
 
 // Where this rank gets something of every member. Who gets nothing of another may name any type.
-void TypeOfAll(Watched& call, const int* counts, Handle type, Handle comm) {
+template <typename Count>
+void TypeOfAll(Watched& call, const Count* counts, Handle type, Handle comm) {
   static const auto size_of = Real<int(Handle, int*)>("PMPI_Comm_size");
   int size = 0;
   if (CommOf(comm) <= events::kFreedComm || IsInter(comm)) return;
   if (size_of(comm, &size) != kMpiSuccess) return;
-  const bool some = std::all_of(counts, counts + size, [](int count) { return count != 0; });
+  const bool some = std::all_of(counts, counts + size, [](Count count) { return count != 0; });
   if (some) call.TypeOnly(type);
 }
 
 bool InPlace(const void* data) { return reinterpret_cast<std::uintptr_t>(data) == abi.in_place; }
 
 // Of one block that goes to or comes from `root`.
-void Gathered(Watched& call, const void* send, int send_count, Handle send_type, int count,
-              Handle type, int root, Handle comm) {
+void Gathered(Watched& call, const void* send, std::int64_t send_count, Handle send_type,
+              std::int64_t count, Handle type, int root, Handle comm) {
   call.Collective(comm, root);
   if (!IsRank(root)) return;
   if (AtRoot(comm, root)) {
@@ -51,8 +52,8 @@ void Gathered(Watched& call, const void* send, int send_count, Handle send_type,
   }
 }
 
-void Scattered(Watched& call, int send_count, Handle send_type, const void* receive, int count,
-               Handle type, int root, Handle comm) {
+void Scattered(Watched& call, std::int64_t send_count, Handle send_type, const void* receive,
+               std::int64_t count, Handle type, int root, Handle comm) {
   call.Collective(comm, root);
   if (!IsRank(root)) return;
   if (AtRoot(comm, root)) {
@@ -63,8 +64,8 @@ void Scattered(Watched& call, int send_count, Handle send_type, const void* rece
   }
 }
 
-void Everywhere(Watched& call, const void* send, int send_count, Handle send_type, int count,
-                Handle type, Handle comm) {
+void Everywhere(Watched& call, const void* send, std::int64_t send_count, Handle send_type,
+                std::int64_t count, Handle type, Handle comm) {
   call.Collective(comm);
   call.Data(count, type);
   if (!InPlace(send)) call.Data2(send_count, send_type);
@@ -73,35 +74,41 @@ void Everywhere(Watched& call, const void* send, int send_count, Handle send_typ
 }  // namespace
 
 // A collective and its posted sister: the same parameters, and a request.
-#define LOCKSTEP_POSTED(INAME, PARAMS, ARGUMENTS, BEFORE)            \
-  LOCKSTEP_WATCHED(INAME, (LOCKSTEP_UNPACK PARAMS, Handles request), \
-                   (LOCKSTEP_UNPACK ARGUMENTS, request), BEFORE;     \
-                   call.Post(), call.Posted(*request, result))
+#define LOCKSTEP_POSTED(DEFINE, INAME, PARAMS, ARGUMENTS, BEFORE)                                \
+  DEFINE(INAME, (LOCKSTEP_UNPACK PARAMS, Handles request), (LOCKSTEP_UNPACK ARGUMENTS, request), \
+         BEFORE;                                                                                 \
+         call.Post(), call.Posted(*request, result))
 #define LOCKSTEP_COLLECTIVE(NAME, INAME, PARAMS, ARGUMENTS, BEFORE) \
-  LOCKSTEP_WATCHED(NAME, PARAMS, ARGUMENTS, BEFORE, )               \
-  LOCKSTEP_POSTED(INAME, PARAMS, ARGUMENTS, BEFORE)
+  LOCKSTEP_SIZED(NAME, PARAMS, ARGUMENTS, BEFORE, )                 \
+  LOCKSTEP_POSTED(LOCKSTEP_SIZED, INAME, PARAMS, ARGUMENTS, BEFORE)
 #define LOCKSTEP_SIMPLE(NAME, INAME, PARAMS, ARGUMENTS, WORDS, BEFORE) \
+  namespace of_int {                                                   \
   LOCKSTEP_COUNTED(NAME, PARAMS, ARGUMENTS, WORDS, BEFORE)             \
-  LOCKSTEP_POSTED(INAME, PARAMS, ARGUMENTS, BEFORE)
+  }                                                                    \
+  namespace of_count {                                                 \
+  LOCKSTEP_WATCHED_NEW(NAME, NAME##_c, PARAMS, ARGUMENTS, BEFORE, )    \
+  }                                                                    \
+  LOCKSTEP_POSTED(LOCKSTEP_SIZED, INAME, PARAMS, ARGUMENTS, BEFORE)
 
-LOCKSTEP_SIMPLE(Barrier, Ibarrier, (Handle comm), (comm), (comm), call.Collective(comm))
-LOCKSTEP_SIMPLE(Bcast, Ibcast, (void* data, int count, Handle type, int root, Handle comm),
+LOCKSTEP_COUNTED(Barrier, (Handle comm), (comm), (comm), call.Collective(comm))
+LOCKSTEP_POSTED(LOCKSTEP_WATCHED, Ibarrier, (Handle comm), (comm), call.Collective(comm))
+LOCKSTEP_SIMPLE(Bcast, Ibcast, (void* data, Count count, Handle type, int root, Handle comm),
                 (data, count, type, root, comm), (count, type, root, comm),
                 call.Collective(comm, root);
                 if (IsRank(root)) call.Data(count, type))
 LOCKSTEP_SIMPLE(Reduce, Ireduce,
-                (const void* send, void* receive, int count, Handle type, Handle op, int root,
+                (const void* send, void* receive, Count count, Handle type, Handle op, int root,
                  Handle comm),
                 (send, receive, count, type, op, root, comm), (count, type, op, root, comm),
                 call.Collective(comm, root, OperatorOf(op));
                 if (IsRank(root)) call.Data(count, type))
 
-#define LOCKSTEP_REDUCTION(NAME, INAME)                                                  \
-  LOCKSTEP_SIMPLE(                                                                       \
-      NAME, INAME,                                                                       \
-      (const void* send, void* receive, int count, Handle type, Handle op, Handle comm), \
-      (send, receive, count, type, op, comm), (count, type, op, comm),                   \
-      call.Collective(comm, events::kNoRoot, OperatorOf(op));                            \
+#define LOCKSTEP_REDUCTION(NAME, INAME)                                                    \
+  LOCKSTEP_SIMPLE(                                                                         \
+      NAME, INAME,                                                                         \
+      (const void* send, void* receive, Count count, Handle type, Handle op, Handle comm), \
+      (send, receive, count, type, op, comm), (count, type, op, comm),                     \
+      call.Collective(comm, events::kNoRoot, OperatorOf(op));                              \
       call.Data(count, type))
 LOCKSTEP_REDUCTION(Allreduce, Iallreduce)
 LOCKSTEP_REDUCTION(Scan, Iscan)
@@ -109,62 +116,62 @@ LOCKSTEP_REDUCTION(Exscan, Iexscan)
 LOCKSTEP_REDUCTION(Reduce_scatter_block, Ireduce_scatter_block)
 
 LOCKSTEP_COLLECTIVE(Reduce_scatter, Ireduce_scatter,
-                    (const void* send, void* receive, const int* counts, Handle type, Handle op,
+                    (const void* send, void* receive, const Count* counts, Handle type, Handle op,
                      Handle comm),
                     (send, receive, counts, type, op, comm),
                     call.Collective(comm, events::kNoRoot, OperatorOf(op));
                     call.TypeOnly(type))
 LOCKSTEP_COLLECTIVE(Gather, Igather,
-                    (const void* send, int send_count, Handle send_type, void* receive, int count,
-                     Handle type, int root, Handle comm),
+                    (const void* send, Count send_count, Handle send_type, void* receive,
+                     Count count, Handle type, int root, Handle comm),
                     (send, send_count, send_type, receive, count, type, root, comm),
                     Gathered(call, send, send_count, send_type, count, type, root, comm))
 LOCKSTEP_COLLECTIVE(Gatherv, Igatherv,
-                    (const void* send, int send_count, Handle send_type, void* receive,
-                     const int* counts, const int* places, Handle type, int root, Handle comm),
+                    (const void* send, Count send_count, Handle send_type, void* receive,
+                     const Count* counts, const Place* places, Handle type, int root, Handle comm),
                     (send, send_count, send_type, receive, counts, places, type, root, comm),
                     call.Collective(comm, root);
                     if (IsRank(root)) AtRoot(comm, root) ? call.TypeOnly(type)
                                                          : TypeOfSome(call, send_count, send_type))
 LOCKSTEP_COLLECTIVE(Scatter, Iscatter,
-                    (const void* send, int send_count, Handle send_type, void* receive, int count,
-                     Handle type, int root, Handle comm),
+                    (const void* send, Count send_count, Handle send_type, void* receive,
+                     Count count, Handle type, int root, Handle comm),
                     (send, send_count, send_type, receive, count, type, root, comm),
                     Scattered(call, send_count, send_type, receive, count, type, root, comm))
 LOCKSTEP_COLLECTIVE(Scatterv, Iscatterv,
-                    (const void* send, const int* counts, const int* places, Handle send_type,
-                     void* receive, int count, Handle type, int root, Handle comm),
+                    (const void* send, const Count* counts, const Place* places, Handle send_type,
+                     void* receive, Count count, Handle type, int root, Handle comm),
                     (send, counts, places, send_type, receive, count, type, root, comm),
                     call.Collective(comm, root);
                     if (IsRank(root)) AtRoot(comm, root) ? call.TypeOnly(send_type)
                                                          : TypeOfSome(call, count, type))
 
-#define LOCKSTEP_EXCHANGE(NAME, INAME)                                                    \
-  LOCKSTEP_COLLECTIVE(NAME, INAME,                                                        \
-                      (const void* send, int send_count, Handle send_type, void* receive, \
-                       int count, Handle type, Handle comm),                              \
-                      (send, send_count, send_type, receive, count, type, comm),          \
+#define LOCKSTEP_EXCHANGE(NAME, INAME)                                                      \
+  LOCKSTEP_COLLECTIVE(NAME, INAME,                                                          \
+                      (const void* send, Count send_count, Handle send_type, void* receive, \
+                       Count count, Handle type, Handle comm),                              \
+                      (send, send_count, send_type, receive, count, type, comm),            \
                       Everywhere(call, send, send_count, send_type, count, type, comm))
 LOCKSTEP_EXCHANGE(Allgather, Iallgather)
 LOCKSTEP_EXCHANGE(Alltoall, Ialltoall)
 
 LOCKSTEP_COLLECTIVE(Allgatherv, Iallgatherv,
-                    (const void* send, int send_count, Handle send_type, void* receive,
-                     const int* counts, const int* places, Handle type, Handle comm),
+                    (const void* send, Count send_count, Handle send_type, void* receive,
+                     const Count* counts, const Place* places, Handle type, Handle comm),
                     (send, send_count, send_type, receive, counts, places, type, comm),
                     call.Collective(comm);
                     call.TypeOnly(type))
 LOCKSTEP_COLLECTIVE(Alltoallv, Ialltoallv,
-                    (const void* send, const int* send_counts, const int* send_places,
-                     Handle send_type, void* receive, const int* counts, const int* places,
+                    (const void* send, const Count* send_counts, const Place* send_places,
+                     Handle send_type, void* receive, const Count* counts, const Place* places,
                      Handle type, Handle comm),
                     (send, send_counts, send_places, send_type, receive, counts, places, type,
                      comm),
                     call.Collective(comm);
                     TypeOfAll(call, counts, type, comm))
 LOCKSTEP_COLLECTIVE(Alltoallw, Ialltoallw,
-                    (const void* send, const int* send_counts, const int* send_places,
-                     Handles send_types, void* receive, const int* counts, const int* places,
+                    (const void* send, const Count* send_counts, const Place* send_places,
+                     Handles send_types, void* receive, const Count* counts, const Place* places,
                      Handles types, Handle comm),
                     (send, send_counts, send_places, send_types, receive, counts, places, types,
                      comm),

@@ -27,12 +27,14 @@ class LibraryTest(unittest.TestCase):
     def test_it_shows_calls_of_mpi_under_both_names_and_of_gloo_and_nccl_and_nothing_else(self):
         lines = [line.split() for line in
                  shown("nm", "-D", "--defined-only", LIBRARY).splitlines()]
-        names = [name for _, kind, name in lines if kind.isupper()]
+        names = [name for _, kind, name in lines if kind.isupper() or kind == "i"]
         calls = {name[4:] for name in names if name.startswith("MPI_")}
+        for call in calls:  # with large counts, beside the others
+            self.assertIn(call.removesuffix("_c"), calls)
         self.assertEqual({name[5:] for name in names if name.startswith("PMPI_")}, calls)
         with open("watch/events/calls.h", encoding="utf-8") as file:
             listed = set(re.findall(r"^  X\((\w+), k", file.read(), re.M)) - {"None"}
-        self.assertEqual(calls, listed)
+        self.assertEqual({call for call in calls if not call.endswith("_c")}, listed)
         edges = {"__bss_start", "_edata", "_end", "_exit", "_Exit"}  # of every library; of ours
         ours = ("MPI_", "PMPI_", "_ZN4gloo", "_ZN4c10d11PrefixStoreC1E", "nccl")
         self.assertFalse([name for name in names

@@ -4,22 +4,22 @@
 
 namespace lockstep::watch::preload {
 
-#define LOCKSTEP_SEND(NAME, FLAGS)                                                      \
-  LOCKSTEP_WATCHED(                                                                     \
-      NAME, (const void* data, int count, Handle type, int peer, int tag, Handle comm), \
+#define LOCKSTEP_SEND(NAME, FLAGS)                                                        \
+  LOCKSTEP_SIZED(                                                                         \
+      NAME, (const void* data, Count count, Handle type, int peer, int tag, Handle comm), \
       (data, count, type, peer, tag, comm), call.Message(count, type, peer, tag, comm, FLAGS), )
 LOCKSTEP_SEND(Send, 0)
 LOCKSTEP_SEND(Ssend, events::kSynchronous)
 LOCKSTEP_SEND(Bsend, events::kBuffered)
 LOCKSTEP_SEND(Rsend, 0)
 
-#define LOCKSTEP_POST_SEND(NAME, FLAGS)                                                            \
-  LOCKSTEP_WATCHED(                                                                                \
-      NAME,                                                                                        \
-      (const void* data, int count, Handle type, int peer, int tag, Handle comm, Handles request), \
-      (data, count, type, peer, tag, comm, request),                                               \
-      call.Message(count, type, peer, tag, comm, FLAGS);                                           \
-      call.Post(), call.Posted(*request, result))
+#define LOCKSTEP_POST_SEND(NAME, FLAGS)                                                       \
+  LOCKSTEP_SIZED(NAME,                                                                        \
+                 (const void* data, Count count, Handle type, int peer, int tag, Handle comm, \
+                  Handles request),                                                           \
+                 (data, count, type, peer, tag, comm, request),                               \
+                 call.Message(count, type, peer, tag, comm, FLAGS);                           \
+                 call.Post(), call.Posted(*request, result))
 LOCKSTEP_POST_SEND(Isend, 0)
 LOCKSTEP_POST_SEND(Issend, events::kSynchronous)
 LOCKSTEP_POST_SEND(Ibsend, events::kBuffered)
@@ -29,23 +29,26 @@ LOCKSTEP_POST_SEND(Ssend_init, events::kPersistent | events::kSynchronous)
 LOCKSTEP_POST_SEND(Bsend_init, events::kPersistent | events::kBuffered)
 LOCKSTEP_POST_SEND(Rsend_init, events::kPersistent)
 
-LOCKSTEP_WATCHED(
-    Recv, (void* data, int count, Handle type, int source, int tag, Handle comm, Statuses status),
-    (data, count, type, source, tag, comm, status), OwnStatus own;
-    if (status.Ignored()) status = {&own};
-    call.Receive(count, type, source, tag, comm), if (TookMessage(result)) call.Done(0, status))
+LOCKSTEP_SIZED(Recv,
+               (void* data, Count count, Handle type, int source, int tag, Handle comm,
+                Statuses status),
+               (data, count, type, source, tag, comm, status), OwnStatus own;
+               if (status.Ignored()) status = {&own}; call.Receive(count, type, source, tag, comm),
+                                                      if (TookMessage(result)) call.Done(0, status))
 
-LOCKSTEP_WATCHED(
-    Irecv, (void* data, int count, Handle type, int source, int tag, Handle comm, Handles request),
-    (data, count, type, source, tag, comm, request), call.Receive(count, type, source, tag, comm);
-    call.Post(), call.Posted(*request, result))
+LOCKSTEP_SIZED(Irecv,
+               (void* data, Count count, Handle type, int source, int tag, Handle comm,
+                Handles request),
+               (data, count, type, source, tag, comm, request),
+               call.Receive(count, type, source, tag, comm);
+               call.Post(), call.Posted(*request, result))
 
-LOCKSTEP_WATCHED(Recv_init,
-                 (void* data, int count, Handle type, int source, int tag, Handle comm,
-                  Handles request),
-                 (data, count, type, source, tag, comm, request),
-                 call.Receive(count, type, source, tag, comm);
-                 call.Post(events::kPersistent), call.Posted(*request, result))
+LOCKSTEP_SIZED(Recv_init,
+               (void* data, Count count, Handle type, int source, int tag, Handle comm,
+                Handles request),
+               (data, count, type, source, tag, comm, request),
+               call.Receive(count, type, source, tag, comm);
+               call.Post(events::kPersistent), call.Posted(*request, result))
 
 LOCKSTEP_WATCHED(Probe, (int source, int tag, Handle comm, Statuses status),
                  (source, tag, comm, status), call.Receive(0, abi.byte, source, tag, comm), )
@@ -57,31 +60,50 @@ LOCKSTEP_WATCHED(Mprobe, (int source, int tag, Handle comm, void* message, Statu
                  call.Receive(events::kUnknownCount, abi.byte, source, tag, comm),
                  if (result == kMpiSuccess) call.Done(0, status))
 
-LOCKSTEP_WATCHED(Mrecv, (void* data, int count, Handle type, void* message, Statuses status),
-                 (data, count, type, message, status), call.Data(count, type), )
+LOCKSTEP_SIZED(Mrecv, (void* data, Count count, Handle type, void* message, Statuses status),
+               (data, count, type, message, status), call.Data(count, type), )
 
-LOCKSTEP_WATCHED(Imrecv, (void* data, int count, Handle type, void* message, Handles request),
-                 (data, count, type, message, request), call.Data(count, type);
-                 call.Post(), call.Posted(*request, result))
+LOCKSTEP_SIZED(Imrecv, (void* data, Count count, Handle type, void* message, Handles request),
+               (data, count, type, message, request), call.Data(count, type);
+               call.Post(), call.Posted(*request, result))
 
-LOCKSTEP_WATCHED(
+LOCKSTEP_SIZED(
     Sendrecv,
-    (const void* send, int send_count, Handle send_type, int peer, int send_tag, void* data,
-     int count, Handle type, int source, int tag, Handle comm, Statuses status),
+    (const void* send, Count send_count, Handle send_type, int peer, int send_tag, void* data,
+     Count count, Handle type, int source, int tag, Handle comm, Statuses status),
     (send, send_count, send_type, peer, send_tag, data, count, type, source, tag, comm, status),
     OwnStatus own;
     if (status.Ignored()) status = {&own};
     call.SendPart(send_count, send_type, peer, send_tag, comm);
     call.Receive(count, type, source, tag, comm), if (TookMessage(result)) call.Done(0, status))
 
-LOCKSTEP_WATCHED(Sendrecv_replace,
-                 (void* data, int count, Handle type, int peer, int send_tag, int source, int tag,
-                  Handle comm, Statuses status),
-                 (data, count, type, peer, send_tag, source, tag, comm, status), OwnStatus own;
-                 if (status.Ignored()) status = {&own};
-                 call.SendPart(count, type, peer, send_tag, comm);
-                 call.Receive(count, type, source, tag, comm),
-                 if (TookMessage(result)) call.Done(0, status))
+LOCKSTEP_SIZED(Sendrecv_replace,
+               (void* data, Count count, Handle type, int peer, int send_tag, int source, int tag,
+                Handle comm, Statuses status),
+               (data, count, type, peer, send_tag, source, tag, comm, status), OwnStatus own;
+               if (status.Ignored()) status = {&own};
+               call.SendPart(count, type, peer, send_tag, comm);
+               call.Receive(count, type, source, tag, comm),
+               if (TookMessage(result)) call.Done(0, status))
+
+// One request of the program stands for two of the judge's.
+LOCKSTEP_SIZED_NEW(
+    Isendrecv,
+    (const void* send, Count send_count, Handle send_type, int peer, int send_tag, void* data,
+     Count count, Handle type, int source, int tag, Handle comm, Handles request),
+    (send, send_count, send_type, peer, send_tag, data, count, type, source, tag, comm, request),
+    const std::uint32_t sends = NewRequest();
+    call.SendPart(send_count, send_type, peer, send_tag, comm, sends);
+    call.Receive(count, type, source, tag, comm); call.Post(), call.Posted(*request, result, sends))
+
+LOCKSTEP_SIZED_NEW(Isendrecv_replace,
+                   (void* data, Count count, Handle type, int peer, int send_tag, int source,
+                    int tag, Handle comm, Handles request),
+                   (data, count, type, peer, send_tag, source, tag, comm, request),
+                   const std::uint32_t sends = NewRequest();
+                   call.SendPart(count, type, peer, send_tag, comm, sends);
+                   call.Receive(count, type, source, tag, comm);
+                   call.Post(), call.Posted(*request, result, sends))
 
 LOCKSTEP_WATCHED(Start, (Handles request), (request), RequestFacts facts;
                  call.Requests(1, request, &facts), )

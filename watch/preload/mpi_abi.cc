@@ -18,18 +18,19 @@ bool IsMpich() {
   return version && version(text, &length) == kMpiSuccess && std::strncmp(text, "MPICH ", 6) == 0;
 }
 
-// The code that holds the function `about`, unless it is the program's own.
+// The code of an object that was loaded, and its name; empty: that of the program's own file.
 int LearnCode(dl_phdr_info* object, std::size_t, void* about) {
   const auto function = reinterpret_cast<std::uintptr_t>(about);
   for (int each = 0; each < object->dlpi_phnum; ++each) {
     const ElfW(Phdr)& part = object->dlpi_phdr[each];
+    if (part.p_type != PT_LOAD || (part.p_flags & PF_X) == 0) continue;
     const std::uintptr_t begin = object->dlpi_addr + part.p_vaddr;
-    const bool code = part.p_type == PT_LOAD && (part.p_flags & PF_X) != 0;
-    if (!code || function < begin || function >= begin + part.p_memsz) continue;
-    if (*object->dlpi_name == 0) return 1;
-    library_begin = begin;
-    library_end = begin + part.p_memsz;
-    return 1;
+    const Code code = {begin, begin + part.p_memsz};
+    if (*object->dlpi_name == 0) {
+      program_code = code;
+    } else if (code.Holds(function)) {
+      library_code = code;
+    }
   }
   return 0;
 }
@@ -37,8 +38,19 @@ int LearnCode(dl_phdr_info* object, std::size_t, void* about) {
 }  // namespace
 
 Abi abi;
-std::uintptr_t library_begin = 0;
-std::uintptr_t library_end = 0;
+Code program_code;
+Code library_code;
+std::atomic<bool> uses_files{false};
+
+// Open MPI names its modules so, wherever they are. They come and go, as plugins of the program do,
+// so nothing of them is kept.
+bool IsModuleCode(std::uintptr_t at) {
+  dl_find_object found;
+  if (_dl_find_object(reinterpret_cast<void*>(at), &found) != 0) return false;
+  const char* const path = found.dlfo_link_map->l_name;
+  const char* const slash = std::strrchr(path, '/');
+  return std::strncmp(slash ? slash + 1 : path, "mca_", 4) == 0;
+}
 
 // As the program's own references are bound: an object may have been copied into the program. Where
 // Python loaded MPI in a scope of its own, none was.

@@ -3,6 +3,7 @@
 // mpi_abi_test.cc holds this against every mpi.h that is installed.
 #pragma once
 
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -196,11 +197,23 @@ inline std::uint64_t Handle::Bits() const {
 // (Python's).
 bool LearnAbi();
 
-// The code of the library itself, which may call MPI as programs do: MPICH does for its files.
-extern std::uintptr_t library_begin, library_end;
+// Code between two addresses.
+struct Code {
+  std::uintptr_t begin = 0;
+  std::uintptr_t end = 0;
+
+  bool Holds(std::uintptr_t at) const { return begin <= at && at < end; }
+};
+extern Code program_code;  // of the program's own file
+extern Code library_code;
+// The library may call MPI as programs do: ROMIO does for files, also as a module of Open MPI. To
+// look for modules takes as long as half a call, so it is done once files are used.
+extern std::atomic<bool> uses_files;
+bool IsModuleCode(std::uintptr_t at);
 inline bool OfLibrary(const void* site) {
   const auto at = reinterpret_cast<std::uintptr_t>(site);
-  return library_begin <= at && at < library_end;
+  if (program_code.Holds(at)) return false;
+  return library_code.Holds(at) || (uses_files.load(std::memory_order_relaxed) && IsModuleCode(at));
 }
 
 // The handle that a row of the lists above names, in this process.

@@ -293,12 +293,15 @@ void MadeType(Handle type, std::uint32_t element, events::Call call, std::uint64
   NoteMade(Object::kDatatype, number, call, site);
 }
 
-void CommittedType(Handle type) {
+void GotType(Handle type) {
   Known known;
-  if (!types.Find(type.Bits(), &known)) return;
-  // What was freed can't be committed: a call that is not followed made another one.
-  if (known.code == kGone) types.Remove(type.Bits(), &known);
-  if (known.code != kFresh) return;
+  if (types.Find(type.Bits(), &known) && known.code == kGone) types.Remove(type.Bits(), &known);
+}
+
+void CommittedType(Handle type) {
+  GotType(type);  // what was freed can't be committed: a call that is not followed made another one
+  Known known;
+  if (!types.Find(type.Bits(), &known) || known.code != kFresh) return;
   known.code = kCommitted;
   types.Update(known);
 }

@@ -41,6 +41,8 @@ void MadeWindow(Handle parent, Handle window, events::Call call, std::uint64_t s
 void MadeFile(Handle parent, FileHandle file, events::Call call, std::uint64_t site);
 void MadeType(Handle type, std::uint32_t element, events::Call call, std::uint64_t site);
 void CommittedType(Handle type);
+// The library gave it to the program, which may use it: it is not one that was freed before.
+void GotType(Handle type);
 void MadeOp(Handle op, events::Call call, std::uint64_t site);
 void MadeGroup(Handle group, events::Call call, std::uint64_t site);
 // What a handle stands for is asked before the library frees it, and noted as freed when it has: it
@@ -50,13 +52,14 @@ void Freed(events::Object object, const Known& held, std::uint64_t site);
 
 // Requests: a number that no other request of this process has.
 std::uint32_t NewRequest();
-void RememberRequest(Handle request, std::uint32_t number, std::uint8_t flags);
 struct RequestFacts {
   std::uint32_t number = 0;  // 0: none, or not known
   std::uint8_t flags = 0;
+  std::uint32_t send = 0;  // of a send and a receive in one: the send's number
 };
+void RememberRequest(Handle request, const RequestFacts& facts);
 RequestFacts RequestOf(Handle request);
-// Of several that have this handle, that of this number. Its number, 0: not known.
-std::uint32_t ForgetRequest(Handle request, std::uint32_t number);
+// Of several that have this handle, that of this number, or else another one.
+RequestFacts ForgetRequest(Handle request, std::uint32_t number);
 
 }  // namespace lockstep::watch::preload

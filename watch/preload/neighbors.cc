@@ -76,35 +76,35 @@ void AddSources(Watched& call, Handle comm, CountOf count_of) {
 }  // namespace
 
 // And its posted sister, which has a request. COUNT is how much comes from neighbour `each`.
-#define LOCKSTEP_OF_NEIGHBORS(NAME, PARAMS, ARGUMENTS, COUNT)                                  \
-  LOCKSTEP_WATCHED(Neighbor_##NAME, (LOCKSTEP_UNPACK PARAMS), (LOCKSTEP_UNPACK ARGUMENTS),     \
-                   AddSources(call, comm, [&]([[maybe_unused]] int each) { return COUNT; }), ) \
-  LOCKSTEP_WATCHED(Ineighbor_##NAME, (LOCKSTEP_UNPACK PARAMS, Handles request),                \
-                   (LOCKSTEP_UNPACK ARGUMENTS, request), call.Post();                          \
-                   AddSources(call, comm, [&]([[maybe_unused]] int each) { return COUNT; }),   \
-                   call.Posted(*request, result))
+#define LOCKSTEP_OF_NEIGHBORS(NAME, PARAMS, ARGUMENTS, COUNT)                                \
+  LOCKSTEP_SIZED(Neighbor_##NAME, (LOCKSTEP_UNPACK PARAMS), (LOCKSTEP_UNPACK ARGUMENTS),     \
+                 AddSources(call, comm, [&]([[maybe_unused]] int each) { return COUNT; }), ) \
+  LOCKSTEP_SIZED(Ineighbor_##NAME, (LOCKSTEP_UNPACK PARAMS, Handles request),                \
+                 (LOCKSTEP_UNPACK ARGUMENTS, request), call.Post();                          \
+                 AddSources(call, comm, [&]([[maybe_unused]] int each) { return COUNT; }),   \
+                 call.Posted(*request, result))
 
 LOCKSTEP_OF_NEIGHBORS(allgather,
-                      (const void* send, int send_count, Handle send_type, void* receive, int count,
-                       Handle type, Handle comm),
+                      (const void* send, Count send_count, Handle send_type, void* receive,
+                       Count count, Handle type, Handle comm),
                       (send, send_count, send_type, receive, count, type, comm), count)
 LOCKSTEP_OF_NEIGHBORS(allgatherv,
-                      (const void* send, int send_count, Handle send_type, void* receive,
-                       const int* counts, const int* places, Handle type, Handle comm),
+                      (const void* send, Count send_count, Handle send_type, void* receive,
+                       const Count* counts, const Place* places, Handle type, Handle comm),
                       (send, send_count, send_type, receive, counts, places, type, comm),
                       counts[each])
 LOCKSTEP_OF_NEIGHBORS(alltoall,
-                      (const void* send, int send_count, Handle send_type, void* receive, int count,
-                       Handle type, Handle comm),
+                      (const void* send, Count send_count, Handle send_type, void* receive,
+                       Count count, Handle type, Handle comm),
                       (send, send_count, send_type, receive, count, type, comm), count)
 LOCKSTEP_OF_NEIGHBORS(
     alltoallv,
-    (const void* send, const int* send_counts, const int* send_places, Handle send_type,
-     void* receive, const int* counts, const int* places, Handle type, Handle comm),
+    (const void* send, const Count* send_counts, const Place* send_places, Handle send_type,
+     void* receive, const Count* counts, const Place* places, Handle type, Handle comm),
     (send, send_counts, send_places, send_type, receive, counts, places, type, comm), counts[each])
 LOCKSTEP_OF_NEIGHBORS(alltoallw,
-                      (const void* send, const int* send_counts, const Aint* send_places,
-                       Handles send_types, void* receive, const int* counts, const Aint* places,
+                      (const void* send, const Count* send_counts, const Aint* send_places,
+                       Handles send_types, void* receive, const Count* counts, const Aint* places,
                        Handles types, Handle comm),
                       (send, send_counts, send_places, send_types, receive, counts, places, types,
                        comm),

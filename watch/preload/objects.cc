@@ -84,6 +84,18 @@ LOCKSTEP_MAKES_UNFOLLOWED(Comm_connect,
                           (const char* port, Handle info, int root, Handle comm, Handles made),
                           (port, info, root, comm, made))
 LOCKSTEP_MAKES_UNFOLLOWED(Comm_join, (int socket, Handles made), (socket, made))
+LOCKSTEP_WATCHED_NEW(Comm_idup_with_info, Comm_idup_with_info,
+                     (Handle comm, Handle info, Handles made, Handles request),
+                     (comm, info, made, request), call.Collective(comm);
+                     call.Post(); MadeUnfollowedComm(), call.Posted(*request, result))
+LOCKSTEP_WATCHED_NEW(Comm_create_from_group, Comm_create_from_group,
+                     (Handle group, const char* name, Handle info, Handle errors, Handles made),
+                     (group, name, info, errors, made), MadeUnfollowedComm(), )
+LOCKSTEP_WATCHED_NEW(Intercomm_create_from_groups, Intercomm_create_from_groups,
+                     (Handle mine, int leader, Handle theirs, int their_leader, const char* name,
+                      Handle info, Handle errors, Handles made),
+                     (mine, leader, theirs, their_leader, name, info, errors, made),
+                     MadeUnfollowedComm(), )
 
 // A communicator that has no coordinates is none that this may be asked of.
 LOCKSTEP_WATCHED(
@@ -122,34 +134,46 @@ LOCKSTEP_MAKES_GROUP(Group_range_incl, (Handle group, int count, int ranges[][3]
 LOCKSTEP_MAKES_GROUP(Group_range_excl, (Handle group, int count, int ranges[][3], Handles made),
                      (group, count, ranges, made))
 
-#define LOCKSTEP_MAKES_TYPE(NAME, PARAMS, ARGUMENTS, ...)                                 \
-  LOCKSTEP_WATCHED(NAME, PARAMS, ARGUMENTS, ,                                             \
-                   if (result == kMpiSuccess) MadeType(*made, ElementTypeOf(__VA_ARGS__), \
-                                                       events::Call::k##NAME, call.site()))
-LOCKSTEP_MAKES_TYPE(Type_contiguous, (int count, Handle old, Handles made), (count, old, made), old)
-LOCKSTEP_MAKES_TYPE(Type_vector, (int count, int length, int stride, Handle old, Handles made),
+#define LOCKSTEP_MAKES_TYPE(NAME, PARAMS, ARGUMENTS, ...)                               \
+  LOCKSTEP_SIZED(NAME, PARAMS, ARGUMENTS, ,                                             \
+                 if (result == kMpiSuccess) MadeType(*made, ElementTypeOf(__VA_ARGS__), \
+                                                     events::Call::k##NAME, call.site()))
+LOCKSTEP_MAKES_TYPE(Type_contiguous, (Count count, Handle old, Handles made), (count, old, made),
+                    old)
+LOCKSTEP_MAKES_TYPE(Type_vector,
+                    (Count count, Count length, Count stride, Handle old, Handles made),
                     (count, length, stride, old, made), old)
 LOCKSTEP_MAKES_TYPE(Type_create_hvector,
-                    (int count, int length, Aint stride, Handle old, Handles made),
+                    (Count count, Count length, Aint stride, Handle old, Handles made),
                     (count, length, stride, old, made), old)
 LOCKSTEP_MAKES_TYPE(Type_indexed,
-                    (int count, const int* lengths, const int* places, Handle old, Handles made),
+                    (Count count, const Count* lengths, const Count* places, Handle old,
+                     Handles made),
                     (count, lengths, places, old, made), old)
 LOCKSTEP_MAKES_TYPE(Type_create_hindexed,
-                    (int count, const int* lengths, const Aint* places, Handle old, Handles made),
+                    (Count count, const Count* lengths, const Aint* places, Handle old,
+                     Handles made),
                     (count, lengths, places, old, made), old)
 LOCKSTEP_MAKES_TYPE(Type_create_indexed_block,
-                    (int count, int length, const int* places, Handle old, Handles made),
+                    (Count count, Count length, const Count* places, Handle old, Handles made),
                     (count, length, places, old, made), old)
 LOCKSTEP_MAKES_TYPE(Type_create_struct,
-                    (int count, const int* lengths, const Aint* places, Handles old, Handles made),
+                    (Count count, const Count* lengths, const Aint* places, Handles old,
+                     Handles made),
                     (count, lengths, places, old, made), old, count)
 LOCKSTEP_MAKES_TYPE(Type_create_subarray,
-                    (int dimensions, const int* sizes, const int* parts, const int* starts,
+                    (int dimensions, const Count* sizes, const Count* parts, const Count* starts,
                      int order, Handle old, Handles made),
                     (dimensions, sizes, parts, starts, order, old, made), old)
 LOCKSTEP_MAKES_TYPE(Type_create_resized, (Handle old, Aint lower, Aint extent, Handles made),
                     (old, lower, extent, made), old)
+LOCKSTEP_MAKES_TYPE(Type_create_hindexed_block,
+                    (Count count, Count length, const Aint* places, Handle old, Handles made),
+                    (count, length, places, old, made), old)
+LOCKSTEP_MAKES_TYPE(Type_create_darray,
+                    (int ranks, int rank, int dimensions, const Count* sizes, const int* ways,
+                     const int* arguments, const int* parts, int order, Handle old, Handles made),
+                    (ranks, rank, dimensions, sizes, ways, arguments, parts, order, old, made), old)
 LOCKSTEP_WATCHED(
     Type_dup, (Handle old, Handles made), (old, made), , if (result == kMpiSuccess) {
       MadeType(*made, ElementTypeOf(old), events::Call::kType_dup, call.site());
@@ -158,8 +182,31 @@ LOCKSTEP_WATCHED(
 LOCKSTEP_WATCHED(Type_commit, (Handles type), (type), ,
                  if (result == kMpiSuccess) CommittedType(*type))
 
-LOCKSTEP_WATCHED(Op_create, (void* function, int commutes, Handles made),
-                 (function, commutes, made), ,
-                 if (result == kMpiSuccess) MadeOp(*made, events::Call::kOp_create, call.site()))
+// These need no commit, and may have the handle of what was freed. So may what a type was made of.
+#define LOCKSTEP_GIVES_TYPE(NAME, PARAMS, ARGUMENTS) \
+  LOCKSTEP_WATCHED(NAME, PARAMS, ARGUMENTS, , if (result == kMpiSuccess) GotType(*given))
+LOCKSTEP_GIVES_TYPE(Type_create_f90_integer, (int range, Handles given), (range, given))
+LOCKSTEP_GIVES_TYPE(Type_create_f90_real, (int digits, int range, Handles given),
+                    (digits, range, given))
+LOCKSTEP_GIVES_TYPE(Type_create_f90_complex, (int digits, int range, Handles given),
+                    (digits, range, given))
+LOCKSTEP_GIVES_TYPE(Type_match_size, (int type_class, int size, Handles given),
+                    (type_class, size, given))
+LOCKSTEP_WATCHED(Type_get_contents,
+                 (Handle type, int most_ints, int most_places, int most, int* ints, Aint* places,
+                  Handles given),
+                 (type, most_ints, most_places, most, ints, places, given), ,
+                 for (int each = 0; each < most && result == kMpiSuccess; ++each)
+                     GotType(given[each]))
+
+LOCKSTEP_WATCHED_NEW(
+    Type_get_contents, Type_get_contents_c,
+    (Handle type, std::int64_t most_ints, std::int64_t most_places, std::int64_t most_counts,
+     std::int64_t most, int* ints, Aint* places, std::int64_t* counts, Handles given),
+    (type, most_ints, most_places, most_counts, most, ints, places, counts, given), ,
+    for (int each = 0; each < most && result == kMpiSuccess; ++each) { GotType(given[each]); })
+
+LOCKSTEP_SIZED(Op_create, (void* function, int commutes, Handles made), (function, commutes, made),
+               , if (result == kMpiSuccess) MadeOp(*made, events::Call::kOp_create, call.site()))
 
 }  // namespace lockstep::watch::preload

@@ -10,4 +10,11 @@ Function* Real(const char* name) {
   return reinterpret_cast<Function*>(FindFunction(name));
 }
 
+// What the dynamic linker asks before a sanitizer is ready.
+#define LOCKSTEP_UNCHECKED __attribute__((no_sanitize("address", "undefined")))
+
+// Whether the library has this function. Where the dynamic linker asks for an object that it binds
+// before this library, that is MPI's own: then yes, because nothing can be looked up yet.
+bool MayHave(const char* name);
+
 }  // namespace lockstep::watch::preload

@@ -17,6 +17,7 @@
 #include <cstring>
 
 #include "watch/preload/chunks.h"
+#include "watch/preload/real.h"
 
 namespace lockstep::watch::preload {
 
@@ -226,7 +227,20 @@ void CountPoll(Header& to, std::uint64_t site) {
   }
 }
 
-void* FindFunction(const char* name) {
+namespace {
+const volatile void* volatile bound_at = &bound_at;  // its address, once this library is bound
+bool started = false;
+
+[[gnu::constructor]] void Start() { started = true; }
+}  // namespace
+
+// Before the program starts, dlopen() would run what its libraries begin with, too early.
+LOCKSTEP_UNCHECKED bool MayHave(const char* name) {
+  if (bound_at != &bound_at) return true;
+  return (started ? FindFunction(name) : dlsym(RTLD_NEXT, name)) != nullptr;
+}
+
+LOCKSTEP_UNCHECKED void* FindFunction(const char* name) {
   if (void* const found = dlsym(RTLD_NEXT, name)) return found;
   for (const char* library : {"libmpi.so.40", "libmpich.so.12", "libmpi.so.12", "libmpi.so"}) {
     void* const handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);

@@ -11,13 +11,18 @@ namespace {
 HandleTable<65536> requests;
 std::atomic<std::uint32_t> last_request{0};
 
+RequestFacts FactsOfRequest(const Known& known) {
+  return {known.number, static_cast<std::uint8_t>(known.code),
+          static_cast<std::uint32_t>(known.value)};
+}
+
 }  // namespace
 
 std::uint32_t NewRequest() { return ++last_request; }
 
-void RememberRequest(Handle request, std::uint32_t number, std::uint8_t flags) {
+void RememberRequest(Handle request, const RequestFacts& facts) {
   if (request == abi.request_null) return;
-  if (!requests.Insert({request.Bits(), 0, number, flags})) {
+  if (!requests.Insert({request.Bits(), facts.send, facts.number, facts.flags})) {
     Stop(events::Stopped::kTooManyHandles);
   }
 }
@@ -28,14 +33,13 @@ RequestFacts RequestOf(Handle request) {
   if (request == abi.request_null) return {};
   const bool found = several_threads ? requests.FindNewest(request.Bits(), &known)
                                      : requests.Find(request.Bits(), &known);
-  if (!found) return {};
-  return {known.number, static_cast<std::uint8_t>(known.code)};
+  return found ? FactsOfRequest(known) : RequestFacts();
 }
 
-std::uint32_t ForgetRequest(Handle request, std::uint32_t number) {
+RequestFacts ForgetRequest(Handle request, std::uint32_t number) {
   Known known;
   requests.RemoveOne(request.Bits(), number, &known);
-  return known.number;
+  return FactsOfRequest(known);
 }
 
 }  // namespace lockstep::watch::preload

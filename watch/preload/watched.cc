@@ -16,9 +16,11 @@ bool IsOf(int error, int error_class) {
   return class_of(error, &its) == kMpiSuccess && its == error_class;
 }
 
-void Watched::SendPart(std::int64_t count, Handle type, int peer, int tag, Handle comm) {
+void Watched::SendPart(std::int64_t count, Handle type, int peer, int tag, Handle comm,
+                       std::uint32_t request) {
   event_.ticks = events::NowTicks();
   const Event kept = event_;
+  event_.request = request;
   Message(count, type, peer, tag, comm);
   event_.phase = Phase::kPart;
   Write(event_);
@@ -76,9 +78,10 @@ void Watched::Done(std::uint32_t request, Statuses status) {
   event.flags = events::kNoMessage;
   if (!internal::times) event.ticks = event_.ticks;
   if (!status.Ignored()) {
+    // MPICH says nothing of it in the status of a probe, which holds there what it held before.
     int cancelled = 0;
     static const auto test_cancelled = Real<int(const void*, int*)>("PMPI_Test_cancelled");
-    test_cancelled(status.at, &cancelled);
+    if (request != 0) test_cancelled(status.at, &cancelled);
     event.flags = cancelled ? events::kCancelled : 0;
     event.peer = SourceOf(status.Source());
     event.tag = TagOf(status.Tag());
@@ -92,8 +95,10 @@ std::uint32_t Watched::Post(std::uint8_t flags) {
   return event_.request;
 }
 
-void Watched::Posted(Handle request, int error) {
-  if (error == kMpiSuccess) RememberRequest(request, event_.request, event_.flags);
+void Watched::Posted(Handle request, int error, std::uint32_t send) {
+  if (error == kMpiSuccess) {
+    RememberRequest(request, {event_.request, event_.flags, send});
+  }
 }
 
 void Watched::Requests(int count, Handles requests, RequestFacts* facts) {
@@ -109,6 +114,9 @@ void Watched::Requests(int count, Handles requests, RequestFacts* facts) {
     part.ticks = event_.ticks;
     part.request = known ? facts[each].number : events::kOtherRequest;
     Write(part);
+    part.request = facts[each].send;
+    part.part = 1;
+    if (part.request != 0) Write(part);
   }
 }
 
@@ -116,8 +124,13 @@ void Watched::Over(Handle handle, const RequestFacts& facts, Statuses status) {
   if (facts.number == 0) return;
   const bool persistent = (facts.flags & events::kPersistent) != 0;
   // A handle may stand for several requests that are over: the next of these.
-  const std::uint32_t number = persistent ? facts.number : ForgetRequest(handle, facts.number);
-  if (number != 0) Done(number, status);
+  const RequestFacts over = persistent ? facts : ForgetRequest(handle, facts.number);
+  if (over.send != 0) {
+    // MPICH 4.0 leaves such a status as it was.
+    status = {reinterpret_cast<void*>(abi.status_ignore)};
+    Done(over.send, status);
+  }
+  if (over.number != 0) Done(over.number, status);
 }
 
 }  // namespace lockstep::watch::preload

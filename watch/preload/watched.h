@@ -71,7 +71,9 @@ class Watched {
     event_.flags |= events::kReceiving;
     Data(count, type);
   }
-  void SendPart(std::int64_t count, Handle type, int peer, int tag, Handle comm);
+  // `request`: of the send alone; 0: the call has none.
+  void SendPart(std::int64_t count, Handle type, int peer, int tag, Handle comm,
+                std::uint32_t request = 0);
   void Collective(Handle comm, int root = events::kNoRoot, std::int32_t op = events::kNoOp) {
     collective_ = true;
     event_.comm = CommOf(comm);
@@ -113,7 +115,8 @@ class Watched {
   }
 
   std::uint32_t Post(std::uint8_t flags = 0);  // numbers the request this call leaves
-  void Posted(Handle request, int error);
+  // `send`: the request of its send, where it has another one.
+  void Posted(Handle request, int error, std::uint32_t send = 0);
   void Requests(int count, Handles requests, RequestFacts* facts);
   // What of `facts` is over: forgets it where it is not persistent.
   void Over(Handle handle, const RequestFacts& facts, Statuses status);
@@ -124,6 +127,16 @@ class Watched {
   events::Event event_;
   bool collective_ = false;
 };
+
+// What counts and displacements are in MPI's calls, and in those with large counts.
+namespace of_int {
+using Count = int;
+using Place = int;
+}  // namespace of_int
+namespace of_count {
+using Count = std::int64_t;
+using Place = Aint;
+}  // namespace of_count
 
 inline std::uint64_t WordOf(int value) { return static_cast<std::uint32_t>(value); }
 inline std::uint64_t WordOf(Handle handle) { return handle.word; }
@@ -145,20 +158,21 @@ AsCalled CalledAs(events::Call call, const void* site, Words... words) {
 #define LOCKSTEP_UNPACK(...) __VA_ARGS__
 #define LOCKSTEP_WATCH_VISIBLE __attribute__((visibility("default")))
 
-// How each begins: the library's own function, where it is not watched.
-#define LOCKSTEP_BEGIN(NAME, PARAMS, ARGUMENTS)                         \
-  static int(*real) PARAMS = nullptr;                                   \
-  if (!real) real = Real<int PARAMS>("PMPI_" #NAME);                    \
-  if (!real) return kMpiErrOther;                                       \
-  if (!WatchingMpi(site)) return real ARGUMENTS;                        \
-  Watched call(events::Call::k##NAME, site)
+// How each begins: the library's own function NAME, where it is not watched. The judge knows it as
+// CALL.
+#define LOCKSTEP_BEGIN(CALL, NAME, PARAMS, ARGUMENTS)  \
+  static int(*real) PARAMS = nullptr;                  \
+  if (!real) real = Real<int PARAMS>("PMPI_" #NAME);   \
+  if (!real) return kMpiErrOther;                      \
+  if (!WatchingMpi(site)) return real ARGUMENTS;       \
+  Watched call(events::Call::k##CALL, site)
 
 // NAME without MPI_; PARAMS and ARGUMENTS in parentheses; BEFORE and AFTER are statements that see
 // the parameters, `call`, and (AFTER only) `result`. Inside this namespace.
 #define LOCKSTEP_WATCHED(NAME, PARAMS, ARGUMENTS, BEFORE, AFTER) \
   extern "C" LOCKSTEP_WATCH_VISIBLE int MPI_##NAME PARAMS {      \
     void* const site = __builtin_return_address(0);              \
-    LOCKSTEP_BEGIN(NAME, PARAMS, ARGUMENTS);                     \
+    LOCKSTEP_BEGIN(NAME, NAME, PARAMS, ARGUMENTS);               \
     BEFORE;                                                      \
     call.Enter();                                                \
     const int result = real ARGUMENTS;                           \
@@ -168,12 +182,51 @@ AsCalled CalledAs(events::Call call, const void* site, Words... words) {
   }                                                              \
   extern "C" LOCKSTEP_WATCH_VISIBLE int PMPI_##NAME PARAMS __attribute__((alias("MPI_" #NAME)));
 
+// As LOCKSTEP_WATCHED, of a function of MPI 4. A program may ask whether it is there: where its
+// library has none, the address is null. So the dynamic linker asks us for it.
+#define LOCKSTEP_WATCHED_NEW(CALL, NAME, PARAMS, ARGUMENTS, BEFORE, AFTER)            \
+  static int NAME##Watched PARAMS {                                                   \
+    void* const site = __builtin_return_address(0);                                   \
+    LOCKSTEP_BEGIN(CALL, NAME, PARAMS, ARGUMENTS);                                    \
+    BEFORE;                                                                           \
+    call.Enter();                                                                     \
+    const int result = real ARGUMENTS;                                                \
+    AFTER;                                                                            \
+    call.Leave(result);                                                               \
+    return result;                                                                    \
+  }                                                                                   \
+  extern "C" {                                                                        \
+  LOCKSTEP_UNCHECKED [[gnu::used]] static decltype(&NAME##Watched) Find##NAME() {     \
+    return MayHave("PMPI_" #NAME) ? &NAME##Watched : nullptr;                         \
+  }                                                                                   \
+  LOCKSTEP_WATCH_VISIBLE int MPI_##NAME PARAMS __attribute__((ifunc("Find" #NAME)));  \
+  LOCKSTEP_WATCH_VISIBLE int PMPI_##NAME PARAMS __attribute__((ifunc("Find" #NAME))); \
+  }
+
+// As LOCKSTEP_WATCHED, and the same with large counts: MPI_Send and MPI_Send_c. In PARAMS these are
+// Count, and displacements are Place.
+#define LOCKSTEP_SIZED(NAME, PARAMS, ARGUMENTS, BEFORE, AFTER)                                  \
+  namespace of_int {                                                                            \
+  LOCKSTEP_WATCHED(NAME, PARAMS, ARGUMENTS, BEFORE, AFTER)                                      \
+  }                                                                                             \
+  namespace of_count {                                                                          \
+  LOCKSTEP_WATCHED_NEW(NAME, NAME##_c, PARAMS, ARGUMENTS, BEFORE, AFTER)                        \
+  }
+// The same of what came with MPI 4 itself.
+#define LOCKSTEP_SIZED_NEW(NAME, PARAMS, ARGUMENTS, BEFORE, AFTER)                              \
+  namespace of_int {                                                                            \
+  LOCKSTEP_WATCHED_NEW(NAME, NAME, PARAMS, ARGUMENTS, BEFORE, AFTER)                            \
+  }                                                                                             \
+  namespace of_count {                                                                          \
+  LOCKSTEP_WATCHED_NEW(NAME, NAME##_c, PARAMS, ARGUMENTS, BEFORE, AFTER)                        \
+  }
+
 // As LOCKSTEP_WATCHED, of a blocking collective that is counted where it comes again: WORDS are the
 // parameters of which BEFORE tells. Its way then touches as little memory as can be.
 #define LOCKSTEP_COUNTED(NAME, PARAMS, ARGUMENTS, WORDS, BEFORE)                                   \
   [[gnu::noinline]] static int NAME##Written(LOCKSTEP_UNPACK PARAMS, const AsCalled& as_called) {  \
     void* const site = const_cast<void*>(as_called.site);                                          \
-    LOCKSTEP_BEGIN(NAME, PARAMS, ARGUMENTS);                                                       \
+    LOCKSTEP_BEGIN(NAME, NAME, PARAMS, ARGUMENTS);                                                 \
     BEFORE;                                                                                        \
     call.Enter(as_called, reinterpret_cast<const void*>(real));                                    \
     const int result = real ARGUMENTS;                                                             \
@@ -193,7 +246,7 @@ AsCalled CalledAs(events::Call call, const void* site, Words... words) {
 #define LOCKSTEP_POLLED(NAME, PARAMS, ARGUMENTS, BEFORE, FOUND, AFTER) \
   extern "C" LOCKSTEP_WATCH_VISIBLE int MPI_##NAME PARAMS {            \
     void* const site = __builtin_return_address(0);                    \
-    LOCKSTEP_BEGIN(NAME, PARAMS, ARGUMENTS);                           \
+    LOCKSTEP_BEGIN(NAME, NAME, PARAMS, ARGUMENTS);                     \
     BEFORE;                                                            \
     const int result = real ARGUMENTS;                                 \
     if (!MayHaveFound(result) || !(FOUND)) {                           \

@@ -5,21 +5,20 @@
 
 namespace lockstep::watch::preload {
 
-#define LOCKSTEP_MAKES_WINDOW(NAME, PARAMS, ARGUMENTS)             \
-  LOCKSTEP_WATCHED(NAME, PARAMS, ARGUMENTS, call.Collective(comm), \
-                   if (result == kMpiSuccess)                      \
-                       MadeWindow(comm, *made, events::Call::k##NAME, call.site()))
-LOCKSTEP_MAKES_WINDOW(Win_create,
-                      (void* base, Aint size, int unit, Handle info, Handle comm, Handles made),
+#define LOCKSTEP_MAKES_WINDOW(DEFINE, NAME, PARAMS, ARGUMENTS) \
+  DEFINE(NAME, PARAMS, ARGUMENTS, call.Collective(comm),       \
+         if (result == kMpiSuccess) MadeWindow(comm, *made, events::Call::k##NAME, call.site()))
+LOCKSTEP_MAKES_WINDOW(LOCKSTEP_SIZED, Win_create,
+                      (void* base, Aint size, Place unit, Handle info, Handle comm, Handles made),
                       (base, size, unit, info, comm, made))
-LOCKSTEP_MAKES_WINDOW(Win_allocate,
-                      (Aint size, int unit, Handle info, Handle comm, void* base, Handles made),
+LOCKSTEP_MAKES_WINDOW(LOCKSTEP_SIZED, Win_allocate,
+                      (Aint size, Place unit, Handle info, Handle comm, void* base, Handles made),
                       (size, unit, info, comm, base, made))
-LOCKSTEP_MAKES_WINDOW(Win_allocate_shared,
-                      (Aint size, int unit, Handle info, Handle comm, void* base, Handles made),
+LOCKSTEP_MAKES_WINDOW(LOCKSTEP_SIZED, Win_allocate_shared,
+                      (Aint size, Place unit, Handle info, Handle comm, void* base, Handles made),
                       (size, unit, info, comm, base, made))
-LOCKSTEP_MAKES_WINDOW(Win_create_dynamic, (Handle info, Handle comm, Handles made),
-                      (info, comm, made))
+LOCKSTEP_MAKES_WINDOW(LOCKSTEP_WATCHED, Win_create_dynamic,
+                      (Handle info, Handle comm, Handles made), (info, comm, made))
 LOCKSTEP_WATCHED(Win_fence, (int assert, Handle window), (assert, window),
                  call.OnComm(WindowOf(window)), )
 LOCKSTEP_WATCHED(Win_free, (Handles window), (window),
@@ -74,45 +73,47 @@ LOCKSTEP_OF_LOCKS(Win_flush_local_all)
   call.OnComm(WindowOf(window)); \
   call.Data(count, type);        \
   call.Data2(there_count, there_type)
-LOCKSTEP_WATCHED(Put,
-                 (const void* data, int count, Handle type, int target, Aint place, int there_count,
-                  Handle there_type, Handle window),
-                 (data, count, type, target, place, there_count, there_type, window),
-                 LOCKSTEP_ONE_SIDED, )
-LOCKSTEP_WATCHED(Get,
-                 (void* data, int count, Handle type, int target, Aint place, int there_count,
-                  Handle there_type, Handle window),
-                 (data, count, type, target, place, there_count, there_type, window),
-                 LOCKSTEP_ONE_SIDED, )
-LOCKSTEP_WATCHED(Accumulate,
-                 (const void* data, int count, Handle type, int target, Aint place, int there_count,
-                  Handle there_type, Handle op, Handle window),
-                 (data, count, type, target, place, there_count, there_type, op, window),
-                 LOCKSTEP_ONE_SIDED, )
+LOCKSTEP_SIZED(Put,
+               (const void* data, Count count, Handle type, int target, Aint place,
+                Count there_count, Handle there_type, Handle window),
+               (data, count, type, target, place, there_count, there_type, window),
+               LOCKSTEP_ONE_SIDED, )
+LOCKSTEP_SIZED(Get,
+               (void* data, Count count, Handle type, int target, Aint place, Count there_count,
+                Handle there_type, Handle window),
+               (data, count, type, target, place, there_count, there_type, window),
+               LOCKSTEP_ONE_SIDED, )
+LOCKSTEP_SIZED(Accumulate,
+               (const void* data, Count count, Handle type, int target, Aint place,
+                Count there_count, Handle there_type, Handle op, Handle window),
+               (data, count, type, target, place, there_count, there_type, op, window),
+               LOCKSTEP_ONE_SIDED, )
 
 LOCKSTEP_WATCHED(File_open,
                  (Handle comm, const char* name, int mode, Handle info, FileHandle* made),
-                 (comm, name, mode, info, made), call.Collective(comm),
+                 (comm, name, mode, info, made), call.Collective(comm);
+                 uses_files = true,
                  if (result == kMpiSuccess)
                      MadeFile(comm, *made, events::Call::kFile_open, call.site()))
+LOCKSTEP_WATCHED(File_delete, (const char* name, Handle info), (name, info), uses_files = true, )
 LOCKSTEP_WATCHED(File_close, (FileHandle * file), (file),
                  const Known held = Held(events::Object::kFile, *file);
                  call.OnComm(FileOf(*file)),
                  if (result == kMpiSuccess) Freed(events::Object::kFile, held, call.site()))
-LOCKSTEP_WATCHED(File_write_all,
-                 (FileHandle file, const void* data, int count, Handle type, Statuses status),
-                 (file, data, count, type, status), call.OnComm(FileOf(file)), )
-LOCKSTEP_WATCHED(File_read_all,
-                 (FileHandle file, void* data, int count, Handle type, Statuses status),
-                 (file, data, count, type, status), call.OnComm(FileOf(file)), )
-LOCKSTEP_WATCHED(File_write_at_all,
-                 (FileHandle file, Offset place, const void* data, int count, Handle type,
-                  Statuses status),
-                 (file, place, data, count, type, status), call.OnComm(FileOf(file)), )
-LOCKSTEP_WATCHED(File_read_at_all,
-                 (FileHandle file, Offset place, void* data, int count, Handle type,
-                  Statuses status),
-                 (file, place, data, count, type, status), call.OnComm(FileOf(file)), )
+LOCKSTEP_SIZED(File_write_all,
+               (FileHandle file, const void* data, Count count, Handle type, Statuses status),
+               (file, data, count, type, status), call.OnComm(FileOf(file)), )
+LOCKSTEP_SIZED(File_read_all,
+               (FileHandle file, void* data, Count count, Handle type, Statuses status),
+               (file, data, count, type, status), call.OnComm(FileOf(file)), )
+LOCKSTEP_SIZED(File_write_at_all,
+               (FileHandle file, Offset place, const void* data, Count count, Handle type,
+                Statuses status),
+               (file, place, data, count, type, status), call.OnComm(FileOf(file)), )
+LOCKSTEP_SIZED(File_read_at_all,
+               (FileHandle file, Offset place, void* data, Count count, Handle type,
+                Statuses status),
+               (file, place, data, count, type, status), call.OnComm(FileOf(file)), )
 LOCKSTEP_WATCHED(File_set_view,
                  (FileHandle file, Offset place, Handle element, Handle type, const char* format,
                   Handle info),

@@ -122,6 +122,9 @@ void Waits::Follow(int rank, Thread& thread, const std::vector<Event>& parts) {
     case Class::kPostSend:
       mine.requests[event.request] = {event, Send(rank, event), true};
       break;
+    case Class::kPostExchange:
+      for (const Event& part : parts) mine.requests[part.request] = {part, Send(rank, part), true};
+      [[fallthrough]];
     case Class::kPostReceive:
       mine.requests[event.request] = {event, std::make_shared<Link>(), true};
       break;

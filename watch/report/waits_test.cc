@@ -246,6 +246,20 @@ TEST(Waits, NonBlockingCallsCountInTheirWait) {
   EXPECT_THAT(program.Told(), ElementsAre("0 for 1: 600 ns, 1 times, MPI_Waitall at line 5"));
 }
 
+TEST(Waits, ASendAndAReceiveInOneRequestBothCount) {
+  Program program(2);
+  Event send = program.Talk(Call::kIsendrecv, 100, 3, {1, 0}, 2);
+  send.phase = Phase::kPart;
+  program.Take(0, send);
+  Event receive = program.Talk(Call::kIsendrecv, 100, 3, {1, 0}, 1);
+  receive.flags = events::kReceiving;
+  program.Call_(0, receive, 105);
+  program.Waits_(0, 200, 900, 5, {1, 2}, {1, 0});
+  program.Call_(1, program.Talk(Call::kSend, 300, 6, {0, 0}), 305);
+  program.Got(1, program.Talk(Call::kRecv, 800, 7, {0, 0}), 805, {0, 0});
+  EXPECT_THAT(program.Told(), ElementsAre("0 for 1: 600 ns, 1 times, MPI_Waitall at line 5"));
+}
+
 TEST(Waits, APostedCollectiveIsNeededOnlyInItsWait) {
   for (const bool last_first : {false, true}) {
     Program program(2);

@@ -84,6 +84,7 @@ class Job {
   std::uint64_t events() const { return events_; }
   int size() const { return size_; }
   bool complete() const;
+  const std::set<events::Call>& not_followed() const { return judge_.not_followed(); }
 
  private:
   struct Seen {

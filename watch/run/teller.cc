@@ -3,7 +3,7 @@
 // once a second at most, so that the rings of its ranks do not fill meanwhile.
 #include "watch/run/teller.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <signal.h>
 
 #include <fstream>
@@ -140,6 +140,9 @@ void Teller::Count(const Job& job) {
   ranks_ += job.size();
   events_ += job.events();
   complete_ = complete_ && job.complete();
+  for (const events::Call call : job.not_followed()) {
+    not_followed_.insert(events::FactsOf(call).name);
+  }
 }
 
 void Teller::Summarize(const Jobs& jobs, int code) {
@@ -147,8 +150,9 @@ void Teller::Summarize(const Jobs& jobs, int code) {
   if (ranks_ == 0 && findings_ == 0) {
     PrintStderr("lockstep watch: {}\n", WhyNothingWasSeen(options_.command));
   } else if (findings_ == 0) {
-    PrintStderr("lockstep watch: {} ranks, {} events, no finding{}\n", ranks_, events_,
-                complete_ ? "" : "; not all was watched");
+    PrintStderr("lockstep watch: {} ranks, {} events, no finding{}{}{}\n", ranks_, events_,
+                complete_ ? "" : "; not all was watched",
+                not_followed_.empty() ? "" : "; not followed: ", fmt::join(not_followed_, ", "));
   }
   if (code != 0) TellWhereabouts(jobs);
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -54,6 +55,7 @@ class Teller {
   int ranks_ = 0;  // of launches that are over, and their events
   std::uint64_t events_ = 0;
   bool complete_ = true;
+  std::set<std::string> not_followed_;  // calls, by name
   bool unsaved_ = false;
   bool urgent_ = false;  // ranks stand: nothing is held up by writing
   bool ended_ = false;   // LastWords were said

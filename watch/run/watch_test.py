@@ -32,10 +32,10 @@ OWN_MOUNTS = subprocess.run([*IN_NAMESPACE, READ_ONLY], check=False,
                             capture_output=True).returncode == 0
 
 
-def launch(case, ranks=3, options=("--on-hang=kill",)):
+def launch(case, ranks=3, options=("--on-hang=kill",), env=None):
     command = [LOCKSTEP, "watch", *options, "--", LAUNCHER, "-n", str(ranks), *OPTIONS, CASES,
                case]
-    return started.run(command, cwd=FOLDER)
+    return started.run(command, cwd=FOLDER, env=env)
 
 
 def shown(ended):
@@ -50,10 +50,13 @@ def findings(ended):
     return re.findall(r"^lockstep watch: (?:HUNG, )?(\w+) \(\w+\): (.*)$", ended.stderr, re.M)
 
 
+NEW = "Open MPI 4 has no calls of MPI 4"
+
+
 class RightPrograms(unittest.TestCase):
 
-    def right(self, case, ranks=3):
-        ended = launch(case)
+    def right(self, case, ranks=3, options=(), env=None):
+        ended = launch(case, options=("--on-hang=kill", *options), env=env)
         self.assertEqual(ended.returncode, 0, ended.stderr)
         self.assertEqual(findings(ended), [])
         self.assertRegex(ended.stderr, r"%d ranks, \d+ events, no finding" % ranks)
@@ -74,6 +77,7 @@ class RightPrograms(unittest.TestCase):
     def test_messages_that_are_probed(self):
         self.right("probes")
         self.right("imrecv")
+        self.right("statuses")
 
     def test_a_request_of_a_call_that_is_not_followed(self):
         self.right("neighbors")
@@ -107,9 +111,34 @@ class RightPrograms(unittest.TestCase):
         self.right("new_types")
         self.right("new_communicators")
         self.right("refused")
+        self.right("given_types")
+
+    def test_calls_that_the_library_makes_itself(self):
+        """ROMIO's: part of MPICH, a module of Open MPI."""
+        self.right("shared_file", options=("--leaks",),
+                   env=dict(os.environ, OMPI_MCA_io="^ompio"))
 
     def test_who_gives_nothing_may_name_any_type(self):
         self.right("nothing")
+
+    def test_a_call_that_the_library_lacks_is_absent(self):
+        alone = subprocess.run([CASES, "asks"], check=True, capture_output=True, text=True,
+                               timeout=60)
+        self.assertEqual(self.right("asks").stdout, alone.stdout)
+
+    @unittest.skipIf(LAUNCHER == "mpirun", NEW)
+    def test_counts_of_both_sizes(self):
+        self.right("sizes")
+
+    @unittest.skipIf(LAUNCHER == "mpirun", NEW)
+    def test_sends_and_receives_in_one_request(self):
+        self.right("exchanges")
+
+    @unittest.skipIf(LAUNCHER == "mpirun", NEW)
+    def test_calls_that_are_not_followed_are_named(self):
+        for case, calls in (("partitions", "MPI_Barrier_init, MPI_Precv_init, MPI_Psend_init"),
+                            ("unfollowed", "MPI_Comm_create_from_group")):
+            self.assertIn(f"no finding; not followed: {calls}\n", self.right(case).stderr)
 
     def test_requests_that_are_cancelled_or_freed(self):
         self.right("given_up")
@@ -191,6 +220,16 @@ class WrongPrograms(unittest.TestCase):
         self.assertEqual(self.wrong("roots", "root_mismatch", "MPI_Bcast").returncode, 1)
         ended = self.wrong("swapped", "call_mismatch", "MPI_Bcast")
         self.assertEqual(ended.returncode == 0, LAUNCHER == "mpirun")  # MPICH calls it truncated
+
+    @unittest.skipIf(LAUNCHER == "mpirun", NEW)
+    def test_hangs_in_calls_of_mpi_4(self):
+        at = r"new_cases\.c:\d+"
+        self.wrong("receives_large", "deadlock", "rank 0 waits in MPI_Recv from rank 1, tag 7, at "
+                   + at)
+        self.wrong("exchanges_tags", "tag_mismatch", "rank 0 waits in MPI_Wait for MPI_Isendrecv "
+                   f"from rank 1, tag 2, at {at}; the message came with tag 1")
+        self.wrong("exchanges_one_way", "deadlock", "rank 0 waits in MPI_Wait for MPI_Isendrecv "
+                   f"from rank 1, tag 1, at {at}; rank 1 is ")
 
     def test_calls_that_make_a_communicator_of_some_ranks(self):
         at = r"cases\.c:\d+"

@@ -22,8 +22,8 @@ bool Posts(const Event& event) {
   if (!Enters(event) || event.request == 0) return false;
   const Class call_class = FactsOf(event.call).call_class;
   return call_class == Class::kPostSend || call_class == Class::kPostReceive ||
-         call_class == Class::kPostLocal || call_class == Class::kPrepare ||
-         call_class == Class::kPostCollective;
+         call_class == Class::kPostExchange || call_class == Class::kPostLocal ||
+         call_class == Class::kPrepare || call_class == Class::kPostCollective;
 }
 
 bool Waits(const ThreadNow& thread) {
@@ -38,7 +38,7 @@ std::set<std::uint32_t> RequestsBefore(const std::vector<Event>& newest, std::si
     const Event& event = newest[i];
     if (event.thread != newest[at].thread) continue;
     if (event.phase != Phase::kPart) break;
-    requests.insert(event.request);
+    if (event.part == 0) requests.insert(event.request);
   }
   return requests;
 }
@@ -72,6 +72,7 @@ std::string DescribeCall(const Event& call) {
     case Class::kProbe:
     case Class::kExchange:
     case Class::kPostReceive:
+    case Class::kPostExchange:
       return facts.name + Peer("from", call.peer) + Tag(call.tag);
     case Class::kPrepare: {
       const bool receives = (call.flags & events::kReceiving) != 0;

@@ -57,6 +57,14 @@ TEST(WhereNow, InsideUntilItLeaves) {
   EXPECT_THAT(Texts(newest), ElementsAre("outside"));
 }
 
+TEST(WhereNow, ASendAndAReceiveMayBeOneRequest) {
+  Event send = Part(Call::kWait, 3, 8);
+  send.part = 1;
+  EXPECT_THAT(Texts({Receive(Call::kIsendrecv, 1, 1, 7, 9), At(Phase::kLeave, Call::kIsendrecv, 2),
+                     Part(Call::kWait, 3, 9), send, At(Phase::kEnter, Call::kWait, 3)}),
+              ElementsAre("MPI_Wait: MPI_Isendrecv from 1, tag 7"));
+}
+
 TEST(WhereNow, AnEntryMaySayThatTheCallWasLeft) {
   std::vector<Event> newest = {Receive(Call::kIrecv, 1, 1, 7, 41)};
   newest[0].phase = Phase::kEnterLeft;

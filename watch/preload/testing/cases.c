@@ -385,10 +385,11 @@ int main(int count, char** words) {
   for (size_t each = 0; each < sizeof kCases / sizeof *kCases; ++each) {
     if (count > 1 && strcmp(words[1], kCases[each].name) == 0) kCases[each].run();
   }
-  Case* const right = count > 1 ? right_case(words[1]) : NULL;
-  Case* const wrong = count > 1 ? wrong_case(words[1]) : NULL;
-  if (right) right(rank, size, words[0]);
-  if (wrong) wrong(rank, size, words[0]);
+  Case* (*const more_cases[])(const char*) = {right_case, library_case, new_case, wrong_case};
+  for (int each = 0; count > 1 && each < 4; ++each) {
+    Case* const more = more_cases[each](words[1]);
+    if (more) more(rank, size, words[0]);
+  }
   MPI_Finalize();
   if (count > 1 && strcmp(words[1], "again") == 0) {
     execl(words[0], words[0], "ring", (char*)NULL);

@@ -1,0 +1,87 @@
+// Right programs that see more of their library than others do: it calls MPI itself, gives handles
+// that it gave before, leaves parts of a status as they were.
+#include <mpi.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "watch/preload/testing/more_cases.h"
+
+enum { kRounds = 5 };
+
+// Only the first rank writes: ROMIO makes a communicator and calls on it, in a call of MPI that is
+// not watched.
+static void shared_file(int rank, int size, char* program) {
+  MPI_File file;
+  (void)size, (void)program;
+  const int mode = MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE;
+  MPI_File_open(MPI_COMM_WORLD, "shared_file.data", mode, MPI_INFO_NULL, &file);
+  if (rank == 0) MPI_File_write_shared(file, &rank, 1, MPI_INT, MPI_STATUS_IGNORE);
+  MPI_File_set_size(file, 4096);
+  MPI_File_close(&file);
+}
+
+static void exchange(int rank, int size, MPI_Datatype type) {
+  double out[64] = {0}, in[64];
+  MPI_Sendrecv(out, 1, type, (rank + 1) % size, 0, in, 1, type, (rank + size - 1) % size, 0,
+               MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+// Types that need no commit, and one that a freed handle still stands for.
+static void given_types(int rank, int size, char* program) {
+  MPI_Datatype freed[8], inner, outer, given;
+  int count = 0;
+  MPI_Aint place = 0;
+  (void)program;
+  for (int each = 0; each < 8; ++each) {
+    MPI_Type_contiguous(2, MPI_DOUBLE, freed + each);
+    MPI_Type_commit(freed + each);
+  }
+  for (int each = 0; each < 8; ++each) MPI_Type_free(freed + each);
+  MPI_Type_create_f90_real(15, 307, &given);
+  exchange(rank, size, given);
+  MPI_Type_contiguous(2, MPI_DOUBLE, &inner);
+  MPI_Type_commit(&inner);
+  MPI_Type_contiguous(2, inner, &outer);
+  MPI_Type_free(&inner);
+  MPI_Type_get_contents(outer, 1, 0, 1, &count, &place, &given);
+  exchange(rank, size, given);
+  MPI_Type_free(&given);
+  MPI_Type_free(&outer);
+}
+
+// Statuses are where anything was before.
+static void statuses(int rank, int size, char* program) {
+  MPI_Message message;
+  MPI_Status status;
+  int value = 0;
+  (void)program;
+  for (int round = 0; round < kRounds * (size - 1); ++round) {
+    for (int tag = 1; tag <= 2 && rank > 0 && round < kRounds; ++tag) {
+      MPI_Send(&rank, 1, MPI_INT, 0, tag, MPI_COMM_WORLD);
+    }
+    for (int tag = 1; tag <= 2 && rank == 0; ++tag) {
+      memset(&status, 0xff, sizeof status);
+      int there = tag == 1;
+      if (there) MPI_Mprobe(MPI_ANY_SOURCE, tag, MPI_COMM_WORLD, &message, &status);
+      while (!there) {
+        MPI_Improbe(MPI_ANY_SOURCE, tag, MPI_COMM_WORLD, &there, &message, &status);
+      }
+      MPI_Mrecv(&value, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
+    }
+  }
+}
+
+Case* library_case(const char* name) {
+  static const struct {
+    const char* name;
+    Case* run;
+  } kCases[] = {
+      {"shared_file", shared_file},
+      {"given_types", given_types},
+      {"statuses", statuses},
+  };
+  for (size_t each = 0; each < sizeof kCases / sizeof *kCases; ++each) {
+    if (strcmp(name, kCases[each].name) == 0) return kCases[each].run;
+  }
+  return NULL;
+}
