@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "bench/measure/lost_case.h"
+#include "bench/measure/measurement_codec.h"
 #include "bench/measure/run_record.h"
 #include "bench/measure/sample_book.h"
 #include "bench/measure/summarize.h"
@@ -71,40 +73,129 @@ std::vector<int> LivingOf(const coordinator::FailoverReport& failover) {
   return living;
 }
 
+// The newest state that was replicated, if it is of this plan.
+measure::Measurement KnownBefore(const coordinator::FailoverReport& failover, std::size_t cases) {
+  const auto is_of_plan = [cases](const measure::Measurement& state) {
+    for (std::size_t i = 0; i < state.ends.size(); ++i) {
+      if (state.stopped_by[i].size() != cases || state.ends[i].data.size() != cases) return false;
+    }
+    return true;
+  };
+  measure::Measurement known;
+  for (const std::string& record : failover.replicated) {
+    auto state = measure::DecodeMeasurement(record);
+    if (state && is_of_plan(*state)) known = *std::move(state);
+  }
+  return known;
+}
+
+// A rank's records by the repetition that their rounds belong to. Parts and located errors follow
+// their sample; errors of a warm-up precede those of their visit.
+std::vector<std::string> ByRepetition(const std::string& bytes, std::size_t repetitions,
+                                      const std::vector<measure::RepetitionEnd>& ends) {
+  std::vector<std::string> parts(repetitions);
+  std::size_t current = 0;
+  std::string of_warmup;
+  const auto turn_to = [&](std::uint32_t round) {
+    const auto over = std::ranges::count_if(
+        ends, [&](const measure::RepetitionEnd& end) { return end.rounds <= round; });
+    current = std::min(static_cast<std::size_t>(over), repetitions - 1);
+    parts[current] += std::exchange(of_warmup, {});
+  };
+  measure::RecordHandlers handlers;
+  handlers.sample = [&](const measure::SampleRecord& record) {
+    turn_to(record.round);
+    AppendTo(parts[current], record);
+  };
+  handlers.batch = [&](const measure::BatchRecord& record) {
+    turn_to(record.round);
+    AppendTo(parts[current], record);
+  };
+  handlers.wrong = [&](const measure::WrongRecord& record) {
+    AppendTo(record.warmup ? of_warmup : parts[current], record);
+  };
+  handlers.parts = [&](const measure::PartsRecord& record) { AppendTo(parts[current], record); };
+  measure::ForEachRecord(bytes, handlers);
+  parts.back() += of_warmup;
+  return parts;
+}
+
+// Of those who are heard of: what each left of each repetition that began. What the data of those
+// that are over were like is known of all ranks.
+measure::SampleBook BookOf(const coordinator::FailoverReport& failover, const plan::Plan& plan,
+                           const std::vector<int>& living, std::size_t repetitions,
+                           const std::vector<measure::RepetitionEnd>& ends) {
+  measure::SampleBook book(plan.world_size, plan.cases.size(),
+                           ScaleFrom(failover.data[static_cast<std::size_t>(failover.successor)]));
+  std::vector<std::vector<std::string>> records;
+  for (const int rank : living) {
+    records.push_back(
+        ByRepetition(failover.data[static_cast<std::size_t>(rank)], repetitions, ends));
+  }
+  for (std::size_t repetition = 0; repetition < repetitions; ++repetition) {
+    if (repetition > 0) book.BeginRepetition();
+    for (std::size_t i = 0; i < living.size(); ++i) book.Add(living[i], records[i][repetition]);
+    if (repetition >= ends.size()) continue;
+    for (std::size_t i = 0; i < plan.cases.size(); ++i) {
+      const measure::DataChecks& data = ends[repetition].data[i];
+      book.Current(i).checked = data.checked;
+      book.Current(i).wrong_elements = data.wrong_elements;
+      book.Current(i).wrong.assign(data.wrong.begin(), data.wrong.end());
+    }
+  }
+  return book;
+}
+
+// Why the cases of the repetition that ran have no more rounds. A case that was lost stays lost.
+std::vector<std::string> StoppedBy(const measure::SampleBook& book, const plan::Plan& plan,
+                                   const std::vector<int>& living,
+                                   const measure::Measurement& measurement) {
+  std::vector<std::string> stopped_by;
+  for (std::size_t i = 0; i < plan.cases.size(); ++i) {
+    const auto& rows = book.Book(book.repetitions() - 1, i).ranks;
+    const bool begun = std::ranges::all_of(
+        living, [&](int rank) { return !rows[static_cast<std::size_t>(rank)].entry.empty(); });
+    const bool lost = std::ranges::count(measurement.interruptions, std::optional(i),
+                                         &measure::Interruption::case_index) > 0;
+    stopped_by.emplace_back(lost ? "lost" : begun ? "interrupted" : "not_run");
+  }
+  return stopped_by;
+}
+
 }  // namespace
 
 void ConcludeAfter(const coordinator::FailoverReport& failover, const plan::Plan& plan,
-                   const control::LaunchContext& context, results::store::Run& run,
+                   int repetitions, const control::LaunchContext& context, results::store::Run& run,
                    const std::function<void(const measure::SampleBook&)>& judge) {
   const std::vector<int> living = LivingOf(failover);
-  measure::SampleBook book(plan.world_size, plan.cases.size(),
-                           ScaleFrom(failover.data[static_cast<std::size_t>(failover.successor)]));
-  for (const int rank : living) book.Add(rank, failover.data[static_cast<std::size_t>(rank)]);
-  measure::Measurement measurement;
+  measure::Measurement measurement = KnownBefore(failover, plan.cases.size());
   measurement.terminated = true;
-  measure::Interruption interruption;
+  const std::size_t over = measurement.ends.size();
+  const std::size_t begun = std::min(over + 1, static_cast<std::size_t>(repetitions));
+  const measure::SampleBook book = BookOf(failover, plan, living, begun, measurement.ends);
+  measure::Interruption interruption{.repetition = book.repetitions() - 1,
+                                     .lifetime = failover.lifetime};
   std::vector<verdict::RankEvidence> evidence = failover.evidence;
   verdict::ForgiveBriefStops(evidence, plan.deadline_seconds);
   interruption.judgement = verdict::Judge(evidence, plan.deadline_seconds);
   verdict::NameLostHosts(failover.places, evidence, interruption.judgement);
-  interruption.case_index = measure::LostCase(evidence, interruption.judgement);
-  std::vector<std::string>& stopped_by = measurement.stopped_by.emplace_back();
-  std::vector<results::store::Summary> summaries;
-  for (std::size_t i = 0; i < plan.cases.size(); ++i) {
-    const measure::CaseBook left =
-        OfTheLiving(book.Book(0, i), plan.cases[i], living, book.scale().ns_per_tick);
-    const bool lost = interruption.case_index == i;
-    stopped_by.emplace_back(lost ? "lost" : left.complete_rows() > 0 ? "interrupted" : "not_run");
-    results::store::Summary& summary = summaries.emplace_back(measure::Summarize(
-        left, plan.cases[i], plan, {}, book.scale().ns_per_tick, stopped_by.back()));
+  // Once all repetitions are over, there is no case that could be lost.
+  if (over < begun) interruption.case_index = measure::LostCase(evidence, interruption.judgement);
+  measurement.interruptions.push_back(std::move(interruption));
+  if (over < begun) measurement.stopped_by.push_back(StoppedBy(book, plan, living, measurement));
+  const double ns_per_tick = book.scale().ns_per_tick;
+  run.ns_per_tick = ns_per_tick;
+  run.origin_ticks = book.scale().origin_ticks;
+  const auto summarize = [&](const measure::CaseBook& rows, std::size_t i,
+                             const std::string& stopped_by) {
+    const measure::CaseBook left = OfTheLiving(rows, plan.cases[i], living, ns_per_tick);
+    results::store::Summary summary =
+        measure::Summarize(left, plan.cases[i], plan, {}, ns_per_tick, stopped_by);
     if (summary.max_rank >= 0)
       summary.max_rank = living[static_cast<std::size_t>(summary.max_rank)];
-  }
-  measurement.interruptions.push_back(std::move(interruption));
-  run.ns_per_tick = book.scale().ns_per_tick;
-  run.origin_ticks = book.scale().origin_ticks;
-  run.cases = measure::CaseRecords(plan, book, {}, measurement);
-  for (std::size_t i = 0; i < run.cases.size(); ++i) run.cases[i].summary = summaries[i];
+    return summary;
+  };
+  run.cases = measure::CaseRecordsBy(summarize, plan, book, measurement);
   // Who measured the clocks of the hosts is lost: moments of two of them do not compare.
   for (results::store::CaseRecord& record : run.cases) {
     if (!HaveOneClock(failover.agents)) record.arrivals.reset();

@@ -11,10 +11,11 @@
 
 namespace lockstep::bench::harness {
 
-// Fills in a new run: it is incomplete, times of lost ranks are absent, and medians are over those
-// that are left. `judge` adds to the run what its kind makes of all that is left.
+// Fills in a new run, which was to repeat the plan `repetitions` times: it is incomplete, times of
+// lost ranks are absent, and medians are over those that are left. `judge` adds to the run what its
+// kind makes of all that is left.
 void ConcludeAfter(const coordinator::FailoverReport& failover, const plan::Plan& plan,
-                   const control::LaunchContext& context, results::store::Run& run,
+                   int repetitions, const control::LaunchContext& context, results::store::Run& run,
                    const std::function<void(const measure::SampleBook&)>& judge);
 
 }  // namespace lockstep::bench::harness

@@ -7,9 +7,11 @@
 #include <csignal>
 #include <filesystem>
 
-#include "bench/harness/testing/schedule.h"
+#include "bench/measure/measurement_codec.h"
+#include "bench/measure/protocol.h"
 #include "bench/measure/run_record.h"
 #include "bench/plan/testing/doubling.h"
+#include "core/coordinator/testing/fake_coordinator.h"
 #include "core/verdict/testing/history.h"
 #include "gtest/gtest.h"
 #include "results/store/partial_path.h"
@@ -26,8 +28,17 @@ plan::Plan ThreeRanks() {
   return plan::Doubling(spec, 3, 2);
 }
 
-std::string Rows(std::uint32_t case_index, int count) {
-  return Sampled(0, case_index, count).event.message.payload;
+// A visit of a case: samples of 10 us each, and the end of the batch.
+std::string Rows(std::uint32_t case_index, int count, std::uint32_t round = 0,
+                 std::int64_t wrong = 0) {
+  std::string bytes;
+  for (int i = 0; i < count; ++i) {
+    const auto entry = static_cast<Ticks>(coordinator::FakeCoordinator::kBeginNs + i * 20'000);
+    measure::AppendTo(bytes, measure::SampleRecord{case_index, round, entry, entry + 10'000});
+  }
+  AppendTo(bytes, measure::BatchRecord{case_index, round, 1'000'000, count, wrong,
+                                       static_cast<std::uint32_t>(count)});
+  return bytes;
 }
 verdict::History In(std::uint32_t case_index, int rank) {
   return verdict::History(rank)
@@ -75,7 +86,7 @@ std::string TextOf(const results::store::Run& run) {
   return text;
 }
 
-std::string Conclude(const coordinator::FailoverReport& failover) {
+std::string Conclude(const coordinator::FailoverReport& failover, int repetitions = 1) {
   const std::string path = testing::TempDir() + "/failover.h5";
   const std::string partial = results::store::PartialPath(path, failover.successor);
   for (const std::string& file : {path, partial}) std::filesystem::remove(file);
@@ -83,7 +94,7 @@ std::string Conclude(const coordinator::FailoverReport& failover) {
   const VirtualTime time(&now_ns);
   testing::internal::CaptureStderr();
   results::store::Run left = measure::NewRun("bench", ThreeRanks());
-  ConcludeAfter(failover, ThreeRanks(), control::LaunchContext{}, left,
+  ConcludeAfter(failover, ThreeRanks(), repetitions, control::LaunchContext{}, left,
                 [](const measure::SampleBook&) {});
   const ExitCode code =
       session::TakeOver("bench", path, failover, std::move(left),
@@ -209,6 +220,110 @@ TEST(Failover, AHostIsLost) {
             "fail: killed finished finished; host_died of 0\n"
             "fail: lost, 3 iterations, 10000 ns, slowest 1, no arrivals\n"
             "unknown: not_run, 0 iterations, nan ns, slowest -1, no arrivals\n"
+            "2 journals\n");
+}
+
+constexpr char kIdentity[] = "0123abcd 2026-01-02T03:04:05Z";
+
+// A round each, of two cases with four iterations.
+measure::Measurement Over(int repetitions) {
+  measure::Measurement known;
+  for (int repetition = 0; repetition < repetitions; ++repetition) {
+    known.stopped_by.push_back({"iterations", "iterations"});
+    known.ends.push_back({.rounds = static_cast<std::uint32_t>(repetition) + 1,
+                          .data = {{.checked = 8}, {.checked = 8}}});
+  }
+  return known;
+}
+
+std::string RowsOfBoth(std::uint32_t round) { return Rows(0, 4, round) + Rows(1, 4, round); }
+
+TEST(Failover, RepetitionsThatAreOverAreApart) {
+  coordinator::FailoverReport failover = FailoverReportOf(
+      {Gone(0), In(0, 1), In(0, 2)}, {"", RowsOfBoth(0) + RowsOfBoth(1) + Rows(0, 2, 2),
+                                      RowsOfBoth(0) + RowsOfBoth(1) + Rows(0, 1, 2)});
+  failover.replicated = {kIdentity, EncodeMeasurement(Over(1)), EncodeMeasurement(Over(2))};
+  EXPECT_EQ(Conclude(failover, 4),
+            "exit code 3\n"
+            "0123abcd of 2026-01-02T03:04:05Z unknown: killed finished finished; agent_lost of 0\n"
+            "pass: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
+            "pass: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
+            "pass: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
+            "pass: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
+            "unknown: lost, 1 iterations, 10000 ns, slowest 1, no arrivals\n"
+            "unknown: not_run, 0 iterations, nan ns, slowest -1, no arrivals\n"
+            "2 journals\n");
+}
+
+TEST(Failover, AllRepetitionsAreOver) {
+  coordinator::FailoverReport failover =
+      FailoverReportOf({Gone(0), In(1, 1), In(1, 2)},
+                       {"", RowsOfBoth(0) + RowsOfBoth(1), RowsOfBoth(0) + RowsOfBoth(1)});
+  failover.replicated = {kIdentity, EncodeMeasurement(Over(2))};
+  EXPECT_EQ(Conclude(failover, 2),
+            "exit code 3\n"
+            "0123abcd of 2026-01-02T03:04:05Z unknown: killed finished finished; agent_lost of 0\n"
+            "pass: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
+            "pass: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
+            "pass: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
+            "pass: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
+            "2 journals\n");
+}
+
+// What the lost rank had compared is known of repetitions that are over.
+TEST(Failover, TheLostRankHadWrongData) {
+  measure::Measurement known = Over(1);
+  known.ends[0].data[1] = {.checked = 8, .wrong_elements = 1, .wrong = {{{0, 0, 0, 1, "3", "4"}}}};
+  coordinator::FailoverReport failover =
+      FailoverReportOf({Gone(0), In(0, 1), In(0, 2)}, {"", RowsOfBoth(0), RowsOfBoth(0)});
+  failover.replicated = {kIdentity, EncodeMeasurement(known)};
+  EXPECT_EQ(Conclude(failover, 2),
+            "exit code 1\n"
+            "0123abcd of 2026-01-02T03:04:05Z fail: corrupt finished finished; "
+            "data_corruption of 0; agent_lost of 0\n"
+            "pass: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
+            "fail: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
+            "unknown: lost, 0 iterations, nan ns, slowest -1, no arrivals\n"
+            "unknown: not_run, 0 iterations, nan ns, slowest -1, no arrivals\n"
+            "2 journals\n");
+}
+
+// Errors of a warm-up stand before the samples of their visit.
+TEST(Failover, WrongDataBelongToTheirRepetition) {
+  std::string wrong;
+  AppendTo(wrong, measure::WrongRecord{0, true, 0, 1, "3", "4"});
+  coordinator::FailoverReport failover = FailoverReportOf(
+      {Gone(0), In(1, 1), In(1, 2)},
+      {"", RowsOfBoth(0) + wrong + Rows(0, 4, 1, 1), RowsOfBoth(0) + Rows(0, 4, 1)});
+  failover.replicated = {kIdentity, EncodeMeasurement(Over(1))};
+  EXPECT_EQ(Conclude(failover, 2),
+            "exit code 1\n"
+            "0123abcd of 2026-01-02T03:04:05Z fail: killed corrupt finished; "
+            "data_corruption of 1; agent_lost of 0\n"
+            "pass: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
+            "pass: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
+            "fail: interrupted, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
+            "unknown: lost, 0 iterations, nan ns, slowest -1, no arrivals\n"
+            "2 journals\n");
+}
+
+TEST(Failover, ALossBeforeStaysAFinding) {
+  measure::Measurement known = Over(1);
+  known.stopped_by[0][1] = "lost";
+  known.interruptions.push_back(
+      {.case_index = 1,
+       .judgement = verdict::Judge({In(1, 0), In(1, 1), In(1, 2).Signalled(SIGSEGV)}, 5)});
+  coordinator::FailoverReport failover = FailoverReportOf(
+      {Gone(0), In(0, 1), In(0, 2)}, {"", Rows(0, 4) + Rows(1, 3), Rows(0, 4) + Rows(1, 3)});
+  failover.replicated = {kIdentity, EncodeMeasurement(known)};
+  EXPECT_EQ(Conclude(failover, 2),
+            "exit code 1\n"
+            "0123abcd of 2026-01-02T03:04:05Z fail: hung hung crashed; "
+            "rank_crashed of 2; agent_lost of 0\n"
+            "pass: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
+            "fail: lost, 3 iterations, 10000 ns, slowest 1, no arrivals\n"
+            "unknown: lost, 0 iterations, nan ns, slowest -1, no arrivals\n"
+            "unknown: lost, 0 iterations, nan ns, slowest -1, no arrivals\n"
             "2 journals\n");
 }
 

@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "bench/measure/lost_case.h"
+#include "bench/measure/measurement_codec.h"
 #include "bench/measure/progress_text.h"
 #include "bench/measure/protocol.h"
 #include "core/base/now.h"
@@ -24,7 +25,7 @@ constexpr double kConnectSeconds = 120;  // connecting and touching memory, befo
 constexpr double kGraceSeconds = 0.3;    // for peers of a dead rank to notice by themselves
 constexpr int kMostFruitless = 2;        // lifetimes without a round, one after the other
 constexpr double kLookSeconds = 0.5;     // without an event, between looks for ranks that sleep
-constexpr double kWarnedSeconds = 3;  // from the launcher's warning to its SIGKILL, and some more
+constexpr double kWarnedSeconds = 3;   // from the launcher's warning to its SIGKILL, and some more
 constexpr double kFinishSeconds = 20;  // to leave, before silence counts
 constexpr std::size_t kHistoryEvents = 4096;  // of each rank and lifetime, kept in the file
 constexpr int kNoRank = -1;                   // whose error it is that workers were not started
@@ -82,6 +83,7 @@ Result<measure::Measurement> Scheduler::Run(int repetitions) {
     std::vector<std::string> stopped;
     for (std::size_t i = 0; i < plan_.cases.size(); ++i) stopped.push_back(rounds_.stopped_by(i));
     measurement_.stopped_by.push_back(std::move(stopped));
+    NoteEnd();
     if (measurement_.terminated) break;
   }
   repetition_ = std::min(repetition_, repetitions - 1);  // whoever is lost now, is so of the last
@@ -351,7 +353,19 @@ void Scheduler::Interrupt() {
     measured_ = true;
   }
   measurement_.interruptions.push_back(std::move(interruption));
+  Replicate();
 }
+
+void Scheduler::NoteEnd() {
+  measure::RepetitionEnd& end = measurement_.ends.emplace_back(rounds_.begun());
+  for (std::size_t i = 0; i < plan_.cases.size(); ++i) {
+    const measure::CaseBook& book = book_.Current(i);
+    end.data.push_back({book.checked, book.wrong_elements, {book.wrong.begin(), book.wrong.end()}});
+  }
+  Replicate();
+}
+
+void Scheduler::Replicate() { coordinator_.Replicate(measure::EncodeMeasurement(measurement_)); }
 
 void Scheduler::EndLifetime() {
   KeepHistory();

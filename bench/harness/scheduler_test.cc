@@ -168,6 +168,25 @@ TEST(BenchScheduler, TwoRepetitions) {
             "repetition 1: iterations 4 iterations 4\n");
 }
 
+TEST(BenchScheduler, ASuccessorKnowsWhereRepetitionsEnd) {
+  EXPECT_EQ(
+      Schedule({.repetitions = 2, .replicated = true},
+               coordinator::Steps(BothReady(), coordinator::When("send * round"), Sampled(0, 0, 4),
+                                  Sampled(1, 0, 4, 3), Sampled(0, 1, 4), Sampled(1, 1, 4),
+                                  RoundDone(0), RoundDone(1), BothDid({0, 1}), BothLeft())),
+      "send * round 0: 0x0+4 1x0+4\n"
+      "replicate 1 rounds with 3 wrong; 0 losses\n"
+      "clocks\n"
+      "send * round 1: 0x0+4 1x0+4\n"
+      "replicate 1 rounds with 3 wrong; 2 rounds with 0 wrong; 0 losses\n"
+      "save iterations 4, iterations 4\n"
+      "send * finish\n"
+      "await exits\n"
+      "fail: finished,finished; data_corruption of , proved\n"
+      "repetition 0: iterations 4 with 3 wrong iterations 4\n"
+      "repetition 1: iterations 4 iterations 4\n");
+}
+
 TEST(BenchScheduler, ASecondPassIsAskedForOncePerRepetition) {
   EXPECT_EQ(Schedule({.repetitions = 2, .second_pass = true},
                      coordinator::Steps(BothReady(), BothDid({0, 1}), BothDid({0, 1}), BothLeft())),

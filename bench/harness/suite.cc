@@ -293,9 +293,10 @@ class BenchSuite final : public session::Suite {
     const bool hosts_known =
         std::ranges::count(failover.agents, "", &control::AgentInfo::host) == 0;
     if (hosts_known) static_cast<void>(PlanOnHosts(failover.agents, run));
-    ConcludeAfter(failover, plan_, launch_.context, run, [&](const measure::SampleBook& book) {
-      kind_.Judge({plan_, hosts_, book, book.repetitions() - 1}, run);
-    });
+    ConcludeAfter(failover, plan_, selection_.repetitions, launch_.context, run,
+                  [&](const measure::SampleBook& book) {
+                    kind_.Judge({plan_, hosts_, book, book.repetitions() - 1}, run);
+                  });
     return session::TakeOver(name(), options_.output, failover, std::move(run),
                              [&](const auto& left, const results::store::RunFile& file) {
                                if (failover.whole) PrintTable(left, file);

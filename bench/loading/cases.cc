@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdint>
 
 #include "bench/plan/step_fields.h"
 
@@ -14,11 +15,11 @@ namespace {
 // Long enough for the steady state behind the prefetched batches to show. Workers that are the
 // bottleneck finish their batches together: of as many iterations as there are workers one waits
 // for all of them, and the others find theirs. Visits are made of whole such bursts.
-constexpr std::uint32_t kFewestIterations = 8;
+constexpr std::int64_t kFewestIterations = 8;
 
-std::uint32_t VisitIterations(const ShardedLoad& load) {
-  const auto burst = static_cast<std::uint32_t>(std::max(load.workers, 1));
-  return (kFewestIterations + burst - 1) / burst * burst;
+std::int64_t InWholeBursts(std::int64_t iterations, const ShardedLoad& load) {
+  const std::int64_t burst = std::max(load.workers, 1);
+  return (iterations + burst - 1) / burst * burst;
 }
 
 std::string NameOf(const ShardedLoad& load) {
@@ -38,7 +39,7 @@ plan::PlannedCase CaseOf(const ShardedLoad& load) {
                    {"samples", "samples", plan::RankReduction::kMean}};
   planned.settings = plan::SettingsOf(load);
   planned.host_access = true;
-  planned.visit_iterations = VisitIterations(load);
+  planned.visit_iterations = static_cast<std::uint32_t>(InWholeBursts(kFewestIterations, load));
   return planned;
 }
 
@@ -66,6 +67,8 @@ Result<plan::Plan> Expand(const plan::BenchSpec& spec, const Axes& axes, int wor
   LOCKSTEP_ASSIGN_OR_RETURN(plan::Plan plan, plan::PlanWithoutCases(spec, world_size));
   LOCKSTEP_RETURN_IF_ERROR(Check(axes, world_size));
   plan.paired = true;
+  // Of a burst that is cut, only the wait for all of it counts, or only what was there.
+  if (plan.iterations) plan.iterations = InWholeBursts(*plan.iterations, axes.common);
   for (const double slow_down : axes.slow_downs) {
     for (const bool weighted : axes.weighted) {
       for (const bool drop_last : axes.drop_last) {

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+#include <utility>
+
 namespace lockstep::bench::loading {
 namespace {
 
@@ -18,6 +21,18 @@ TEST(LoadingCases, AVisitIsAMultipleOfTheWorkers) {
     for (const plan::PlannedCase& planned : plan.cases) {
       EXPECT_EQ(planned.visit_iterations, iterations) << workers;
     }
+  }
+}
+
+TEST(LoadingCases, ACountIsOfWholeBursts) {
+  for (const auto& [workers, asked, iterations] :
+       {std::tuple(0, 3, 3), std::tuple(1, 3, 3), std::tuple(2, 1, 2), std::tuple(4, 3, 4),
+        std::tuple(4, 4, 4), std::tuple(4, 9, 12), std::tuple(16, 1, 16)}) {
+    Axes axes;
+    axes.common.workers = workers;
+    plan::BenchSpec spec;
+    spec.iterations = asked;
+    EXPECT_EQ(Expand(spec, axes, 2).value().iterations, iterations) << workers << " " << asked;
   }
 }
 

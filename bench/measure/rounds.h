@@ -63,6 +63,8 @@ class Rounds {
   const std::string& stopped_by(std::size_t case_index) const { return stopped_[case_index]; }
   bool finished() const { return running() == 0; }
   std::size_t running() const { return Running().size(); }
+  // Over all repetitions.
+  std::uint32_t begun() const { return begun_; }
   // Cases with a sample.
   std::size_t visited() const;
   // A guess from the costs and intervals so far, for the progress line; what the budget leaves as

@@ -154,6 +154,16 @@ results::store::CaseRecord RecordOf(const plan::Plan& plan, std::size_t index, i
 std::vector<results::store::CaseRecord> CaseRecords(const plan::Plan& plan, const SampleBook& book,
                                                     const std::vector<floors::HostFloors>& floors,
                                                     const Measurement& measurement) {
+  const auto summarize = [&](const CaseBook& rows, std::size_t i, const std::string& stopped_by) {
+    return Summarize(rows, plan.cases[i], plan, floors, book.scale().ns_per_tick, stopped_by);
+  };
+  return CaseRecordsBy(summarize, plan, book, measurement);
+}
+
+std::vector<results::store::CaseRecord> CaseRecordsBy(const Summarizer& summarize,
+                                                      const plan::Plan& plan,
+                                                      const SampleBook& book,
+                                                      const Measurement& measurement) {
   std::vector<results::store::CaseRecord> records;
   for (int repetition = 0; repetition < static_cast<int>(measurement.stopped_by.size());
        ++repetition) {
@@ -164,8 +174,7 @@ std::vector<results::store::CaseRecord> CaseRecords(const plan::Plan& plan, cons
       const CaseBook& rows = book.Book(repetition, i);
       results::store::CaseRecord record = RecordOf(plan, i, repetition);
       record.samples = SamplesOf(rows, book.scale());
-      record.summary =
-          Summarize(rows, plan.cases[i], plan, floors, book.scale().ns_per_tick, stopped[i]);
+      record.summary = summarize(rows, i, stopped[i]);
       record.arrivals = ArrivalsOf(record.samples, rows.clock_error_ns);
       record.parts = PartsOf(rows, plan.cases[i]);
       SummarizeParts(plan.cases[i], plan, record);

@@ -1,6 +1,7 @@
 // From a measurement to the run that is stored and shown. Pure but for reading the machine's facts.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,14 @@ results::store::CaseRecord RecordOf(const plan::Plan& plan, std::size_t index, i
 std::vector<results::store::CaseRecord> CaseRecords(const plan::Plan& plan, const SampleBook& book,
                                                     const std::vector<floors::HostFloors>& floors,
                                                     const Measurement& measurement);
+
+// The same, where the figures are not of all ranks.
+using Summarizer = std::function<results::store::Summary(
+    const CaseBook& rows, std::size_t case_index, const std::string& stopped_by)>;
+std::vector<results::store::CaseRecord> CaseRecordsBy(const Summarizer& summarize,
+                                                      const plan::Plan& plan,
+                                                      const SampleBook& book,
+                                                      const Measurement& measurement);
 
 // The launch's judgement: the worst outcome of each rank, all findings, the worst verdict.
 verdict::Judgement LaunchJudgement(const std::vector<results::store::CaseRecord>& cases,

@@ -1,11 +1,10 @@
-// Runs the selected cases one after the other, and keeps what is known of them in the file: each
-// verdict is replicated, so that a successor has it when the coordinator is lost.
+// A stress run's way through a session: which cases, what of them is kept in the file, and what a
+// successor makes of what was replicated when the coordinator is lost.
 #include "stress/harness/suite.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <memory>
 #include <new>
@@ -18,7 +17,6 @@
 #include "core/coordinator/coordinator.h"
 #include "results/store/run.h"
 #include "results/store/run_file.h"
-#include "results/store/save_pace.h"
 #include "results/store/store.h"
 #include "session/progress_line.h"
 #include "session/session.h"
@@ -28,9 +26,9 @@
 #include "stress/harness/options.h"
 #include "stress/harness/record.h"
 #include "stress/harness/report.h"
+#include "stress/harness/run_cases.h"
 #include "stress/harness/selection.h"
 #include "stress/links/link_plugin.h"
-#include "stress/run/case_runner.h"
 #include "stress/run/worker.h"
 #include "stress/simulate/sim_memory.h"
 #include "stress/simulate/sim_stage.h"
@@ -42,61 +40,9 @@ namespace {
 // A proof of a standstill is looked for when a rank was quiet for so long.
 constexpr double kQuietSeconds = 0.01;
 
-// What this machine lacks: for any case (kEnvironment: it is told once, in place of verdicts), or
-// for this one (kUnsupported).
-Status LackOf(const cases::CaseResult& result, StatusCode code) {
-  for (const auto& report : result.facts.reports) {
-    if (!report || report->where != workloads::kWherePlatform) continue;
-    if (report->status.code() == code) return report->status;
-  }
-  return OkStatus();
-}
-
 void ShowProgress(const StressOutcome& outcome, const cases::StressCase& next,
                   session::ProgressLine& progress) {
   progress.Show(cases::ProgressText(outcome.results.size(), outcome.cases.size(), next));
-}
-
-constexpr char kProgram[] = "lockstep-stress: ";
-
-Status RunCases(coordinator::Coordinator& coordinator, const StressOptions& options,
-                const std::function<void()>& save, StressOutcome& outcome) {
-  run::CaseRunner runner(coordinator, options);
-  runner.SetSave(save);
-  results::store::SavePace pace(0.05);
-  session::ProgressLine progress(options.progress);
-  progress.Announce(fmt::format("{}{} case{} on {} ranks, each at most {:g} s", kProgram,
-                                outcome.cases.size(), outcome.cases.size() == 1 ? "" : "s",
-                                coordinator.size(), options.limit_seconds));
-  std::size_t tried = 0;
-  for (std::size_t i = 0; i < outcome.cases.size(); ++tried) {
-    const cases::StressCase& stress_case = outcome.cases[i];
-    if (cases::StaysInLog(tried, outcome.cases.size())) {
-      progress.ShowStep(cases::ProgressText(i, outcome.cases.size(), stress_case), kProgram);
-    } else {
-      ShowProgress(outcome, stress_case, progress);
-    }
-    coordinator.MeasureClocks(/*thoroughly=*/false);
-    LOCKSTEP_ASSIGN_OR_RETURN(cases::CaseResult result, runner.Run(stress_case));
-    LOCKSTEP_RETURN_IF_ERROR(LackOf(result, StatusCode::kEnvironment));
-    const Status unmet = LackOf(result, StatusCode::kUnsupported);
-    if (!unmet.ok()) {
-      result.why = unmet.message();
-      coordinator.Replicate(cases::EncodeCase(tried, result));
-      outcome.unmet.push_back(fmt::format("{}: {}", stress_case.label, unmet.message()));
-      outcome.cases.erase(outcome.cases.begin() + static_cast<std::ptrdiff_t>(i));
-      if (outcome.cases.empty()) return Unsupported(outcome.unmet.front());
-      continue;
-    }
-    ++i;
-    outcome.results.push_back(std::move(result));
-    coordinator.Replicate(cases::EncodeCase(tried, outcome.results.back()));
-    outcome.terminated = runner.terminated();
-    outcome.worker_facts = runner.worker_facts();
-    if (outcome.terminated) break;
-    pace.Call(save);  // a launcher that ends us may leave no time for it
-  }
-  return OkStatus();
 }
 
 std::map<std::size_t, cases::CaseResult> ReplicatedResults(

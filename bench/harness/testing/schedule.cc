@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "bench/harness/scheduler.h"
+#include "bench/measure/measurement_codec.h"
 #include "bench/measure/run_record.h"
 #include "bench/measure/sample_book.h"
 #include "bench/plan/plan.h"
@@ -40,6 +41,26 @@ std::string TextOf(const control::Message& message) {
   }
   for (const auto& [index, batch] : cases) text += batch;
   return text;
+}
+
+// With what is replicated in words, or without it.
+std::vector<std::string> Readable(const std::vector<std::string>& commands, bool replicated) {
+  constexpr std::string_view kReplicate = "replicate ";
+  std::vector<std::string> readable;
+  for (const std::string& command : commands) {
+    if (!command.starts_with(kReplicate)) {
+      readable.push_back(command);
+    } else if (replicated) {
+      const auto known = measure::DecodeMeasurement(command.substr(kReplicate.size()));
+      std::string text = "replicate";
+      for (const measure::RepetitionEnd& end : known.value().ends) {
+        text +=
+            fmt::format(" {} rounds with {} wrong;", end.rounds, end.data.front().wrong_elements);
+      }
+      readable.push_back(text + fmt::format(" {} losses", known->interruptions.size()));
+    }
+  }
+  return readable;
 }
 
 // Several in a row that are the same make one line.
@@ -124,7 +145,7 @@ std::string Schedule(const BenchScript& script, coordinator::Script steps) {
   testing::internal::CaptureStderr();
   const Result<measure::Measurement> measurement = scheduler.Run(script.repetitions);
   std::string text = testing::internal::GetCapturedStderr();
-  text += TextOf(coordinator.commands(), script.all_commands);
+  text += TextOf(Readable(coordinator.commands(), script.replicated), script.all_commands);
   text +=
       measurement.ok() ? TextOf(plan, *measurement, book) : measurement.status().message() + "\n";
   const std::size_t usual = 2 * static_cast<std::size_t>(coordinator.lifetime() + 1);

@@ -24,6 +24,7 @@ struct BenchScript {
   bool second_pass = false;
   std::vector<std::string> hosts = {};  // one a rank; none: all on one
   bool all_commands = false;            // also those of every measurement
+  bool replicated = false;              // also what a successor would know
 };
 
 // Commands, what was saved and when, then the measurement: a line each. Left out is how every
