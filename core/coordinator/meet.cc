@@ -3,6 +3,8 @@
 // too: it may have to take the coordinator's place.
 #include "core/coordinator/meet.h"
 
+#include <poll.h>
+
 #include <utility>
 
 #include "core/control/context.h"
@@ -15,6 +17,9 @@
 
 namespace lockstep::coordinator {
 namespace {
+
+// From rank 0's message to when its launcher has told the others to end, on a busy machine.
+constexpr double kMostToldSeconds = 10;
 
 enum class Way { kOnThisHost, kOverMpi, kAtMaster };
 
@@ -167,6 +172,21 @@ Result<Joined> MeetCoordinator(const LaunchContext& context, const CoordinatorOp
       control::rendezvous::Join(endpoint, control::DescribeAgent(context.rank), &signals, deadline,
                                 own));
   return Joined{std::move(control), std::move(server), endpoint.secret};
+}
+
+bool MistakeIsOwn(const LaunchContext& context) {
+  control::Signals signals;
+  const Deadline deadline = Deadline::AfterSeconds(kMostToldSeconds);
+  if (context.single_host()) {
+    const auto coordinator = control::rendezvous::FindEndpoint(context, signals, deadline);
+    return coordinator.status().code() != StatusCode::kTerminated;
+  }
+  while (!deadline.Passed()) {
+    pollfd item{signals.fd(), POLLIN, 0};
+    poll(&item, 1, deadline.RemainingMs());
+    if (!signals.TakeBeforeMeeting().ok()) return false;
+  }
+  return true;
 }
 
 }  // namespace lockstep::coordinator

@@ -154,7 +154,7 @@ Headline MissingHeadline(const Situation& situation, const Standstill& standstil
   return Headline("{} are not in {}", Who(standstill.missing), call).Add(waiting);
 }
 
-std::string MissingMessage(const Situation& situation, const Standstill& standstill) {
+std::string MissingMessage(const Standstill& standstill) {
   const RankView& first = *standstill.missing.front();
   const std::string call = DescribeInvocation(*standstill.operation);
   const std::vector<int> waiting = RanksOf(standstill.waiting);
@@ -176,7 +176,7 @@ Finding MissingRanks(const Situation& situation, const Standstill& standstill) {
   return {
       .cause = busy ? Cause::kRankBusy : Cause::kUnknown,
       .culprits = RanksOf(standstill.missing),
-      .message = MissingMessage(situation, standstill),
+      .message = MissingMessage(standstill),
       .remedy = busy ? BusyRemedy(first)
                      : fmt::format(
                            "Compare what rank {} and the others call: the journals do not show why "
