@@ -86,7 +86,9 @@ Result<ExitCode> RunCompare(CompareArguments options) {
                             compare::LoadLaunches(options.candidate, compare::Depth::kDirectory));
   LOCKSTEP_RETURN_IF_ERROR(CheckApart(base.launches, candidate.launches));
   std::vector<std::string> notes = std::move(base.skipped);
-  notes.insert(notes.end(), candidate.skipped.begin(), candidate.skipped.end());
+  for (const auto& more : {candidate.skipped, base.repeated, candidate.repeated}) {
+    notes.insert(notes.end(), more.begin(), more.end());
+  }
   const compare::LaunchComparison comparison =
       compare::Compare(base.launches, candidate.launches, how, std::move(notes));
   fmt::print("{}", Format(comparison, options.format));

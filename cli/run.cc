@@ -132,6 +132,12 @@ Status LaunchAll(const RunArguments& options, const std::vector<Side>& sides) {
   return OkStatus();
 }
 
+void PrintNotRead(const compare::Loaded& loaded) {
+  for (const auto& lines : {loaded.skipped, loaded.repeated}) {
+    for (const std::string& line : lines) fmt::print("not read: {}\n", line);
+  }
+}
+
 Result<ExitCode> Tell(const RunArguments& options, const std::vector<Side>& sides) {
   std::vector<compare::Loaded> loaded;
   for (const Side& side : sides) {
@@ -143,7 +149,9 @@ Result<ExitCode> Tell(const RunArguments& options, const std::vector<Side>& side
   if (sides.size() == 1) {
     const compare::LaunchSummary summary = compare::SummarizeLaunches(
         loaded.front().launches, static_cast<std::size_t>(options.launches));
-    fmt::print("{}launches: {}\n", compare::FormatTable(summary), sides.front().folder.string());
+    fmt::print("{}", compare::FormatTable(summary));
+    PrintNotRead(loaded.front());
+    fmt::print("launches: {}\n", sides.front().folder.string());
     return summary.exit_code;
   }
   compare::CompareOptions how;
@@ -164,10 +172,11 @@ Result<ExitCode> Tabulate(const RunArguments& options) {
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const compare::Loaded loaded,
                             compare::LoadLaunches({options.tabulate}, compare::Depth::kDirectory));
+  // A launch whose file cannot be read may be the one that failed.
   const compare::LaunchSummary summary =
-      compare::SummarizeLaunches(loaded.launches, loaded.launches.size());
+      compare::SummarizeLaunches(loaded.launches, loaded.launches.size() + loaded.skipped.size());
   fmt::print("{}", compare::FormatTable(summary));
-  for (const std::string& line : loaded.skipped) fmt::print("not read: {}\n", line);
+  PrintNotRead(loaded);
   return summary.exit_code;
 }
 

@@ -3,6 +3,7 @@
 import glob
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -47,6 +48,17 @@ class RunTest(unittest.TestCase):
         # They lie there now, and are told again without a launch.
         code, again, err = run("--tabulate", self.folder)
         self.assertEqual((code, again, err), (0, out[:out.index("launches: " + self.folder)], ""))
+        shutil.copy(os.path.join(self.folder, "001.h5"), os.path.join(self.folder, "copy.h5"))
+        code, again, _ = run("--tabulate", self.folder)
+        self.assertEqual(code, 0, "a copy is no other launch")
+        self.assertRegex(again, r"(?m)^not read: .*copy\.h5: run [0-9a-f]+ was read already$")
+        with open(os.path.join(self.folder, "003.h5"), "w", encoding="utf-8") as file:
+            file.write("it may have failed\n")
+        code, again, _ = run("--tabulate", self.folder)
+        self.assertEqual(code, 3)
+        self.assertIn("INCONCLUSIVE: 2 of 3 launches of bench_allreduce left a file that can be "
+                      "read\n", again)
+        self.assertRegex(again, r"(?m)^not read: .*003\.h5")
 
     def test_two_commands_are_launched_in_turn_and_compared(self):
         code, out, err = run("--launches=2", "--output-folder", self.folder, "--", *_MPIRUN,

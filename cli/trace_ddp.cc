@@ -67,8 +67,8 @@ Result<stress::scenario::Scenario> Load(const std::string& path, const Choice& c
   return scenario;
 }
 
-Result<bool> TraceOne(const stress::scenario::Scenario& scenario,
-                      const TraceDdpArguments& arguments, const Choice& choice) {
+Result<ExitCode> TraceOne(const stress::scenario::Scenario& scenario,
+                          const TraceDdpArguments& arguments, const Choice& choice) {
   const auto& program = std::get<ddp::TrainingProgram>(scenario.workload);
   LOCKSTEP_ASSIGN_OR_RETURN(
       const trace_ddp::TracedRanks ranks,
@@ -81,13 +81,11 @@ Result<bool> TraceOne(const stress::scenario::Scenario& scenario,
                      : arguments.format == "csv"   ? trace_ddp::CsvText
                                                    : trace_ddp::TableText;
   fmt::print("{}", print(title, ranks));
-  for (const trace_ddp::TracedRank& rank : ranks) {
-    if (!rank.finished()) return false;
-  }
-  return true;
+  return trace_ddp::ExitCodeOf(ranks);
 }
 
 Result<ExitCode> Trace(const TraceDdpArguments& arguments) {
+  trace_ddp::EndWhereMemoryLacks();
   LOCKSTEP_ASSIGN_OR_RETURN(const Choice choice, ReadChoice(arguments));
   std::vector<stress::scenario::Scenario> scenarios;  // all are right before one is run
   for (const std::string& path : arguments.paths) {
@@ -95,12 +93,12 @@ Result<ExitCode> Trace(const TraceDdpArguments& arguments) {
     scenarios.push_back(std::move(scenario));
   }
   if (arguments.format == "csv") fmt::print("{}", trace_ddp::CsvHead());
-  bool finished = true;
+  ExitCode worst = ExitCode::kPass;
   for (const stress::scenario::Scenario& scenario : scenarios) {
-    LOCKSTEP_ASSIGN_OR_RETURN(const bool all, TraceOne(scenario, arguments, choice));
-    finished = finished && all;
+    LOCKSTEP_ASSIGN_OR_RETURN(const ExitCode code, TraceOne(scenario, arguments, choice));
+    if (worst != ExitCode::kFailed && code != ExitCode::kPass) worst = code;
   }
-  return finished ? ExitCode::kPass : ExitCode::kFailed;
+  return worst;
 }
 
 }  // namespace
@@ -109,8 +107,9 @@ Work AddTraceDdp(ArgumentParser& parser) {
   auto arguments = std::make_shared<TraceDdpArguments>();
   parser
       .Add("PROGRAM=FILE", arguments->paths,
-           "Scenario files whose workload is ddp_training; exit code 1 when a rank fails or would "
-           "wait for ever")
+           "Scenario files whose workload is ddp_training; exit code 1 when a rank fails, or waits "
+           "for ever or is suspected to; 3 when a rank timed out or did not end, and no more is "
+           "known")
       .Required();
   parser
       .Add("--format=WORD", arguments->format,
@@ -134,7 +133,7 @@ Work AddTraceDdp(ArgumentParser& parser) {
       .ShowDefault();
   parser
       .Add("-T,--timeout=TIME", arguments->timeout_seconds,
-           "Silence of a rank that is taken for a hang (by gloo)")
+           "Silence of a rank that is taken for a hang (by gloo: how long a call may wait)")
       .BetweenReals(0.1, 3600.0)
       .ShowDefault();
   return [arguments] { return Trace(*arguments); };

@@ -38,7 +38,8 @@ Result<ExitCode> RunTrend(const TrendArguments& options) {
   how.cases = options.cases;
   LOCKSTEP_ASSIGN_OR_RETURN(
       results::compare::Loaded loaded,
-      results::compare::LoadLaunches(options.names, results::compare::Depth::kBelow));
+      results::compare::LoadLaunches(options.names, results::compare::Depth::kBelow,
+                                     results::compare::Lost::kWithoutTimes));
   const results::compare::Trend trend =
       results::compare::FindTrend(loaded.launches, how, std::move(loaded.skipped));
   fmt::print("{}", options.format == "json"       ? results::compare::FormatTrendJson(trend)

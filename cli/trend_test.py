@@ -101,6 +101,22 @@ class TrendTest(unittest.TestCase):
         self.assertIn("INCONCLUSIVE", out)
         self.assertIn("bad.h5: not an HDF5 file of Lockstep", out)
 
+    def test_launches_that_lost_their_coordinator_are_the_newest_night(self):
+        folder = os.path.join(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")), "node2")
+        shutil.copytree(os.path.join(_DIRECTORY, "node2"), folder)
+        names = sorted(os.listdir(folder))[-2:]
+        for name in names:
+            shutil.copy(os.path.join(folder, name),
+                        os.path.join(folder, name.replace(".h5", "-rank1-partial.h5")))
+        code, out, _ = trend(folder)
+        self.assertEqual(code, 0, "the whole files are there, too")
+        self.assertEqual(trend(folder, folder)[0], 0, "nothing is lost that is named twice")
+        for name in names:
+            os.remove(os.path.join(folder, name))
+        code, out, _ = trend(folder)
+        self.assertEqual(code, 3)
+        self.assertEqual(out.count("(mpi x 2) on node2: no time in the newest night: "), 3, out)
+
     def test_mistakes_are_one_line_and_exit_code_2(self):
         for arguments in ([], ["nowhere"], ["--night-gap=soon", _DIRECTORY],
                           ["--recent=0", _DIRECTORY], ["--min-change=x", _DIRECTORY]):

@@ -134,6 +134,7 @@ FIGURES = {
     "shuffle_steps": ("datasets/sampler/shuffle_steps.h", r"2\.5 KB for ([\d,]+) steps"),
     "trace_from_world": ("datasets/sampler/sampler.cc", r"kTraceFromWorld = (\d+)"),
     "randperm_changed": ("help:lockstep sampler", r"from (\d+) samples on"),
+    "trace_connect_s": ("cli/trace_ddp/gloo.cc", r"kConnectSeconds = (\d+);"),
     # Reports, comparisons, trends: the bounds of the last ones are held by tests.
     "page_traces": ("results/report/html/outcomes.py", r"_MOST_TRACES = (\d+)"),
     "min_effect": ("results/compare/min_effect.h", r"kDefault = 0\.0(\d+)"),

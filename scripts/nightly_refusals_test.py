@@ -181,6 +181,16 @@ class NotInstalled(Folder):
         self.assertEqual(["soak.gloo.0", "soak.gloo.1", "soak.gloo.2"],
                          [name for name in ends if name.startswith("soak")])
 
+    def test_where_nothing_that_is_not_required_ran_nothing_is_qualified(self):
+        done = subprocess.run(
+            ["scripts/nightly", self.plan('[[step]]\nname = "simulation"\nkind = "simulation"\n'
+                                          'seconds = 2\nrequired = false\n'),
+             "--output-folder=" + self.output, "--programs=" + self.programs("stress"),
+             "--format=json"], capture_output=True, text=True, check=False)
+        answer = json.loads(done.stdout)
+        self.assertEqual((3, "INCONCLUSIVE", ["no launch passed: nothing was measured"]),
+                         (done.returncode, answer["verdict"], answer["reasons"]), done.stderr)
+
     def test_a_soak_without_answers_ends(self):
         folder = self.programs("stress")
         with open(os.path.join(folder, "stress"), "w", encoding="utf-8") as file:
@@ -199,7 +209,8 @@ class NotInstalled(Folder):
         answer = json.loads(done.stdout)
         self.assertEqual((3, "INCONCLUSIVE"), (done.returncode, answer["verdict"]))
         self.assertRegex("\n".join(answer["reasons"]),
-                         r"(?m)^soak: \d+ of 2000 s: its launches give no answer$")
+                         r"(?m)^soak: 0 of 2000 s: its launches give no answer$")
+        self.assertEqual(0, answer["soak_seconds"], "no launch of it gave an answer")
         self.assertIn("soak.gloo.0: stress: cannot tell (exit code 3)", answer["reasons"])
 
 

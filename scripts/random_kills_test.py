@@ -69,6 +69,16 @@ class JudgeTest(unittest.TestCase):
             lambda seen: seen["files"][0].update(verdict="pass")))
         self.assertIn("left over", self.why(lambda seen: seen.update(left=["agent 0 (7)"])))
 
+    def test_of_a_run_that_was_over_before_its_kill_nothing_is_proved(self):
+        self.assertIn("a false proof", self.why(lambda seen: seen.update(struck_s=None)))
+        self.assertIn("rank 1 is called killed", self.why(
+            lambda seen: (seen.update(struck_s=None), seen["files"][0].update(findings=[]))))
+        line, code = random_kills.conclude(["", "", ""], 2, "kills", "0 left no file")
+        self.assertEqual((code, line), (0, "3 of 3 trials as they should be; 2 kills; 0 left no "
+                                        "file; 1 were over before it and say nothing of kills"))
+        self.assertEqual(random_kills.conclude(["", "why"], 0, "kills", "")[1], 1)
+        self.assertEqual(random_kills.conclude([""], 0, "kills", "")[1], 3)
+
 
 class RandomKillsTest(unittest.TestCase):
     def test_some_kills(self):
@@ -83,13 +93,16 @@ class RandomKillsTest(unittest.TestCase):
         done = kills("--only=one")
         self.assertEqual(done.returncode, 2)
         self.assertIn("'one' are no numbers of trials", done.stdout)
+        done = kills("--trials=2", "--only=2")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("there is no trial 2 of 2", done.stdout)
 
     def test_one_trial_is_the_same_again(self):
         done = kills("--trials=2", f"--seed={SEED}", "--only=1")
         print(done.stdout, flush=True)
         self.assertRegex(done.stdout, r"(?m)^  1 SIG")
         self.assertNotRegex(done.stdout, r"(?m)^  0 SIG")
-        self.assertIn("1 of 1 kills as they should be", done.stdout)
+        self.assertIn("1 of 1 trials as they should be", done.stdout)
 
 
 if __name__ == "__main__":

@@ -47,6 +47,10 @@ class ScoreboardTest(unittest.TestCase):
                                         ("random", "gloo", 1), ("relayed", "gloo", 10))])
         code, out, err = scoreboard(*few)
         self.assertEqual((code, err), (0, ""))
+        code, out, err = scoreboard(*few[:-1], "--scenario=*")
+        self.assertEqual((code, out), (2, ""), "the files there have two cases of the catalogue")
+        self.assertIn("its launches are of --scenario=uneven_inputs/case[14], not *; give that, or "
+                      "another --output-folder\n", err)
 
     def test_a_noisy_machine(self):
         code, out, err = scoreboard("--ranks=3", "--repeat=0", "--healthy=30", "--busy-loops=1",

@@ -100,13 +100,16 @@ figures = { repeated_epochs = 0 }
 
 
 def sound():
-    """A second epoch has the same inputs again; a fault by the clock finds its rank among those
-    that are left."""
+    """Healthy training that the catalogue does not have. A second epoch has the same inputs again,
+    and where no input is, no gradient is. A fault by the clock finds its rank among those that are
+    left, and evaluation goes on with them."""
+    resnet50 = 'ranks = 2\n[workload]\nkind = "ddp_training"\nmodel = "resnet50"\n'
     for name, text in {
-            "epochs": 'ranks = 2\n[workload]\nkind = "ddp_training"\nmodel = "resnet50"\n'
-                      'epochs = 2\ninputs = 2\n',
-            "zeroed": 'ranks = 2\n[workload]\nkind = "ddp_training"\nmodel = "resnet50"\n'
-                      'epochs = 2\ninputs = 2\nzero_grad = true\n'}.items():
+            "epochs": resnet50 + "epochs = 2\ninputs = 2\n",
+            "zeroed": resnet50 + "epochs = 2\ninputs = 2\nzero_grad = true\n",
+            "no_input": resnet50 + "inputs = 0\n",
+            "nothing_left": resnet50.replace("2", "3", 1)
+                            + "sampler = { samples = 2, drop_last = true }\n"}.items():
         path = run_stress.scenario(f"own/{name}", text)
         expect(run_stress.run(0, f"--scenario={path}", "--backend=sim"), 0, "pass")
     path = run_stress.scenario("own/left", """ranks = 3
@@ -127,6 +130,23 @@ at = "time:5s"
 """)
     outcome = run_stress.run(0, f"--scenario={path}", "--backend=sim", "--sim-rules=gloo")
     expect(outcome, 1, "fail")
+    evaluates = run_stress.scenario("own/evaluates", """ranks = 3
+[workload]
+kind = "ddp_training"
+model = "linear_1_1"
+inputs = 5
+eval = { after_iteration = 3, inputs = [1, 1, 1] }
+[recovery]
+mode = "shrink"
+[[fault]]
+kind = "kill"
+rank = 1
+at = "iteration:2"
+[expect.any]
+recovery = "resumed"
+""")
+    expect(run_stress.run(0, f"--scenario={evaluates}", "--backend=sim", "--sim-rules=gloo"),
+           0, "pass")
     named = [finding["culprits"] for finding in outcome.cases[0]["findings"]]
     assert named == [[0], [2]], named
 

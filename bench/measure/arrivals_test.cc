@@ -27,7 +27,7 @@ TEST(Arrivals, SkewAndTransferAreApart) {
   // Rank 1 comes 500, 700 and 600 late; all leave 100, 200 and 300 after it came.
   const results::store::Samples samples =
       Rows(2, {0, 500, 1000, 1700, 2000, 2600}, {550, 600, 1900, 1850, 2900, 2800});
-  const auto arrivals = ArrivalsOf(samples, 40);
+  const auto arrivals = ArrivalsOf(samples, 40, false);
   ASSERT_TRUE(arrivals.has_value());
   EXPECT_EQ(arrivals->skew_ns, 600);
   EXPECT_EQ(arrivals->transfer_ns, 200);
@@ -36,12 +36,33 @@ TEST(Arrivals, SkewAndTransferAreApart) {
   EXPECT_EQ(arrivals->last_share, 1);
 }
 
+// In one of the four iterations of a visit rank 1 comes 1000 late, in the others rank 0 comes 2
+// late.
+TEST(Arrivals, OfIterationsThatAreNotAlikeAVisitHasTheMean) {
+  results::store::Samples samples = Rows(2, {}, {});
+  for (std::int64_t i = 0; i < 8; ++i) {
+    const bool waits = i % 4 == 0;
+    const std::int64_t at = 10'000 * i;
+    const std::int64_t left = at + (waits ? 1400 : 2);
+    samples.round.push_back(static_cast<std::int32_t>(i / 4));
+    samples.entry_ns.insert(samples.entry_ns.end(),
+                            {at + (waits ? 0 : 2), at + (waits ? 1000 : 0)});
+    samples.exit_ns.insert(samples.exit_ns.end(), {left, left});
+  }
+  EXPECT_EQ(ArrivalsOf(samples, 0, /*by_mean=*/false)->skew_ns, 2);
+  const auto arrivals = ArrivalsOf(samples, 0, /*by_mean=*/true);
+  EXPECT_EQ(arrivals->skew_ns, 251.5);
+  EXPECT_EQ(arrivals->transfer_ns, 100);
+  EXPECT_EQ(arrivals->last_rank, 1);
+  EXPECT_EQ(arrivals->last_share, 1);
+}
+
 TEST(Arrivals, IterationsThatARankDidNotCompleteDoNotCount) {
   const results::store::Samples samples = Rows(2, {0, 10, 100, results::store::Samples::kNoTime},
                                                {50, 60, 200, results::store::Samples::kNoTime});
-  EXPECT_EQ(ArrivalsOf(samples, 0)->skew_ns, 10);
-  EXPECT_FALSE(ArrivalsOf(Rows(2, {0, -1}, {5, -1}), 0).has_value());
-  EXPECT_FALSE(ArrivalsOf(Rows(1, {0}, {5}), 0).has_value());
+  EXPECT_EQ(ArrivalsOf(samples, 0, false)->skew_ns, 10);
+  EXPECT_FALSE(ArrivalsOf(Rows(2, {0, -1}, {5, -1}), 0, false).has_value());
+  EXPECT_FALSE(ArrivalsOf(Rows(1, {0}, {5}), 0, false).has_value());
 }
 
 // Rank 1's host counts twice as fast, from another beginning: two of its ticks are a nanosecond.
@@ -71,7 +92,7 @@ TEST(Arrivals, StampsOfAnotherHostAreMoved) {
   const CaseBook& rows = book.Book(0, 0);
   EXPECT_GT(rows.clock_error_ns, 100);
   EXPECT_LT(rows.clock_error_ns, 10'000);
-  const auto arrivals = ArrivalsOf(SamplesOf(rows, book.scale()), rows.clock_error_ns);
+  const auto arrivals = ArrivalsOf(SamplesOf(rows, book.scale()), rows.clock_error_ns, false);
   EXPECT_NEAR(arrivals->skew_ns, 70'000, 100);
   EXPECT_NEAR(arrivals->transfer_ns, 20'000, 100);
 }

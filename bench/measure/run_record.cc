@@ -9,6 +9,7 @@
 #include "bench/measure/arrivals.h"
 #include "bench/measure/precision.h"
 #include "bench/measure/summarize.h"
+#include "bench/measure/visit_figure.h"
 #include "core/base/run_id.h"
 #include "core/base/utc.h"
 #include "core/verdict/wording.h"
@@ -174,8 +175,9 @@ std::vector<results::store::CaseRecord> CaseRecordsBy(const Summarizer& summariz
       const CaseBook& rows = book.Book(repetition, i);
       results::store::CaseRecord record = RecordOf(plan, i, repetition);
       record.samples = SamplesOf(rows, book.scale());
-      record.summary = summarize(rows, i, stopped[i]);
-      record.arrivals = ArrivalsOf(record.samples, rows.clock_error_ns);
+record.summary = summarize(rows, i, stopped[i]);
+      record.arrivals =
+          ArrivalsOf(record.samples, rows.clock_error_ns, CountsByMean(plan.cases[i]));
       record.parts = PartsOf(rows, plan.cases[i]);
       SummarizeParts(plan.cases[i], plan, record);
       record.wrong = rows.wrong;

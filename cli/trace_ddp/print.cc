@@ -133,8 +133,10 @@ std::vector<TracedSection> WithJoinExit(const TracedRank& trace) {
 }
 
 std::string DescribeEnd(const TracedRank& trace) {
-  if (!trace.waits.empty()) return "would wait for ever: " + trace.waits;
-  return trace.status.ok() ? "finished" : "failed: " + trace.status.message();
+  constexpr std::string_view kSays[] = {
+      "finished",    "failed: ",         "would wait for ever: ", "suspected hang: ",
+      "timed out: ", "lost its peers: ", "did not end: "};
+  return fmt::format("{}{}", kSays[static_cast<std::size_t>(trace.end)], trace.message);
 }
 
 std::string Cell(const TracedCall& call) {
@@ -210,11 +212,9 @@ Json JsonOf(const TracedRank& trace, std::size_t rank) {
                        {"values", tensor.values},
                        {"gradient", tensor.gradient ? Json(*tensor.gradient) : Json()}});
   }
-  const std::string outcome =
-      !trace.waits.empty() ? "hung" : (trace.status.ok() ? "finished" : "failed");
   return {{"rank", rank},
-          {"outcome", outcome},
-          {"message", trace.waits.empty() ? trace.status.message() : trace.waits},
+          {"outcome", NameOf(trace.end)},
+          {"message", trace.message},
           {"sections", std::move(sections)},
           {"tensors", std::move(tensors)}};
 }
@@ -233,7 +233,7 @@ std::string GoldenText(const TraceTitle& title, const TracedRanks& ranks) {
   }
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     const TracedRank& trace = ranks[rank];
-    if (trace.waits.empty()) {
+    if (trace.finished() || trace.end == TraceEnd::kFailed || trace.end == TraceEnd::kLostPeers) {
       text += fmt::format("FINAL rank {} w0 {} grad {}\n", rank,
                           FirstElements(trace.tensors, false), FirstElements(trace.tensors, true));
     }

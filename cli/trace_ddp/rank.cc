@@ -4,10 +4,13 @@
 #include "cli/trace_ddp/rank.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <utility>
 
 #include "core/collective/half.h"
@@ -120,10 +123,41 @@ Status TraceRank(const TracedProgram& traced, const TraceHost& host, TracedRank&
   const ddp::EnginePorts ports = {host.communicator, host.device,    host.kernels,
                                   *compute,          *communication, &host.observer};
   outcome = ddp::RunTraining(traced.program, *module, ports, surroundings);
-  trace.status = outcome.status;
-  trace.tensors = FinalTensors(*module);
-  host.over();
-  return OkStatus();
+  const bool lacks = outcome.status.code() == StatusCode::kEnvironment;
+  const Status environment = lacks ? outcome.status : OkStatus();
+  if (!lacks) {
+    trace.status = outcome.status;
+    trace.tensors = FinalTensors(*module);
+  }
+  host.over(environment);
+  return environment;
+}
+
+void EndWhereMemoryLacks() {
+  std::set_new_handler([] {
+    std::fflush(stdout);  // of programs before this one
+    std::fprintf(stderr, "lockstep: %s\n", kNoMemory);
+    _exit(static_cast<int>(ExitCode::kEnvironment));
+  });
+}
+
+std::string_view NameOf(TraceEnd end) {
+  constexpr std::string_view kNames[] = {"finished",  "failed",     "hung",     "suspected_hang",
+                                         "timed_out", "lost_peers", "not_ended"};
+  return kNames[static_cast<std::size_t>(end)];
+}
+
+ExitCode ExitCodeOf(const TracedRanks& ranks) {
+  const auto ends = [&](std::initializer_list<TraceEnd> wanted) {
+    return std::ranges::any_of(ranks, [&](const TracedRank& rank) {
+      return std::ranges::find(wanted, rank.end) != wanted.end();
+    });
+  };
+  if (ends({TraceEnd::kFailed, TraceEnd::kHung, TraceEnd::kSuspectedHang})) {
+    return ExitCode::kFailed;
+  }
+  const bool open = ends({TraceEnd::kTimedOut, TraceEnd::kLostPeers, TraceEnd::kNotEnded});
+  return open ? ExitCode::kInconclusive : ExitCode::kPass;
 }
 
 std::string DescribeLastCall(const TracedRank& trace) {

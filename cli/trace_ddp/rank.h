@@ -43,11 +43,15 @@ struct TraceHost {
   device::Kernels& kernels;
   std::function<Status(std::int64_t ns)> sleep;
   ddp::EngineObserver& observer;
-  // Called at the end, before streams, model and engine go; may leave for good.
-  std::function<void()> over = [] {};
+  // Called at the end with what TraceRank returns, before streams, model and engine go; may leave
+  // for good.
+  std::function<void(const Status&)> over = [](const Status&) {};
 };
 
-// Runs the program; its calls go to the observer, how it ended to `trace`. An error is of the
+inline constexpr const char* kNoMemory =
+    "there is no memory for this program and its ranks; raise ulimit -v, or trace fewer ranks";
+
+// Runs the program; its calls go to the observer, what it raised to `trace`. An error is of the
 // environment.
 Status TraceRank(const TracedProgram& traced, const TraceHost& host, TracedRank& trace);
 

@@ -1,11 +1,14 @@
 // Ranks write to files in memory, which outlive them. Every rank holds one end of a pipe until it
-// is done, so the pipe's end tells that all are. Another pipe tells them to leave.
+// is done, so the pipe's end tells that all are. Then they are killed: what they had to say is
+// written. While they write they are well, however slow.
 #include "cli/trace_ddp/rank_processes.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,13 +17,17 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <optional>
 #include <utility>
 
 #include "core/base/fd.h"
 #include "core/base/print_stderr.h"
+#include "core/base/process_stat.h"
 
 namespace lockstep::cli::trace_ddp {
 namespace {
+
+constexpr int kLookMs = 100;
 
 struct Pipe {
   Fd read;
@@ -50,13 +57,9 @@ void WriteAll(int fd, std::string_view bytes) {
   }
 }
 
-// Until the other end is closed by all who hold it.
-void AwaitEnd(int fd) {
-  char byte = 0;
-  while (true) {
-    const ssize_t got = read(fd, &byte, 1);
-    if (got == 0 || (got < 0 && errno != EINTR)) return;
-  }
+off_t SizeOf(const Fd& file) {
+  struct stat status = {};
+  return fstat(file.get(), &status) == 0 ? status.st_size : 0;
 }
 
 std::string ContentsOf(int fd) {
@@ -85,7 +88,6 @@ class RankProcesses {
 
   Status Start(int ranks, const std::function<void(int rank, const RankSeat& seat)>& body) {
     LOCKSTEP_ASSIGN_OR_RETURN(here_, NewPipe());
-    LOCKSTEP_ASSIGN_OR_RETURN(leave_, NewPipe());
     for (int rank = 0; rank < ranks; ++rank) {
       RankProcess process;
       LOCKSTEP_ASSIGN_OR_RETURN(process.written, NewFile());
@@ -104,18 +106,44 @@ class RankProcesses {
     return OkStatus();
   }
 
-  std::vector<EndedRank> AwaitEnds() {
-    AwaitEnd(here_.read.get());
-    leave_.write = Fd();
+  std::vector<EndedRank> AwaitEnds(double patience_seconds) {
+    const bool all_done = AwaitAll(patience_seconds);
     std::vector<EndedRank> ended(processes_.size());
+    std::vector<char> states;
+    for (const RankProcess& process : processes_) {
+      const std::optional<ProcessStat> stat = StatOf(process.pid);
+      states.push_back(stat ? stat->state : '?');
+      kill(process.pid, SIGKILL);  // one that is ending keeps its exit code
+    }
     while (!processes_.empty()) {
       const std::size_t rank = processes_.size() - 1;
       ended[rank] = Reap();
+      if (!all_done && ended[rank].signal == SIGKILL && states[rank] != 'Z') {
+        ended[rank].state = states[rank];
+      }
     }
     return ended;
   }
 
  private:
+  // True: all are done. False: nobody wrote for so many looks. Looks count, not the clock: while
+  // the machine sleeps, or this process is stopped with its ranks, there are none.
+  bool AwaitAll(double patience_seconds) {
+    pollfd here = {here_.read.get(), 0, 0};
+    off_t written = -1;
+    for (double left_ms = 0; poll(&here, 1, kLookMs) <= 0; left_ms -= kLookMs) {
+      const off_t now = Written();
+      if (now != written) left_ms = patience_seconds * 1000;
+      if (left_ms <= 0) return false;
+      written = now;
+    }
+    return true;
+  }
+  off_t Written() const {
+    off_t bytes = 0;
+    for (const RankProcess& process : processes_) bytes += SizeOf(process.written);
+    return bytes;
+  }
   [[noreturn]] void Be(int rank, const RankProcess& self, pid_t parent,
                        const std::function<void(int rank, const RankSeat& seat)>& body) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -124,9 +152,8 @@ class RankProcesses {
     setrlimit(RLIMIT_CORE, &no_core);
     dup2(self.errors.get(), STDERR_FILENO);
     here_.read = Fd();
-    leave_.write = Fd();
     try {
-      body(rank, RankSeat(self.written.get(), here_.write.get(), leave_.read.get()));
+      body(rank, RankSeat(self.written.get(), here_.write.get()));
     } catch (const std::exception& error) {
       PrintStderr("{}\n", error.what());
       std::fflush(stderr);
@@ -148,7 +175,6 @@ class RankProcesses {
   }
 
   Pipe here_;
-  Pipe leave_;
   std::vector<RankProcess> processes_;
 };
 
@@ -156,16 +182,17 @@ class RankProcesses {
 
 void RankSeat::Write(std::string_view bytes) const { WriteAll(written_fd_, bytes); }
 
-void RankSeat::AwaitAll() const {
+void RankSeat::Stay() const {
   close(here_fd_);
-  AwaitEnd(leave_fd_);
+  while (true) pause();
 }
 
 Result<std::vector<EndedRank>> RunRankProcesses(
-    int ranks, const std::function<void(int rank, const RankSeat& seat)>& body) {
+    int ranks, double patience_seconds,
+    const std::function<void(int rank, const RankSeat& seat)>& body) {
   RankProcesses processes;
   LOCKSTEP_RETURN_IF_ERROR(processes.Start(ranks, body));
-  return processes.AwaitEnds();
+  return processes.AwaitEnds(patience_seconds);
 }
 
 }  // namespace lockstep::cli::trace_ddp

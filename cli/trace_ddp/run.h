@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/status.h"
@@ -37,24 +38,46 @@ struct FinalTensor {
 };
 inline constexpr std::int64_t kFinalElements = 64;  // of each tensor, at most
 
+// How a rank ended. Only virtual time proves that a wait lasts for ever.
+enum class TraceEnd : std::uint8_t {
+  kFinished,
+  kFailed,         // it raised an error, or its process crashed
+  kHung,           // it would wait for ever
+  kSuspectedHang,  // it timed out while all others had been waiting, too, or had ended
+  kTimedOut,       // it timed out while another rank was busy
+  kLostPeers,      // its call failed because another rank had timed out or was killed
+  kNotEnded,       // its process was killed, or did nothing for longer than the patience
+};
+std::string_view NameOf(TraceEnd end);
+
 struct TracedRank {
   std::vector<TracedSection> sections = {};
-  Status status = OkStatus();             // ok: finished; else what it raised
-  std::string waits = {};                 // not empty: it would wait for ever, and for what
-  std::vector<FinalTensor> tensors = {};  // none when it waits
+  Status status = OkStatus();  // what the program raised
+  TraceEnd end = TraceEnd::kFinished;
+  std::string message = {};               // of another end: one line
+  std::vector<FinalTensor> tensors = {};  // none when it did not end
 
-  bool finished() const { return status.ok() && waits.empty(); }
+  bool finished() const { return end == TraceEnd::kFinished; }
 };
+
+// From now on an allocation that fails ends this process, with one line and exit code 4. An
+// exception would take simulated ranks apart while others use what they hold.
+void EndWhereMemoryLacks();
 
 // By rank. Errors: the model is unknown, or the machine lacks what it takes; never what the program
 // does.
 using TracedRanks = std::vector<TracedRank>;
 
+// kFailed: the program failed or hangs, at least by suspicion. kInconclusive: a rank timed out, or
+// did not end, and nothing speaks against the program.
+ExitCode ExitCodeOf(const TracedRanks& ranks);
+
 // core/comm/sim: in virtual time, so that a hang is known at once.
 Result<TracedRanks> TraceWithSim(const ddp::TrainingProgram& program, int ranks,
                                  comm::sim::SimRules rules);
 
-// gloo over loopback, a process a rank; what waits longer than the timeout is taken to hang.
+// gloo over loopback, a process a rank. A call that waits longer than the timeout fails. When for
+// long no rank does anything, the processes that have not ended are named and ended.
 // kUnsupported when this build has no gloo.
 Result<TracedRanks> TraceWithGloo(const ddp::TrainingProgram& program, int ranks,
                                   double timeout_seconds);

@@ -116,6 +116,7 @@ TEST(Engine, LongSumsAreRoundedAndNotWrong) {
   for (const auto& [type, ranks, inputs] : {std::tuple(Type::kF16, 3, 40),
                                             {Type::kBf16, 2, 40},
                                             {Type::kBf16, 32, 1},
+                                            {Type::kBf16, 8, 2},
                                             {Type::kF32, 3, 40}}) {
     RunEngines({.ranks = ranks}, MlpTensors(type), SmallBuckets(), {},
                [&, inputs = inputs](Rank& rank, EnginePorts ports) {
@@ -124,6 +125,9 @@ TEST(Engine, LongSumsAreRoundedAndNotWrong) {
                });
   }
   EXPECT_EQ(RoundingOfMean(16, 1, 1, RoundingOf(Type::kBf16)), 0);
+  EXPECT_EQ(RoundingOfMean(2, 4, 4, RoundingOf(Type::kBf16)), 0);
+  EXPECT_EQ(RoundingOfMean(4, 4, 1, RoundingOf(Type::kBf16)), 0);
+  EXPECT_GT(RoundingOfMean(4, 4, 4, RoundingOf(Type::kBf16)), 0);
   EXPECT_EQ(RoundingOfMean(4, 100, 100, RoundingOf(Type::kF32)), 0);
 }
 

@@ -286,8 +286,8 @@ double RoundingOf(collective::DataType type) {
 
 double RoundingOfMean(int ranks, std::int64_t inputs, std::int64_t all_reduces, double rounding) {
   const double terms = static_cast<double>(inputs);
-  // Whole numbers in units of 1 / ranks, up to this one.
-  const double largest = 16.0 * terms * ranks;
+  // Whole numbers up to this one. A mean has units of 1 / ranks; divided again, it has 1 / ranks^2.
+  const double largest = 16.0 * terms * ranks * (all_reduces > 1 ? ranks : 1);
   if (std::has_single_bit(static_cast<unsigned>(ranks)) && largest * rounding <= 1) return 0;
   return (terms + 2.0 * ranks * static_cast<double>(all_reduces)) * rounding;
 }

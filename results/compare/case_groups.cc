@@ -32,9 +32,7 @@ bool FailedAsAWhole(const Launch& launch) {
 
 // Its program and what that was to measure, backend and ranks included.
 std::string PlanOf(const Launch& launch) {
-  const auto plan = std::ranges::find(launch.facts, "plan",
-                                      [](const auto& one) { return std::string_view(one.first); });
-  return launch.program + "\n" + (plan == launch.facts.end() ? "" : plan->second);
+  return fmt::format("{}\n{}", launch.program, FactOf(launch, "plan"));
 }
 
 }  // namespace

@@ -32,26 +32,67 @@ void SubtractOthers(std::vector<double>& values) {
   }
 }
 
-// `value` gives that of a row of iterations x ranks; iterations in which one is NaN are left out.
+// What ranks are compared by: iterations, or visits where these have a figure by their mean.
+struct Visits {
+  bool by_mean = false;
+  bool calibrates = false;
+};
+
+// How far each rank is from the others, one value an iteration or a visit.
+class Distances {
+ public:
+  explicit Distances(std::size_t ranks) : of_rank_(ranks), sums_(ranks) {}
+
+  // The values of all ranks in one iteration; left out where one is NaN.
+  void Add(const std::vector<double>& row) {
+    if (!std::all_of(row.begin(), row.end(), [](double one) { return std::isfinite(one); })) return;
+    for (std::size_t rank = 0; rank < row.size(); ++rank) sums_[rank] += row[rank];
+    ++count_;
+  }
+
+  // The iterations since the last time count by their mean. It is taken before ranks are compared:
+  // they need not wait in the same iteration.
+  void Close() {
+    if (count_ == 0) return;
+    for (double& sum : sums_) sum /= count_;
+    SubtractOthers(sums_);
+    for (std::size_t rank = 0; rank < sums_.size(); ++rank) of_rank_[rank].push_back(sums_[rank]);
+    sums_.assign(sums_.size(), 0);
+    count_ = 0;
+  }
+
+  std::vector<double> Medians(bool without_first) const {
+    std::vector<double> medians;
+    for (const std::vector<double>& values : of_rank_) {
+      const auto begin = values.begin() + (without_first && values.size() > 1 ? 1 : 0);
+      medians.push_back(MedianOrNan({begin, values.end()}));
+    }
+    return medians;
+  }
+
+ private:
+  std::vector<std::vector<double>> of_rank_;
+  std::vector<double> sums_;
+  int count_ = 0;
+};
+
+// `value` gives that of a row of iterations x ranks.
 template <typename Value>
-RankExcess ExcessOf(std::string what, const store::Samples& samples, const Value& value) {
+RankExcess ExcessOf(std::string what, const store::Samples& samples, Visits visits,
+                    const Value& value) {
   const auto ranks = static_cast<std::size_t>(samples.ranks);
-  std::vector<std::vector<double>> of_rank(ranks);
+  Distances distances(ranks);
   std::vector<double> row(ranks);
   for (std::size_t i = 0; i < static_cast<std::size_t>(samples.iterations()); ++i) {
+    if (i > 0 && !(visits.by_mean && samples.round[i] == samples.round[i - 1])) distances.Close();
     for (std::size_t rank = 0; rank < ranks; ++rank) row[rank] = value(i * ranks + rank);
-    if (!std::all_of(row.begin(), row.end(), [](double one) { return std::isfinite(one); })) {
-      continue;
-    }
-    SubtractOthers(row);
-    for (std::size_t rank = 0; rank < ranks; ++rank) of_rank[rank].push_back(row[rank]);
+    distances.Add(row);
   }
-  RankExcess excess{std::move(what), {}};
-  for (const std::vector<double>& values : of_rank) excess.ns.push_back(MedianOrNan(values));
-  return excess;
+  distances.Close();
+  return {std::move(what), distances.Medians(visits.by_mean && visits.calibrates)};
 }
 
-std::vector<RankExcess> ExcessesOf(const store::CaseRecord& record) {
+std::vector<RankExcess> ExcessesOf(const store::CaseRecord& record, Visits visits) {
   const store::Samples& samples = record.samples;
   if (samples.iterations() == 0 || samples.ranks < 2) return {};
   const auto stamp = [](std::int64_t ns) {
@@ -61,18 +102,18 @@ std::vector<RankExcess> ExcessesOf(const store::CaseRecord& record) {
   const auto exit = [&](std::size_t i) { return stamp(samples.exit_ns[i]); };
   // Not when it enters: who left the barrier before the iteration first is the one who came last.
   std::vector<RankExcess> all;
-  all.push_back(ExcessOf("leaves later", samples, exit));
+  all.push_back(ExcessOf("leaves later", samples, visits, exit));
   all.push_back(
-      ExcessOf("takes longer", samples, [&](std::size_t i) { return exit(i) - entry(i); }));
+      ExcessOf("takes longer", samples, visits, [&](std::size_t i) { return exit(i) - entry(i); }));
   for (const store::Part& part : record.parts) {
     if (part.units != "ns" || part.values.size() != samples.entry_ns.size()) continue;
-    all.push_back(
-        ExcessOf(part.name + " longer", samples, [&](std::size_t i) { return part.values[i]; }));
+    all.push_back(ExcessOf(part.name + " longer", samples, visits,
+                           [&](std::size_t i) { return part.values[i]; }));
   }
   return all;
 }
 
-CaseFigures FiguresOf(const store::CaseRecord& record) {
+CaseFigures FiguresOf(const store::CaseRecord& record, Visits visits) {
   CaseFigures figures{.name = record.name,
                       .backend = record.backend,
                       .ranks = record.ranks,
@@ -82,7 +123,7 @@ CaseFigures FiguresOf(const store::CaseRecord& record) {
   const bool measured = record.summary.median_ns > 0 && std::isfinite(record.summary.median_ns);
   if (measured && record.judgement.verdict != verdict::Verdict::kFail && !figures.is_trial) {
     figures.median_ns = record.summary.median_ns;
-    figures.by_rank = ExcessesOf(record);
+    figures.by_rank = ExcessesOf(record, visits);
   }
   return figures;
 }
@@ -99,13 +140,15 @@ std::string NameWithoutRepetition(const std::string& name) {
   return name.substr(0, name.find("/repetition:"));
 }
 
-std::vector<CaseFigures> MergeRepetitions(const std::vector<store::CaseRecord>& records) {
+std::vector<CaseFigures> MergeRepetitions(const std::vector<store::CaseRecord>& records,
+                                          const Planned& planned) {
   std::vector<CaseFigures> cases;
   std::vector<std::vector<double>> medians;
   std::map<std::string, std::size_t> place;
   for (const store::CaseRecord& record : records) {
-    CaseFigures figures = FiguresOf(record);
-    figures.name = NameWithoutRepetition(record.name);
+    const std::string name = NameWithoutRepetition(record.name);
+    CaseFigures figures = FiguresOf(record, {planned.by_mean.contains(name), planned.calibrates});
+    figures.name = name;
     const auto [known, is_new] = place.try_emplace(
         fmt::format("{}\n{}\n{}", figures.name, figures.backend, figures.ranks), cases.size());
     const double median_ns = figures.median_ns;
@@ -140,6 +183,13 @@ std::string CommandOf(const store::Run& run) {
 }
 
 }  // namespace
+
+std::string_view FactOf(const Launch& launch, std::string_view fact) {
+  for (const auto& [name, value] : launch.facts) {
+    if (name == fact) return value;
+  }
+  return "";
+}
 
 std::vector<double> Logs(std::vector<double> values) {
   for (double& value : values) value = std::log(value);
@@ -180,7 +230,8 @@ Launch FiguresOf(const store::Run& run, std::string path) {
   launch.facts.emplace_back("plan", run.plan_hash);
   launch.facts.emplace_back(kLockstepFact, store::LockstepOf(run));
   launch.floors = run.floors;
-  launch.cases = MergeRepetitions(run.cases);
+  launch.planned = PlannedBy(run.plan_text);
+  launch.cases = MergeRepetitions(run.cases, launch.planned);
   return launch;
 }
 

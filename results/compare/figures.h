@@ -3,17 +3,20 @@
 
 #include <limits>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "core/verdict/outcome.h"
+#include "results/compare/planned.h"
 #include "results/store/run.h"
 
 namespace lockstep::results::compare {
 
 // How far every rank is behind its peers: median over iterations of its value less the median of
 // the other ranks' in the same iteration, so that what meets all ranks alike cancels. Of stamps on
-// the common clock, of durations, or of a part of a step.
+// the common clock, of durations, or of a part of a step. Where the plan has a visit counted by its
+// mean, because its iterations are not alike, visits stand for iterations.
 struct RankExcess {
   std::string what;        // "leaves later", "takes longer", "load_ns longer"
   std::vector<double> ns;  // by rank
@@ -45,11 +48,15 @@ struct Launch {
   // Environment, command, plan, and kLockstepFact.
   std::vector<std::pair<std::string, std::string>> facts;
   std::vector<std::pair<std::string, double>> floors;  // of the machine, measured in this run
-  std::vector<CaseFigures> cases;                      // a case once, whatever its repetitions
+  Planned planned = {};
+  std::vector<CaseFigures> cases;  // a case once, whatever its repetitions
 };
 
 // The fact that tells the version of Lockstep, which no machine has by itself.
 inline constexpr const char* kLockstepFact = "software/lockstep";
+
+// "" where the launch has none of that name.
+std::string_view FactOf(const Launch& launch, std::string_view fact);
 
 std::vector<double> Logs(std::vector<double> values);
 

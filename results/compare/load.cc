@@ -70,6 +70,20 @@ Status AddFiles(const std::string& name, Depth depth, std::vector<std::string>& 
   return OkStatus();
 }
 
+bool IsPartial(const std::string& path) { return path.ends_with("-partial.h5"); }
+
+// The samples of one rank are no times of a case.
+Launch WithoutTimes(Launch launch) {
+  for (CaseFigures& one : launch.cases) {
+    one.median_ns = kNan;
+    one.by_rank.clear();
+    if (one.verdict == verdict::Verdict::kFail) continue;
+    one.verdict = launch.verdict;
+    one.outcome = launch.outcome;
+  }
+  return launch;
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> RunFilesIn(const std::string& directory, Depth depth) {
@@ -77,23 +91,26 @@ Result<std::vector<std::string>> RunFilesIn(const std::string& directory, Depth 
                                 : SortedRunFiles<fs::directory_iterator>(directory);
 }
 
-Result<Loaded> LoadLaunches(const std::vector<std::string>& names, Depth depth) {
+Result<Loaded> LoadLaunches(const std::vector<std::string>& names, Depth depth, Lost lost) {
   std::vector<std::string> paths;
   for (const std::string& name : names) LOCKSTEP_RETURN_IF_ERROR(AddFiles(name, depth, paths));
+  // Whole files first: what a rank saved of a launch counts only where there is none.
+  std::ranges::stable_partition(paths, [](const std::string& path) { return !IsPartial(path); });
   Loaded loaded;
   std::set<std::string> known;
   for (const std::string& path : paths) {
-    if (path.ends_with("-partial.h5")) {
+    if (lost == Lost::kSkipped && IsPartial(path)) {
       loaded.skipped.push_back(path + ": what one rank saved when its launch was lost");
       continue;
     }
     const Result<store::Run> run = store::ReadRun(path);
     if (!run.ok()) {
       loaded.skipped.push_back(run.status().message());
-    } else if (!known.insert(run->id + run->started_at + run->name).second) {
-      loaded.skipped.push_back(fmt::format("{}: run {} was read already", path, run->id));
-    } else {
-      loaded.launches.push_back(FiguresOf(*run, path));
+    } else if (known.insert(run->id + run->started_at + run->name).second) {
+      loaded.launches.push_back(IsPartial(path) ? WithoutTimes(FiguresOf(*run, path))
+                                                : FiguresOf(*run, path));
+    } else if (!IsPartial(path)) {
+      loaded.repeated.push_back(fmt::format("{}: run {} was read already", path, run->id));
     }
   }
   if (!loaded.launches.empty()) return loaded;

@@ -75,7 +75,8 @@ std::string HeadlineOf(std::span<const Launch> launches, const LaunchSummary& su
     return launch.verdict == (failed ? verdict::Verdict::kFail : verdict::Verdict::kUnknown);
   });
   if (other == launches.end()) {
-    return fmt::format("INCONCLUSIVE: {} of {} ended", launches.size(), which);
+    return fmt::format("INCONCLUSIVE: {} of {} left a file that can be read", launches.size(),
+                       which);
   }
   return fmt::format("{}: {} of {} did not pass; the first: {}", failed ? "FAIL" : "INCONCLUSIVE",
                      launches.size() - Count(launches, verdict::Verdict::kPass), which,

@@ -85,7 +85,8 @@ TEST(OverLaunchesTest, AFailureIsTheFirstWord) {
 TEST(OverLaunchesTest, LaunchesThatAreMissingDecideNothing) {
   const LaunchSummary fewer = SummarizeLaunches(std::vector{LaunchOf({10})}, 8);
   EXPECT_EQ(fewer.exit_code, ExitCode::kInconclusive);
-  EXPECT_EQ(fewer.headline, "INCONCLUSIVE: 1 of 8 launches of bench_allreduce ended");
+  EXPECT_EQ(fewer.headline,
+            "INCONCLUSIVE: 1 of 8 launches of bench_allreduce left a file that can be read");
   const LaunchSummary unknown =
       SummarizeLaunches(std::vector{LaunchOf({-1}, Verdict::kUnknown)}, 1);
   EXPECT_EQ(unknown.exit_code, ExitCode::kInconclusive);

@@ -11,6 +11,7 @@
 
 #include "core/stats/stats.h"
 #include "results/compare/change_text.h"
+#include "results/compare/compare.h"
 #include "results/compare/trend.h"
 
 namespace lockstep::results::compare {
@@ -64,10 +65,20 @@ void AddCase(const std::string& name, const std::map<std::string, double>& level
   }
 }
 
+// A level is known from launches, as in a comparison, and is that of now.
+bool HasLevel(const Series& series) {
+  if (!series.no_time.empty() || !series.left_out.empty()) return false;
+  const stats::LevelSegment& level = series.segments.segments.back();
+  std::size_t launches = 0;
+  for (std::size_t i = level.first; i <= level.last; ++i) launches += series.nights[i].launches;
+  return launches >= kFewestLaunches;
+}
+
 std::map<std::string, Excesses> ExcessesByMachine(std::span<const Series> all, double peer_min) {
   using Case = std::tuple<std::string, std::string, std::string, int>;
   std::map<Case, std::map<std::string, double>> levels;  // by machine, of the logarithm
   for (const Series& one : all) {
+    if (!HasLevel(one)) continue;
     levels[{one.program, one.name, one.backend, one.ranks}][one.machine] =
         one.segments.segments.back().level;
   }

@@ -30,6 +30,7 @@ struct Fleet {
   double machine = 0.01, noise = 0.01;
   double slow = 0;
   int slow_cases = 0;
+  std::size_t launches = 4;  // that a level is known from
 };
 
 std::vector<Series> Levels(const Fleet& fleet, Random& random) {
@@ -43,6 +44,7 @@ std::vector<Series> Levels(const Fleet& fleet, Random& random) {
       series.name = fmt::format("all_reduce/f32/sum/{}", 8 << c);
       series.backend = "nccl";
       series.ranks = 8;
+      series.nights = {{"2026-11-01T01:00:00Z", 1, fleet.launches}};
       stats::LevelSegment segment;
       segment.level = std::log(1e3 * (1 + c)) + own + fleet.noise * Normal(random);
       if (m == 0 && c >= kCases - fleet.slow_cases) segment.level += std::log1p(fleet.slow);
@@ -112,6 +114,20 @@ TEST(PeersTest, AMachineThatIsSlowInLargeMessagesOnlyIsFound) {
 
 TEST(PeersTest, OneCaseAloneIsNoSlowMachine) {
   EXPECT_LE(Count({8, 0.005, 0.01, 0.30, 1}, 200).found, 1);
+}
+
+TEST(PeersTest, OneLaunchOfAMachineSaysNothing) {
+  EXPECT_EQ(Count({8, 0.005, 0.01, 0.50, kCases, 4}, 10).found, 10);
+  EXPECT_EQ(Count({8, 0.005, 0.01, 0.50, kCases, 3}, 10).found, 0);
+}
+
+TEST(PeersTest, WhatIsNoLongerMeasuredSaysNothing) {
+  Random random(7);
+  std::vector<Series> fleet = Levels({8, 0.005, 0.01, 0.50, kCases}, random);
+  for (Series& series : fleet) {
+    if (series.machine == "node000") series.no_time = "no time in the newest 7 nights";
+  }
+  for (const Peer& peer : ComparePeers(fleet, kPeerMin)) EXPECT_NE(peer.machine, "node000");
 }
 
 TEST(PeersTest, TwoMachinesSayNothing) {

@@ -11,14 +11,16 @@
 #include <cmath>
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "core/stats/stats.h"
+#include "results/compare/absence.h"
+#include "results/compare/machines.h"
 #include "results/compare/min_effect.h"
 
 namespace lockstep::results::compare {
@@ -28,15 +30,6 @@ namespace {
 // the level from one of a night.
 constexpr std::size_t kNightsAround = 5;
 
-// The host names of its ranks, "a+b"; "unknown" without any.
-std::string MachineOf(const Launch& launch) {
-  std::set<std::string> hosts;
-  for (const auto& [fact, value] : launch.facts) {
-    if (fact.starts_with("ranks/") && fact.ends_with("/host")) hosts.insert(value);
-  }
-  return hosts.empty() ? "unknown" : fmt::format("{}", fmt::join(hosts, "+"));
-}
-
 // Seconds since 1970 of "2026-11-21T10:44:25Z".
 std::optional<double> SecondsOf(const std::string& started_at) {
   tm time{};
@@ -45,18 +38,16 @@ std::optional<double> SecondsOf(const std::string& started_at) {
   return static_cast<double>(timegm(&time));
 }
 
-using LaunchesOfNight = std::vector<const Launch*>;  // in order of time
-
 // The nights of each machine, oldest first. Launches without a time are left out.
-std::map<std::string, std::vector<LaunchesOfNight>> NightsByMachine(
-    std::span<const Launch> launches, double gap_seconds) {
-  std::map<std::string, std::vector<std::pair<double, const Launch*>>> by_machine;
-  for (const Launch& launch : launches) {
-    const std::optional<double> seconds = SecondsOf(launch.started_at);
-    if (seconds) by_machine[MachineOf(launch)].emplace_back(*seconds, &launch);
-  }
+std::map<std::string, std::vector<LaunchesOfNight>> NightsByMachine(const Machines& machines,
+                                                                    double gap_seconds) {
   std::map<std::string, std::vector<LaunchesOfNight>> nights;
-  for (auto& [machine, timed] : by_machine) {
+  for (const auto& [machine, launches] : machines.launches) {
+    std::vector<std::pair<double, const Launch*>> timed;
+    for (const Launch* launch : launches) {
+      const std::optional<double> seconds = SecondsOf(launch->started_at);
+      if (seconds) timed.emplace_back(*seconds, launch);
+    }
     std::ranges::stable_sort(timed, {}, [](const auto& one) { return one.first; });
     std::vector<LaunchesOfNight>& own = nights[machine];
     for (std::size_t i = 0; i < timed.size(); ++i) {
@@ -131,29 +122,24 @@ std::optional<LevelChange> SlowerOf(const Series& series, const TrendOptions& op
   return std::nullopt;
 }
 
-// What the newest night says of a case that has no time in it; "" where it was not to be measured.
-std::string FailureOf(const LaunchesOfNight& night, const Series& series) {
-  for (const Launch* launch : night) {
-    if (launch->program != series.program) continue;
-    for (const CaseFigures& one : launch->cases) {
-      if (one.name != series.name || one.backend != series.backend || one.ranks != series.ranks) {
-        continue;
-      }
-      return one.outcome == "pass" ? "not measured" : one.outcome;
-    }
-    if (launch->cases.empty() && launch->verdict != verdict::Verdict::kPass) return launch->outcome;
-  }
-  return "";
-}
-
 // Not every case is measured every night, so absence alone tells after the recent nights only.
-std::string NoTimeOf(const std::vector<LaunchesOfNight>& nights, const LaunchesOfNight* last,
-                     const Series& series, const TrendOptions& options) {
+void TellAbsence(const std::vector<LaunchesOfNight>& nights, const LaunchesOfNight* last,
+                 const TrendOptions& options, Series& series) {
   const auto since = static_cast<std::size_t>(&nights.back() - last);
-  if (since == 0) return "";
-  const std::string failure = FailureOf(nights.back(), series);
-  if (!failure.empty()) return "no time in the newest night: " + failure;
-  return since < options.recent_nights ? "" : fmt::format("no time in the newest {} nights", since);
+  if (since == 0) return;
+  const CaseOfProgram wanted{series.program, series.name, series.backend, series.ranks};
+  const std::string failure = FailureIn(nights.back(), wanted);
+  if (!failure.empty()) {
+    series.no_time = "no time in the newest night: " + failure;
+    return;
+  }
+  if (since < options.recent_nights) return;
+  const auto all = std::span(nights);
+  if (WasLeftOut(all.first(all.size() - since), all.last(since), wanted)) {
+    series.left_out = "not to be measured since " + (last + 1)->front()->started_at.substr(0, 10);
+  } else {
+    series.no_time = fmt::format("no time in the newest {} nights", since);
+  }
 }
 
 Series SeriesOf(const std::string& machine, const CaseKey& key,
@@ -182,7 +168,7 @@ Series SeriesOf(const std::string& machine, const CaseKey& key,
                               ChangedWith(sightings, before, after, series.program)});
   }
   series.slower = SlowerOf(series, options);
-  series.no_time = NoTimeOf(nights, sightings.back().night, series, options);
+  TellAbsence(nights, sightings.back().night, options, series);
   return series;
 }
 
@@ -218,31 +204,60 @@ std::vector<TrendEvent> EventsOf(const std::vector<Series>& all, const TrendOpti
   return list;
 }
 
+// What decides, in numbers.
+struct Totals {
+  std::ptrdiff_t slower = 0, slow_machines = 0, lost = 0, long_enough = 0;
+};
+
+Totals TotalsOf(const Trend& trend) {
+  Totals totals;
+  for (const Series& one : trend.series) {
+    if (one.slower) ++totals.slower;
+    if (!one.no_time.empty()) ++totals.lost;
+    if (one.nights.size() >= stats::kFewestNights) ++totals.long_enough;
+  }
+  totals.slow_machines = std::ranges::count(trend.peers, true, &Peer::slow);
+  return totals;
+}
+
+ExitCode CodeOf(const Trend& trend, const Totals& totals) {
+  if (totals.slower > 0 || totals.slow_machines > 0) return ExitCode::kRegression;
+  const bool open =
+      totals.long_enough == 0 || totals.lost > 0 || !trend.failures.empty() || !trend.notes.empty();
+  return open ? ExitCode::kInconclusive : ExitCode::kPass;
+}
+
+std::string Counted(std::size_t count, std::string_view one, std::string_view several) {
+  return count == 0 ? "" : fmt::format(", {} {}", count, count == 1 ? one : several);
+}
+
+std::string ReasonsOf(const Trend& trend, const Totals& totals, const TrendOptions& options) {
+  std::string what;
+  if (totals.slower > 0) {
+    what += fmt::format(", slower within the last {} nights", options.recent_nights);
+  }
+  what += Counted(static_cast<std::size_t>(totals.slow_machines), "slow machine", "slow machines");
+  if (totals.lost > 0) what += fmt::format(", {} without a time now", totals.lost);
+  what += Counted(trend.failures.size(), "failure of no history", "failures of no history");
+  what += Counted(trend.notes.size(), "file not read", "files not read");
+  if (totals.long_enough == 0) {
+    what += fmt::format(", no case has {} nights yet", stats::kFewestNights);
+  }
+  return what;
+}
+
 void Conclude(Trend& trend, const TrendOptions& options) {
-  const auto long_enough = std::ranges::count_if(
-      trend.series, [](const Series& one) { return one.nights.size() >= stats::kFewestNights; });
-  const auto slow = std::ranges::count_if(trend.peers, [](const Peer& peer) { return peer.slow; });
-  const bool slower =
-      std::ranges::any_of(trend.series, [](const Series& one) { return one.slower.has_value(); });
-  const auto lost =
-      std::ranges::count_if(trend.series, [](const Series& one) { return !one.no_time.empty(); });
+  const Totals totals = TotalsOf(trend);
+  trend.exit_code = CodeOf(trend, totals);
   std::size_t changes = 0;
   for (const TrendEvent& event : trend.events) changes += event.changes.size();
-  trend.exit_code = slower || slow > 0             ? ExitCode::kRegression
-                    : long_enough == 0 || lost > 0 ? ExitCode::kInconclusive
-                                                   : ExitCode::kPass;
-  std::string what;
-  if (slower) what += fmt::format(", slower within the last {} nights", options.recent_nights);
-  if (slow > 0) what += fmt::format(", {} slow machine{}", slow, slow == 1 ? "" : "s");
-  if (lost > 0) what += fmt::format(", {} without a time now", lost);
-  if (long_enough == 0) what += fmt::format(", no case has {} nights yet", stats::kFewestNights);
-  trend.headline =
-      fmt::format("{}: {} level change{} in {} night{} of machines, {} histories, {} launches{}",
-                  trend.exit_code == ExitCode::kPass         ? "PASS"
-                  : trend.exit_code == ExitCode::kRegression ? "REGRESSION"
-                                                             : "INCONCLUSIVE",
-                  changes, changes == 1 ? "" : "s", trend.events.size(),
-                  trend.events.size() == 1 ? "" : "s", trend.series.size(), trend.launches, what);
+  trend.headline = fmt::format(
+      "{}: {} level change{} in {} night{} of machines, {} histories, {} launches{}",
+      trend.exit_code == ExitCode::kPass         ? "PASS"
+      : trend.exit_code == ExitCode::kRegression ? "REGRESSION"
+                                                 : "INCONCLUSIVE",
+      changes, changes == 1 ? "" : "s", trend.events.size(), trend.events.size() == 1 ? "" : "s",
+      trend.series.size(), trend.launches, ReasonsOf(trend, totals, options));
 }
 
 }  // namespace
@@ -259,7 +274,9 @@ Trend FindTrend(std::span<const Launch> launches, const TrendOptions& options,
     trend.notes.push_back(
         fmt::format("{}: '{}' is no time of a start", launch.path, launch.started_at));
   }
-  for (const auto& [machine, nights] : NightsByMachine(launches, options.night_gap_seconds)) {
+  const Machines machines = FindMachines(launches);
+  trend.failures = machines.failures;
+  for (const auto& [machine, nights] : NightsByMachine(machines, options.night_gap_seconds)) {
     for (const auto& [key, sightings] : SightingsOf(nights, options.cases)) {
       trend.series.push_back(SeriesOf(machine, key, nights, sightings, options));
     }

@@ -48,7 +48,8 @@ struct Series {
   // From the first level that it left recently and that is quicker than the one now: a later
   // change for the better hides no larger one for the worse.
   std::optional<LevelChange> slower;
-  std::string no_time;  // why the machine's newest nights have no time of it; "" where they have
+  std::string no_time;   // why the machine's newest nights have no time of it; "" where they have
+  std::string left_out;  // since when they were not to have one; "" likewise
   double level_ns() const;  // now
 };
 
@@ -80,10 +81,11 @@ struct Trend {
   std::vector<TrendEvent> events;  // newest first
   std::vector<Peer> peers;  // slow ones first, then by excess; empty with fewer than three machines
   std::size_t launches = 0;
-  std::vector<std::string> notes;  // files that were passed over
+  std::vector<std::string> failures;  // of launches that are of no history (machines.h)
+  std::vector<std::string> notes;     // files that were passed over
   std::string headline;
   // 5: slower than a level that was left recently, or a slow machine; 3: no case has kFewestNights
-  // nights, or one lost its times.
+  // nights, or one lost its times, or there are failures or notes.
   ExitCode exit_code = ExitCode::kInconclusive;
 };
 
@@ -93,7 +95,8 @@ Trend FindTrend(std::span<const Launch> launches, const TrendOptions& options,
                 std::vector<std::string> notes = {});
 
 // Machines that measure the same cases, beside each other.
-// By the newest level of every case that at least kFewestMachines machines measure. Slow: the
+// By the newest level of every case that at least kFewestMachines machines measure, each in
+// kFewestLaunches launches of that level, and still do. Slow: the
 // excess, a median over cases, is above `peer_min` and above four standard deviations of the other
 // machines' excesses (from their median absolute deviation), so that a fleet of uneven machines
 // has no slow one. Or so in a quarter of its cases, two at least, each by its own limit, which

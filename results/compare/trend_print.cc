@@ -131,11 +131,12 @@ std::vector<std::string> OutlierTexts(const Trend& trend) {
   return texts;
 }
 
-std::vector<std::string> LostTexts(const Trend& trend) {
+// One of what a history may say of its absence, of those that say it.
+std::vector<std::string> TextsOf(const Trend& trend, std::string Series::*absence) {
   std::vector<std::string> texts;
   for (const Series& series : trend.series) {
-    if (series.no_time.empty()) continue;
-    texts.push_back(fmt::format("{} on {}: {}", CaseText(series), series.machine, series.no_time));
+    if ((series.*absence).empty()) continue;
+    texts.push_back(fmt::format("{} on {}: {}", CaseText(series), series.machine, series.*absence));
   }
   return texts;
 }
@@ -185,7 +186,9 @@ std::string Lists(const Trend& trend, std::string_view heading, std::string_view
     if (!lines.empty()) head(title);
     for (const std::string& line : lines) text += fmt::format("{}{}\n", item, OneLine(line));
   };
-  list("Cases without a time now", LostTexts(trend));
+  list("Cases without a time now", TextsOf(trend, &Series::no_time));
+  list("Failures of no history", trend.failures);
+  list("Cases that newer plans leave out", TextsOf(trend, &Series::left_out));
   if (!trend.peers.empty()) head("Machines beside their peers");
   for (const Peer& peer : trend.peers) text += fmt::format("{}{}\n", item, PeerText(peer));
   list("Outlier nights, newest first", OutlierTexts(trend));
@@ -204,7 +207,7 @@ Json ToJson(const std::vector<Difference>& differences) {
 Json ToJson(const Series& series) {
   Json json = {LOCKSTEP_PAIRS(series, machine, program),
                {"case", series.name},
-               LOCKSTEP_PAIRS(series, backend, ranks, no_time),
+               LOCKSTEP_PAIRS(series, backend, ranks, no_time, left_out),
                {"noise", series.segments.noise},
                {"level_ns", series.level_ns()},
                {"nights", Json::array()},
@@ -255,6 +258,7 @@ std::string FormatTrendJson(const Trend& trend) {
                {"events", Json::array()},
                {"machines", Json::array()},
                {"histories", Json::array()},
+               {"failures", trend.failures},
                {"not_read", trend.notes}};
   for (const TrendEvent& event : trend.events) {
     Json cases = Json::array();

@@ -1,9 +1,10 @@
 // Made-up nights of one machine: what makes a trend a regression, and what keeps it from passing.
 #include "results/compare/trend.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,7 +32,7 @@ std::vector<Launch> Nights(const std::vector<std::pair<int, double>>& levels) {
       launch.started_at = fmt::format("2026-11-{:02}T01:00:00Z", night);
       launch.program = "bench_allreduce";
       launch.verdict = verdict::Verdict::kPass;
-      launch.facts = {{"ranks/0/host", "node1"}};
+      launch.facts = {{"ranks/0/host", "node1"}, {"ranks/1/host", "node1"}};
       const double noise = 1 + 0.001 * static_cast<double>(night * 7 % 5);
       launch.cases = {CaseOf("usual", 500 * noise)};
       if (ns > 0) launch.cases.push_back(CaseOf("other", ns * noise));
@@ -77,6 +78,133 @@ TEST(TrendTest, ACaseThatLostItsTimesDoesNotPass) {
   hung.back().verdict = verdict::Verdict::kFail;
   hung.back().outcome = "fail: init_failure";
   EXPECT_NE(trend_of(hung).headline.find(", 2 without a time now"), std::string::npos);
+}
+
+// So many more nights, each with a launch like the last one but for what `change` does to it.
+template <typename Change>
+void AddNights(std::vector<Launch>& launches, int nights, const Change& change) {
+  for (int i = 0; i < nights; ++i) {
+    Launch launch = launches.back();
+    launch.started_at = fmt::format("2026-11-{:02}T01:00:00Z", launches.size() + 1);
+    launch.id = launch.started_at;
+    change(launch);
+    launches.push_back(std::move(launch));
+  }
+}
+
+void SetPlan(Launch& launch, const std::string& command, const std::set<std::string>& cases) {
+  launch.facts.push_back({"command", command});
+  launch.facts.push_back({"plan", fmt::format("{}", fmt::join(cases, ","))});
+  launch.planned = {true, "mpi", 2, cases, {}, false};
+}
+
+std::vector<Launch> PlannedNights(const std::string& command) {
+  std::vector<Launch> launches = Nights({{12, 100}});
+  for (Launch& launch : launches) SetPlan(launch, command, {"usual", "other"});
+  return launches;
+}
+
+TEST(TrendTest, ACaseThatANewerPlanLeavesOutIsNotLost) {
+  const auto later = [](const std::string& command, const std::set<std::string>& cases) {
+    std::vector<Launch> launches = PlannedNights("bench -b 8");
+    AddNights(launches, 7, [&](Launch& launch) {
+      launch.facts = {{"ranks/0/host", "node1"}, {"ranks/1/host", "node1"}};
+      SetPlan(launch, command, cases);
+      std::erase_if(launch.cases, [](const CaseFigures& one) { return one.name == "other"; });
+    });
+    return FindTrend(launches, {});
+  };
+  const Trend renamed = later("bench -b 8", {"usual", "another"});
+  EXPECT_EQ(renamed.exit_code, ExitCode::kPass) << renamed.headline;
+  EXPECT_NE(FormatTrendTable(renamed).find("other (mpi x 2) on node1: not to be measured since "
+                                           "2026-11-13"),
+            std::string::npos)
+      << FormatTrendTable(renamed);
+  EXPECT_EQ(later("bench -b 16", {"usual"}).exit_code, ExitCode::kPass);
+  EXPECT_EQ(later("bench -b 8", {"usual", "other"}).exit_code, ExitCode::kInconclusive)
+      << "it was to be measured";
+  EXPECT_EQ(later("bench -b 16", {"another"}).exit_code, ExitCode::kInconclusive)
+      << "that may be another step, and the one that has the case leave no file any more";
+}
+
+TEST(TrendTest, ACaseIsLostWhereOnlyAnotherStepStillRuns) {
+  std::vector<Launch> launches = PlannedNights("bench -b 8");
+  for (std::size_t i = 0; i < 12; ++i) {  // the other step shares a case, and ran before
+    Launch launch = launches[i];
+    launch.id += "b";
+    launch.facts = {{"ranks/0/host", "node1"}, {"ranks/1/host", "node1"}};
+    SetPlan(launch, "bench -b 16", {"usual"});
+    launch.cases.resize(1);
+    launches.push_back(launch);
+  }
+  AddNights(launches, 7, [&](Launch& launch) {
+    launch.started_at = fmt::format("2026-11-{:02}T01:00:00Z", launches.size() - 11);
+  });
+  const Trend trend = FindTrend(launches, {});
+  EXPECT_EQ(trend.exit_code, ExitCode::kInconclusive) << trend.headline;
+}
+
+void Fail(Launch& launch) {
+  launch.verdict = verdict::Verdict::kFail;
+  launch.outcome = "fail: agent_lost";
+  launch.cases.clear();
+  std::erase_if(launch.facts, [](const auto& fact) { return fact.first.starts_with("ranks/"); });
+}
+
+TEST(TrendTest, AFailedLaunchWithoutHostsIsOfTheOnlyMachineThatItCanBeOf) {
+  std::vector<Launch> launches = PlannedNights("bench");
+  AddNights(launches, 1, Fail);
+  const Trend trend = FindTrend(launches, {});
+  EXPECT_EQ(trend.exit_code, ExitCode::kInconclusive) << trend.headline;
+  EXPECT_NE(FormatTrendTable(trend).find("on node1: no time in the newest night: fail: agent_lost "
+                                         "(the file does not name its hosts; "),
+            std::string::npos)
+      << FormatTrendTable(trend);
+
+  // Of two machines neither folder nor plan tells.
+  for (std::size_t i = 0; i < 13; ++i) {
+    launches[i].path = fmt::format("nights/node1/{}.h5", i);
+    if (i == 12) break;
+    Launch other = launches[i];
+    other.path = fmt::format("nights/node2/{}.h5", i);
+    other.facts[0].second = other.facts[1].second = "node2";
+    launches.push_back(other);
+  }
+  const Trend by_folder = FindTrend(launches, {});
+  EXPECT_NE(by_folder.headline.find(", 2 without a time now"), std::string::npos);
+  EXPECT_TRUE(by_folder.failures.empty());
+  launches[12].path = "nights/failed.h5";
+  const Trend either = FindTrend(launches, {});
+  EXPECT_EQ(either.exit_code, ExitCode::kInconclusive);
+  ASSERT_EQ(either.failures.size(), 1u);
+  EXPECT_NE(either.failures[0].find("it may be of node1, node2"), std::string::npos);
+  // Later launches of both tell how they are now.
+  for (const char* host : {"node1", "node2"}) {
+    Launch later = launches[11];
+    later.started_at = "2026-11-14T01:00:00Z";
+    later.facts[0].second = later.facts[1].second = host;
+    launches.push_back(later);
+  }
+  EXPECT_EQ(FindTrend(launches, {}).exit_code, ExitCode::kPass);
+}
+
+TEST(TrendTest, AMachineThatNeverHadATimeDoesNotPass) {
+  std::vector<Launch> launches = PlannedNights("bench");
+  AddNights(launches, 1, [](Launch& launch) {
+    Fail(launch);
+    launch.facts.push_back({"ranks/0/host", "node2"});
+    launch.facts.push_back({"ranks/1/host", "node2"});
+  });
+  const Trend trend = FindTrend(launches, {});
+  EXPECT_EQ(trend.exit_code, ExitCode::kInconclusive);
+  ASSERT_EQ(trend.failures.size(), 1u);
+  EXPECT_NE(trend.failures[0].find("node2 never had a time"), std::string::npos);
+}
+
+TEST(TrendTest, AFileThatWasNotReadDoesNotPass) {
+  const Trend trend = FindTrend(Nights({{12, 100}}), {}, {"night13.h5: truncated"});
+  EXPECT_EQ(trend.exit_code, ExitCode::kInconclusive);
+  EXPECT_NE(trend.headline.find(", 1 file not read"), std::string::npos) << trend.headline;
 }
 
 }  // namespace

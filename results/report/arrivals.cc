@@ -79,7 +79,7 @@ std::string FormatArrivals(const store::Run& run) {
   std::string text = "Arrivals\n" + grid.Format();
   text +=
       "arrival skew: last entry - first entry; transfer: last exit - last entry (medians over "
-      "iterations)\n";
+      "iterations; of loads, over the means of visits)\n";
   if (run.clocks.size() == 1) {
     text += "all ranks are on one host, whose clock they share: offset 0, error 0\n";
   } else {

@@ -176,7 +176,7 @@ struct LinkMatrix {
 };
 
 // Who waited for whom: on the run's common clock, medians over the iterations that every rank
-// completed.
+// completed; of loads, over the means of visits.
 struct Arrivals {
   double skew_ns = 0;         // last entry - first entry: ranks came so far apart
   double transfer_ns = 0;     // last exit - last entry: what was left to do when all were there

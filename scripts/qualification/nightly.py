@@ -56,7 +56,9 @@ class Nightly:
         return self.plan.budget - self.journal.spent
 
     def soaked(self):
-        return sum(end["seconds"] for end in self.journal.ended.values() if end["kind"] == "soak")
+        """Seconds of launches that gave an answer: others soaked nothing."""
+        return sum(end["seconds"] for end in self.journal.ended.values()
+                   if end["kind"] == "soak" and verdict.answer_of(end) != "none")
 
     def wait_for_earlier(self):
         deadline = time.monotonic() + LEAVING_SECONDS

@@ -201,6 +201,8 @@ class _Found:
         if self.failed:
             only_slower = all(one.startswith("baseline: ") for one in self.failed)
             return NOT_QUALIFIED, SLOWER if only_slower else EXIT_CODES[NOT_QUALIFIED]
+        if not self.unanswered and not any(self.good.values()):
+            self.unanswered.append("no launch passed: nothing was measured")
         verdict = INCONCLUSIVE if self.unanswered else QUALIFIED
         return verdict, EXIT_CODES[verdict]
 

@@ -10,7 +10,7 @@ taken down for ever, all of its agents and workers stopped, or only its workers 
 have to name the host, to write one file that can be read, and to be gone afterwards by themselves.
 Where hosts are impossible: exit code 77, with the reason.
 
-Exit codes: 0 all trials passed, 1 one did not, 2 usage, 77 not possible here.
+Exit codes: 0 all trials passed, 1 one did not, 2 usage, 3 no trial was run, 77 not possible here.
 """
 import argparse
 import json
@@ -304,4 +304,4 @@ def main(arguments):
             show(trial, why, said, seen)
             failed += bool(why)
     print(f"{options.trials - failed} of {options.trials} deaths as they should be")
-    return 1 if failed else 0
+    return 1 if failed else 0 if options.trials > 0 else 3

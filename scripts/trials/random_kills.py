@@ -14,7 +14,8 @@ A trial starts a benchmark or a stress run on this host, ends one process of it 
                        the launch named none and did not say that it passed
   nothing is left      of its processes
 
-Exit codes: 0 all trials passed, 1 one did not, 2 usage.
+Exit codes: 0 all trials passed, 1 one did not, 2 usage, 3 no process was killed: every run was over
+before.
 """
 import argparse
 import contextlib
@@ -37,7 +38,9 @@ BACKENDS = ("gloo", "mpi")
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM)
 # What the end of a process proves, of which ranks: a worker's is seen by its agent, a launcher's by
 # the agents that it started.
-PROOFS = {"worker": ("rank_killed",), "agent": ("agent_lost",), "launcher": ("launcher_lost",)}
+PROOFS = {"worker": ("rank_killed",), "agent": ("agent_lost",), "launcher": ("launcher_lost",),
+          "nobody": ()}
+NOBODY = {"victim": "nobody", "rank": -1}  # of a run that was over before its moment
 TRIAL_SECONDS = 90
 SCENARIO = """name = "random_kills/loop"
 description = "sums for some seconds"
@@ -196,6 +199,8 @@ def judge(trial, seen):
     """Why the trial failed, or ""."""
     if seen["left"]:
         return f"left over: {', '.join(seen['left'])}"
+    if seen["struck_s"] is None:
+        trial = NOBODY
     for file in seen["files"]:
         why = judge_file(trial, seen, file)
         if why:
@@ -229,6 +234,23 @@ def show(trial, why, seen):
         print("      | " + "\n      | ".join(seen["said"].splitlines()[-25:]), flush=True)
 
 
+def conclude(whys, struck, ends, rest):
+    """(last line, exit code). `whys`: of the trials; `struck`: in how many a process was ended,
+    which `ends` names. 3: in none, so that nothing is known."""
+    right, never = whys.count(""), len(whys) - struck
+    line = f"{right} of {len(whys)} trials as they should be; {struck} {ends}; {rest}"
+    if never:
+        line += f"; {never} were over before it and say nothing of {ends}"
+    return line, 1 if right < len(whys) else 0 if struck else 3
+
+
+def check_numbers(parser, options):
+    wrong = sorted(number for number in options.only or () if number >= options.trials)
+    if wrong:
+        parser.error(f"--only: there is no trial {wrong[0]} of {options.trials}; count from 0, or "
+                     "give more --trials")
+
+
 def numbers(words):
     try:
         return {int(word) for word in words.split(",")}
@@ -254,18 +276,19 @@ def main(arguments):
                         metavar="WORD", help="Communication libraries")
     launches.renamed(parser, programs="--suites")
     options = parser.parse_args(arguments)
+    check_numbers(parser, options)
     generator = launches.seeded(options.seed)
-    trials = failed = absent = 0
+    whys, struck, absent = [], 0, 0
     with tempfile.TemporaryDirectory(prefix="lockstep-kills-") as folder:
         for number in range(options.trials):
             trial = plan(options, generator, number, folder)
             if number < options.first or number not in (options.only or {number}):
                 continue
-            trials += 1
             seen = run(trial)
-            why = judge(trial, seen)
-            show(trial, why, seen)
-            failed += bool(why)
+            whys.append(judge(trial, seen))
+            show(trial, whys[-1], seen)
+            struck += seen["struck_s"] is not None
             absent += not seen["files"]
-    print(f"{trials - failed} of {trials} kills as they should be; {absent} left no file")
-    return 1 if failed else 0
+    line, code = conclude(whys, struck, "kills", f"{absent} left no file")
+    print(line)
+    return code

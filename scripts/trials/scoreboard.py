@@ -10,9 +10,10 @@ Three kinds of launches, in turn:
 --busy-loops and --stop-agents make the machine a noisy one.
 
 Every launch is a file in --output-folder, and what is there is not run again: an interrupted or
-short run is continued by the same command. Exit codes: those of `lockstep score`; 3 when launches
-are left.
+short run is continued by the same command. Other scenarios, time-outs or noise need another folder.
+Exit codes: those of `lockstep score`; 3 when launches are left.
 """
+import json
 import os
 import random
 import re
@@ -24,6 +25,7 @@ import time
 
 import launches
 from launches import program_beside, seconds
+from qualification.journal import write_whole
 from qualification.runner import FAULTS, IS_LOST
 from trials.noise import BusyLoops, Mark, StoppedAgents
 
@@ -217,6 +219,24 @@ def none_for(text):
     return " is not for " in text
 
 
+def check_folder(options):
+    """What is there must be what is asked for now: names of files do not tell it all."""
+    path = os.path.join(options.output_folder, "asked.json")
+    asked = {name: getattr(options, name)
+             for name in ("scenario", "timeout", "busy_loops", "stop_agents")}
+    made = any(name.endswith((".h5", ".none")) for name in os.listdir(options.output_folder))
+    if not made or not os.path.exists(path):
+        write_whole(path, json.dumps(asked) + "\n")
+        return
+    with open(path, encoding="utf-8") as file:
+        there = json.load(file)
+    for name, value in asked.items():
+        if there.get(name) != value:
+            launches.fail("scoreboard", 2, f"{options.output_folder}: its launches are of "
+                          f"--{name.replace('_', '-')}={there.get(name)}, not {value}; give that, "
+                          "or another --output-folder")
+
+
 def run_all(options, jobs):
     """The files, and how many launches are left."""
     generator = random.Random(options.seed)
@@ -304,6 +324,7 @@ def read_options(arguments):
 def main(arguments):
     options = read_options(arguments)
     jobs = jobs_of(options)
+    check_folder(options)
     with BusyLoops(options.busy_loops):
         files, left = run_all(options, jobs)
     if not files:

@@ -15,7 +15,8 @@ killed, stopped, aborted or made to crash by a signal; or it calls exit() or _ex
   the launcher's own code is passed on by a watcher around it
   nothing is left         of processes, and of the watchers' folders
 
-Exit codes: 0 all trials passed, 1 one did not, 2 usage, 4 a program is missing.
+Exit codes: 0 all trials passed, 1 one did not, 2 usage, 3 no rank was ended (every run was over
+before), 4 a program is missing.
 """
 import contextlib
 import glob
@@ -33,7 +34,7 @@ import lockstep
 from launches import choices, needed_program
 from trials import torch_ranks
 from trials.noise import Mark
-from trials.random_kills import numbers
+from trials.random_kills import check_numbers, conclude, numbers
 from trials.watched_programs import C_PROGRAM, PYTHON_PROGRAM
 
 ENDS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP, "abort": signal.SIGABRT,
@@ -290,10 +291,11 @@ def main(arguments):
     parser.add_argument("--python", default=sys.executable, metavar="FILE",
                         help="The Python that has PyTorch (default: this one)")
     options = parser.parse_args(arguments)
+    check_numbers(parser, options)
     if options.suites is None:
         options.suites = list(PROGRAMS if has_torch(options.python) else PROGRAMS[:1])
     generator = launches.seeded(options.seed)
-    trials = failed = unnamed = 0
+    whys, struck, unnamed = [], 0, 0
     with tempfile.TemporaryDirectory(prefix="lockstep-watched-") as folder:
         prepare(options, folder)
         for number in range(options.trials):
@@ -301,10 +303,10 @@ def main(arguments):
             if number not in (options.only or {number}):
                 continue
             seen = run(trial, options, folder)
-            why = judge(trial, seen)
-            show(trial, why, seen)
-            trials += 1
-            failed += bool(why)
+            whys.append(judge(trial, seen))
+            show(trial, whys[-1], seen)
+            struck += seen["struck_s"] is not None
             unnamed += not seen["findings"]
-    print(f"{trials - failed} of {trials} ends as they should be; in {unnamed} nobody was named")
-    return 1 if failed else 0
+    line, code = conclude(whys, struck, "ends", f"in {unnamed} nobody was named")
+    print(line)
+    return code

@@ -1,7 +1,6 @@
 // Trains a small model with the engine of core/ddp, passes every point through the gate of faults,
 // and reports a print of the gradients.
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -16,6 +15,7 @@
 
 #include "core/base/random.h"
 #include "core/ddp/journal_observer.h"
+#include "core/ddp/linear_gradient.h"
 #include "core/ddp/manifest_model.h"
 #include "core/ddp/small_models.h"
 #include "core/ddp/training.h"
@@ -103,42 +103,18 @@ bool PromisesKnownGradients(const ddp::TrainingProgram& program, int ranks) {
           program.comm_hook == ddp::CommHook::kAllReduce);
 }
 
-// What a rank of linear_1_1 ends with, by arithmetic in one process, in DDP's order and rounding.
-// In each iteration the ranks that still train have the same gradient: what it was and
-// `linear_rows` more, divided, then summed over them (those that joined add zeros). Nothing where
-// the program is not as plain as that.
-std::optional<float> LinearGradient(const ddp::TrainingProgram& program, int rank, int ranks) {
-  const bool plain = program.no_sync_iterations.empty() && !program.evaluation &&
-                     !program.zero_grad && program.epochs == 1 &&
-                     program.comm_hook == ddp::CommHook::kNone;
-  if (program.model != "linear_1_1" || !plain || program.join_throw) return std::nullopt;
-  float gradient = 0;
-  for (std::int64_t i = program.first_iteration; i < ddp::InputsOf(program, rank, ranks); ++i) {
-    int active = 0;
-    for (int r = 0; r < ranks; ++r) active += i < ddp::InputsOf(program, r, ranks) ? 1 : 0;
-    if (active < ranks && !program.join) return std::nullopt;
-    const int divisor = program.divide_by_initial_world_size ? ranks : active;
-    const float part =
-        (gradient + static_cast<float>(program.linear_rows)) * static_cast<float>(1.0 / divisor);
-    gradient = 0;
-    for (int r = 0; r < active; ++r) gradient += part;
-  }
-  return gradient;
-}
-
-void CheckLinearGradient(float expected, int ranks, ddp::Module& module, RankReport& report) {
-  // Equal terms give one sum in any order: up to three of them, or when nothing is rounded.
-  // Otherwise both sums round as often as there are terms, in each iteration.
-  const bool exact = ranks <= 3 || std::has_single_bit(static_cast<unsigned>(ranks));
+void CheckLinearGradient(const ddp::LinearGradient& expected, int ranks, ddp::Module& module,
+                         RankReport& report) {
+  // Where it is not exact, both sums round as often as there are terms, in each iteration.
   const double roundings = 2.0 * static_cast<double>(report.completed) * (ranks + 2);
   const double tolerance =
-      exact ? 0.0 : roundings * std::numeric_limits<float>::epsilon() / 2 * expected;
+      expected.exact ? 0.0 : roundings * std::numeric_limits<float>::epsilon() / 2 * expected.value;
   for (const ddp::Parameter& param : module.params()) {
     const float got = param.has_grad ? *static_cast<const float*>(param.grad) : 0;
     ++report.checked;
-    if (std::abs(got - expected) <= tolerance) continue;
+    if (std::abs(got - expected.value) <= tolerance) continue;
     report.wrong_data =
-        fmt::format("the gradient of {} is {}, not {}", param.info.name, got, expected);
+        fmt::format("the gradient of {} is {}, not {}", param.info.name, got, expected.value);
   }
 }
 
@@ -164,7 +140,7 @@ struct Kept {
 // A rank that checks on a busy machine is not silent: `alive`.
 void CheckGradients(const ddp::TrainingProgram& program, ddp::Module& module, int rank, int ranks,
                     const std::function<void()>& alive, RankReport& report) {
-  if (const auto expected = LinearGradient(program, rank, ranks)) {
+  if (const auto expected = ddp::ExpectedLinear(program, rank, ranks)) {
     CheckLinearGradient(*expected, ranks, module, report);
   }
   if (!PromisesEqualGradients(program, ranks)) return;
@@ -172,10 +148,10 @@ void CheckGradients(const ddp::TrainingProgram& program, ddp::Module& module, in
   if (!PromisesKnownGradients(program, ranks)) return;
   const std::int64_t iterations = report.iteration + 1;
   // Zeroed before every forward pass, they are those of the last one.
-  const std::int64_t run = std::max<std::int64_t>(0, iterations - program.first_iteration);
-  const std::int64_t inputs = program.zero_grad ? std::min<std::int64_t>(1, run) : run;
-  const std::int64_t epoch = std::max<std::int64_t>(1, ddp::InputsOf(program, rank, ranks));
-  const std::int64_t last = std::max<std::int64_t>(0, iterations - 1) % epoch;
+  const std::int64_t run = iterations - program.first_iteration;
+  if (run <= 0) return;  // no input, no gradient
+  const std::int64_t inputs = program.zero_grad ? 1 : run;
+  const std::int64_t last = (iterations - 1) % ddp::InputsOf(program, rank, ranks);
   const ddp::GradientCheck check = ddp::CheckMeanGradients(static_cast<ddp::ManifestModel&>(module),
                                                            ranks, last + 1 - inputs, inputs,
                                                            /*tolerance=*/0, alive);
@@ -194,6 +170,22 @@ void KeepMembers(const std::vector<int>& members, ddp::PerRank<T>& per_rank) {
   per_rank.values = std::move(kept);
 }
 
+// Ranks are named by their places in the new communicator. Where none is left, nobody evaluates.
+void KeepMembers(const std::vector<int>& members,
+                 std::optional<ddp::EvaluationProgram>& evaluation) {
+  if (!evaluation || members.empty()) return;
+  KeepMembers(members, evaluation->inputs);
+  if (evaluation->ranks.empty()) return;  // all
+  std::vector<int> kept;
+  for (std::size_t place = 0; place < members.size(); ++place) {
+    const bool evaluates =
+        std::ranges::find(evaluation->ranks, members[place]) != evaluation->ranks.end();
+    if (evaluates) kept.push_back(static_cast<int>(place));
+  }
+  evaluation->ranks = std::move(kept);
+  if (evaluation->ranks.empty()) evaluation.reset();
+}
+
 // What is given by rank goes with the rank into its new communicator.
 ddp::TrainingProgram ProgramOf(const ddp::TrainingProgram& as_written, const RankPorts& ports) {
   ddp::TrainingProgram program = as_written;
@@ -202,6 +194,7 @@ ddp::TrainingProgram ProgramOf(const ddp::TrainingProgram& as_written, const Ran
   KeepMembers(ports.members, program.branch);
   KeepMembers(ports.members, program.compute_us);
   KeepMembers(ports.members, program.load_us);
+  KeepMembers(ports.members, program.evaluation);
   return program;
 }
 

@@ -18,6 +18,7 @@
 #include <exception>
 #include <mutex>
 #include <stdexcept>
+#include <system_error>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -219,6 +220,8 @@ Result<std::shared_ptr<::gloo::transport::Device>> OpenGlooDevice(const GlooOpti
   if (attributes.iface.empty()) LOCKSTEP_RETURN_IF_ERROR(CheckHost(attributes.hostname));
   try {
     return ::gloo::transport::tcp::CreateDevice(attributes);
+  } catch (const std::system_error& error) {
+    return EnvironmentError("gloo: no thread: {}; raise ulimit -u and ulimit -v", error.what());
   } catch (const std::exception& error) {
     return EnvironmentError(
         "gloo: can't listen on {}: {}; name an interface of this host with GLOO_SOCKET_IFNAME, or "

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "core/base/check.h"
@@ -53,6 +54,8 @@ void StackPool::Map() {
   void* memory = map();
   // Near the limit, no more than are needed.
   for (; memory == MAP_FAILED && count > 1; memory = map()) count /= 2;
+  const std::new_handler handler = std::get_new_handler();  // as of every other memory
+  if (memory == MAP_FAILED && handler != nullptr) handler();
   LOCKSTEP_CHECK(memory != MAP_FAILED, "no address space for the stacks of more simulated ranks");
   auto* begin = static_cast<std::byte*>(memory);
   // A huge page would make every stack as large as it.

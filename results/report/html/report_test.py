@@ -3,6 +3,7 @@
 
 import itertools
 import json
+import math
 import os
 import re
 import shutil
@@ -30,10 +31,12 @@ _XYZ = numpy.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722],
                     [0.0193, 0.1192, 0.9505]]) / numpy.array([[0.9505], [1], [1.089]])
 
 sys.path[:0] = [os.path.abspath(place) for place in (
-    "results/report/html", "results/report/html/testing", "core/base/testing")]
+    "results/report/html", "results/report/html/testing", "results/python", "core/base/testing")]
 # pylint: disable=wrong-import-position
 import journal  # noqa: E402
+import run_file  # noqa: E402
 import started  # noqa: E402
+from figures import rank_times  # noqa: E402
 from pages import (DIRECTORY, HERE, LOCKSTEP, RUNS, Outline, make_examples,  # noqa: E402
                    page_of, path_of, report)
 
@@ -113,6 +116,14 @@ class PageTest(unittest.TestCase):
         self.assertIn("rank 1: killed, signal 9", words)
         words = Outline(page_of("corrupt")).text()
         self.assertIn("1 49 0 1 3 (0x40400000) 3.5 (0x40600000)", words)
+
+    def test_no_rank_enters_last_by_less_than_the_clocks_can_tell(self):
+        entry = numpy.array([[0, 300.0], [1000, 1300], [2000, 2300]])
+        samples = run_file.Times(entry, entry + 500)
+        for error, said in (0, True), (24_100, False), (math.inf, False):
+            drawn = str(rank_times.figure({"name": "case"}, samples, error, "one"))
+            self.assertEqual("Rank 1 enters last, 300 ns after" in drawn, said, error)
+            self.assertEqual("300 ns" in drawn, said, error)
 
     def test_numbers_stand_behind_the_drawings(self):
         words = Outline(page_of("passing")).text()

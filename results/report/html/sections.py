@@ -45,11 +45,14 @@ def steps(run):
 def details(run):
     """The percentiles of all chosen cases; then ranks and iterations of each, which are pairs."""
     cases = _worth_a_look(run)
+    errors = {row["case"]: row["clock_error_ns"] for row in run.rows("arrivals")}
     over_all, pairs = percentiles.figure(run, cases), []
     for case in cases:
         samples = run.times(case["case"])
         slug = "%s-%d" % (run.key, case["case"])
-        pairs += [rank_times.figure(case, samples, slug), heat_map.figure(case, samples, slug)]
+        error = errors.get(case["case"], math.inf)
+        pairs += [rank_times.figure(case, samples, error, slug),
+                  heat_map.figure(case, samples, slug)]
     return _drawn([over_all]), _drawn(pairs)
 
 

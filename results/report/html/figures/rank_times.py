@@ -1,6 +1,8 @@
-"""The time of each rank in the collective; who comes late waits least."""
+"""The time of each rank in the collective; who comes late waits least. Stamps of two hosts are off
+by what their clocks are: what is smaller is not told."""
 
 import collections
+import math
 
 import numpy
 import units
@@ -13,13 +15,17 @@ _MOST_RANKS = 32
 _Row = collections.namedtuple("_Row", "rank p5 p25 p50 p75 p95 lag share")
 
 
-def figure(case, samples, slug):
-    rows = _rows(samples.spent, samples.entry)
+def figure(case, samples, clock_error_ns, slug):
+    """`clock_error_ns`: by so much stamps of ranks can be off; infinite: they do not compare."""
+    rows = _rows(samples.spent, samples.entry, clock_error_ns)
     if not rows:
         return None
-    last = max(rows, key=lambda row: row.lag)
-    alternative = "Time of each rank in %s. Rank %d enters last, %s after the first (median)." % (
-        case["name"], last.rank, units.duration(last.lag))
+    alternative = "Time of each rank in %s." % case["name"]
+    late = [row for row in rows if row.lag > 0]  # no comparison with NaN holds
+    if late:
+        last = max(late, key=lambda row: row.lag)
+        alternative += " Rank %d enters last, %s after the first (median)." % (
+            last.rank, units.duration(last.lag))
     ranks = samples.spent.shape[1]
     note = "Of %d ranks the %d that differ most." % (ranks, len(rows)) if ranks > len(rows) else ""
     table = [[str(row.rank), *map(units.duration, row[1:7]), units.percent(100 * row.share)]
@@ -30,13 +36,14 @@ def figure(case, samples, slug):
          "is the slowest"], table)
 
 
-def _rows(spent, entry):
+def _rows(spent, entry, clock_error_ns):
     whole = ~numpy.isnan(spent).any(axis=1)
     spent, entry = spent[whole], entry[whole]
     if not len(spent):
         return []
     quantiles = numpy.quantile(spent, (0.05, 0.25, 0.5, 0.75, 0.95), axis=0).T
     lags = numpy.median(entry - entry.min(axis=1, keepdims=True), axis=0)
+    lags = numpy.where(lags < clock_error_ns, math.nan, lags)
     slowest = numpy.bincount(spent.argmax(axis=1), minlength=spent.shape[1]) / len(spent)
     rows = [_Row(rank, *quantiles[rank], lags[rank], slowest[rank]) for rank in range(len(lags))]
     middle = numpy.median(quantiles[:, 2])
