@@ -20,6 +20,7 @@ namespace {
 
 // From rank 0's message to when its launcher has told the others to end, on a busy machine.
 constexpr double kMostToldSeconds = 10;
+constexpr int kAskAgainMs = 20;
 
 enum class Way { kOnThisHost, kOverMpi, kAtMaster };
 
@@ -177,14 +178,16 @@ Result<Joined> MeetCoordinator(const LaunchContext& context, const CoordinatorOp
 bool MistakeIsOwn(const LaunchContext& context) {
   control::Signals signals;
   const Deadline deadline = Deadline::AfterSeconds(kMostToldSeconds);
-  if (context.single_host()) {
-    const auto coordinator = control::rendezvous::FindEndpoint(context, signals, deadline);
-    return coordinator.status().code() != StatusCode::kTerminated;
-  }
   while (!deadline.Passed()) {
+    const control::Signals::Arrived arrived = signals.Take();
+    if (arrived.end != 0 || arrived.warned) return false;
+    const Deadline at_once = Deadline::AfterNs(0);
+    if (context.single_host() &&
+        control::rendezvous::FindEndpoint(context, signals, at_once).ok()) {
+      return true;
+    }
     pollfd item{signals.fd(), POLLIN, 0};
-    poll(&item, 1, deadline.RemainingMs());
-    if (!signals.TakeBeforeMeeting().ok()) return false;
+    poll(&item, 1, kAskAgainMs);
   }
   return true;
 }
