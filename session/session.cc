@@ -24,9 +24,15 @@ namespace {
 // Of each GPU: half a day.
 constexpr std::size_t kMostGpuSamples = 43'200;
 
-// One line on stderr, from the coordinator only: every agent finds the same mistake.
-int Fail(const Suite& suite, int rank, const Status& status) {
-  return rank == 0 ? lockstep::Fail(suite.name(), status) : 0;
+// One line on stderr. A mistake that every agent finds is said by the coordinator only.
+int FailBeforeMeeting(const Suite& suite, const control::LaunchContext& context,
+                      const Status& status) {
+  if (context.rank == 0) return lockstep::Fail(suite.name(), status);
+  if (coordinator::MistakeIsOwn(context)) {
+    PrintStderr("{}: rank {} (host {}): {}\n", suite.name(), context.rank, HostName(),
+                OneLine(status.message()));
+  }
+  return static_cast<int>(ExitCodeOf(status.code()));
 }
 
 results::store::HostClock RecordOf(const coordinator::HostClocks& clocks, std::size_t host,
@@ -177,11 +183,11 @@ int Main(Suite& suite, int argc, const char* const* argv) {
     return lockstep::Fail("lockstep worker", link.status());
   }
   const Result<control::LaunchContext> context = control::DetectLaunch();
-  if (!context.ok()) return Fail(suite, 0, context.status());
+  if (!context.ok()) return lockstep::Fail(suite.name(), context.status());
   Launch launch{*context, argc, argv, argv[0]};
   for (int i = 1; i < argc; ++i) launch.command_line += std::string(" ") + argv[i];
   const Result<ExitCode> code = RunAgent(suite, launch);
-  return code.ok() ? static_cast<int>(*code) : Fail(suite, context->rank, code.status());
+  return code.ok() ? static_cast<int>(*code) : FailBeforeMeeting(suite, *context, code.status());
 }
 
 void EndWorker(worker::WorkerLink& link, const Status& error, const control::Message& message) {

@@ -5,6 +5,7 @@ LOCKSTEP_TEST_SEED repeats a run.
 """
 import contextlib
 import glob
+import json
 import os
 import random
 import re
@@ -318,13 +319,59 @@ def bad_input():
     assert outcome.code == 2 and "is not for 3 ranks" in outcome.errors, outcome.errors
 
 
+def own_mistake():
+    """What one rank alone cannot do it says itself, at once; all ranks know what they do."""
+    good = run_stress.scenario("own/good", LOOP)
+    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    mine = [run_stress.STRESS, f"--output={run_stress.DIRECTORY}/own.h5"]
+    launch = ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", "1", *mine,
+              f"--scenario={good}", ":", "-np", "1", *mine, "--scenario=/nonexistent.toml"]
+    done = subprocess.run(launch, capture_output=True, text=True, env=environment, check=False)
+    print(done.returncode, done.stderr)
+    assert done.returncode == 2, done.returncode
+    assert "lockstep-stress: rank 1 (host " in done.stderr, "who and where"
+    assert "/nonexistent.toml" in done.stderr and "did not join in time" not in done.stderr
+
+
+def interrupted():
+    """A simulated case ends at its limit, or by a signal; verdicts of others stand."""
+    good = run_stress.scenario("own/good", LOOP)
+    endless = run_stress.scenario("own/endless", LOOP.replace("10", "1000000000"))
+    words = [f"--scenario={good}", f"--scenario={endless}", "--backend=sim", "--ranks=2"]
+    outcome = run_stress.run(0, *words, "--limit=0.1")
+    print(outcome.output)
+    assert outcome.code == 3, outcome.errors
+    assert [case["verdict"] for case in outcome.cases] == ["pass", "unknown"]
+    assert "not over after 0.1 s (--limit)" in outcome.output
+    # A terminal on its stderr shows which case runs.
+    ours, its = os.openpty()
+    path, verdicts = (os.path.join(run_stress.DIRECTORY, f"own.{end}") for end in ("h5", "json"))
+    with subprocess.Popen([run_stress.STRESS, *words, f"--output={path}", f"--verdicts={verdicts}"],
+                          stderr=its, stdout=subprocess.PIPE, text=True) as process:
+        os.close(its)
+        shown = b""
+        while b"own/endless" not in shown:
+            shown += os.read(ours, 4096)
+        process.send_signal(signal.SIGINT)
+        output = process.stdout.read()
+    os.close(ours)
+    print(output)
+    assert process.returncode == 3, process.returncode
+    assert "ended by a signal" in output and os.path.exists(path), "what is over is kept"
+    with open(verdicts, encoding="utf-8") as file:
+        cases = json.load(file)["cases"]
+    assert [case["verdict"] for case in cases] == ["pass", "unknown"], cases
+
+
 GROUPS = {
     "bad_input": bad_input,
     "catalogue": catalogue,
     "random_faults": random_faults,
     "simulation": simulation,
+    "interrupted": interrupted,
     "kept": kept,
     "killed_at_once": killed_at_once,
+    "own_mistake": own_mistake,
     "six_cases": six_cases,
     "stragglers": stragglers,
     "verdicts": verdicts,

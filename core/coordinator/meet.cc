@@ -3,6 +3,8 @@
 // too: it may have to take the coordinator's place.
 #include "core/coordinator/meet.h"
 
+#include <poll.h>
+
 #include <utility>
 
 #include "core/control/context.h"
@@ -15,6 +17,10 @@
 
 namespace lockstep::coordinator {
 namespace {
+
+// From rank 0's message to when its launcher has told the others to end, on a busy machine.
+constexpr double kMostToldSeconds = 10;
+constexpr int kAskAgainMs = 20;
 
 enum class Way { kOnThisHost, kOverMpi, kAtMaster };
 
@@ -167,6 +173,23 @@ Result<Joined> MeetCoordinator(const LaunchContext& context, const CoordinatorOp
       control::rendezvous::Join(endpoint, control::DescribeAgent(context.rank), &signals, deadline,
                                 own));
   return Joined{std::move(control), std::move(server), endpoint.secret};
+}
+
+bool MistakeIsOwn(const LaunchContext& context) {
+  control::Signals signals;
+  const Deadline deadline = Deadline::AfterSeconds(kMostToldSeconds);
+  while (!deadline.Passed()) {
+    const control::Signals::Arrived arrived = signals.Take();
+    if (arrived.end != 0 || arrived.warned) return false;
+    const Deadline at_once = Deadline::AfterNs(0);
+    if (context.single_host() &&
+        control::rendezvous::FindEndpoint(context, signals, at_once).ok()) {
+      return true;
+    }
+    pollfd item{signals.fd(), POLLIN, 0};
+    poll(&item, 1, kAskAgainMs);
+  }
+  return true;
 }
 
 }  // namespace lockstep::coordinator

@@ -17,10 +17,7 @@ namespace lockstep::verdict {
   CAUSE(kTypeMismatch, "type_mismatch", kFailure, kCalls)                                          \
   CAUSE(kRootMismatch, "root_mismatch", kFailure, kCalls)                                          \
   CAUSE(kReductionMismatch, "reduction_mismatch", kFailure, kCalls)                                \
-  CAUSE(                                                                                           \
-      kOrderInversion, "order_inversion", kFailure, kProgram, true,                                \
-      "Call the collectives of different communicators in the same order on all ranks (with NCCL " \
-      "2.26 or newer NCCL_LAUNCH_ORDER_IMPLICIT=1 lets one host thread's order decide).")          \
+  CAUSE(kOrderInversion, "order_inversion", kFailure, kProgram)                                    \
   CAUSE(kRankExited, "rank_exited", kFailure, kRank)                                               \
   CAUSE(kRankFailed, "rank_failed", kFailure, kRank)                                               \
   CAUSE(kRankCrashed, "rank_crashed", kFailure, kRank)                                             \

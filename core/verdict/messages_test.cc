@@ -76,13 +76,28 @@ TEST(Messages, DoNotHideWhatCollectivesDoNotMatch) {
   EXPECT_THAT(JudgeOn("nccl", same).findings, IsEmpty());
 }
 
+// "order_inversion (proved) of 0,1: the headline", of the first finding.
+std::string FirstOf(const Judgement& judgement) {
+  if (judgement.findings.empty()) return "nothing";
+  const Finding& finding = judgement.findings.front();
+  std::string text(finding.cause.name());
+  text += finding.proved ? " (proved) of" : " (suspected) of";
+  for (const int rank : finding.culprits) text += " " + std::to_string(rank);
+  return text + ": " + finding.headline.text();
+}
+
 TEST(Messages, RanksThatReceiveFromEachOtherAreARing) {
   const std::vector<RankEvidence> evidence = {History(0).Enters(Receive(1)),
                                               History(1).Enters(Receive(0))};
   const Judgement judgement = JudgeOn("mpi", evidence);
-  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kOrderInversion);
-  EXPECT_TRUE(judgement.findings[0].proved);
-  EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(0, 1));
+  EXPECT_EQ(FirstOf(judgement),
+            "order_inversion (proved) of 0 1: ranks 0 and 1 receive from each other, and neither "
+            "sends; rank 0 in recv 1 from peer 1");
+  EXPECT_EQ(judgement.findings.at(0).message,
+            "rank 0 waits in recv 1 (from rank 1 of its communicator) f32 x 16 for rank 1, rank 1 "
+            "waits in recv 1 (from rank 0 of its communicator) f32 x 16 for rank 0: a ring of "
+            "messages, in which nobody comes");
+  EXPECT_THAT(judgement.findings[0].remedy, HasSubstr("send before it receives"));
   EXPECT_TRUE(NobodyCanGoOn(evidence, judgement));
   // A receive and its send are none.
   EXPECT_THAT(JudgeOn("mpi", {History(0).Enters(Receive(1)), History(1).Enters(Send(0))}).findings,
@@ -92,6 +107,68 @@ TEST(Messages, RanksThatReceiveFromEachOtherAreARing) {
       "mpi", {History(0).Enters(Receive(1)).Silent(6), History(1).Enters(Receive(0)).Silent(6)},
       true);
   for (const Finding& finding : posted.findings) EXPECT_EQ(finding.cause, Cause::kUnknown);
+  EXPECT_EQ(FirstOf(posted),
+            "unknown (suspected) of 1: rank 1 waits in recv 1 from peer 0 instead of its send to "
+            "rank 0; rank 0 waits for it");
+}
+
+TEST(Messages, RanksThatSendToEachOtherAreARing) {
+  const auto at = [](double silent) {
+    return std::vector<RankEvidence>{History(0).Enters(Send(1)).Silent(silent),
+                                     History(1).Enters(Send(0)).Silent(silent)};
+  };
+  const std::string what =
+      " of 0 1: ranks 0 and 1 send to each other, and neither receives; rank 0 in send 1 to peer 1";
+  const Judgement judgement = JudgeOn("gloo", at(1));
+  EXPECT_EQ(FirstOf(judgement), "order_inversion (proved)" + what);
+  EXPECT_THAT(judgement.findings.at(0).remedy, HasSubstr("receive before it sends"));
+  // MPI may still take them; what it did not take until the deadline waits.
+  EXPECT_EQ(FirstOf(JudgeOn("mpi", at(1))), "nothing");
+  const Judgement late = JudgeOn("mpi", at(6));
+  EXPECT_EQ(FirstOf(late), "order_inversion (suspected)" + what);
+  EXPECT_EQ(late.findings.size(), 1u);
+  EXPECT_FALSE(NobodyCanGoOn(at(6), late));
+  EXPECT_THAT(OutcomesOf(late), ElementsAre(Outcome::kHung, Outcome::kHung));
+}
+
+TEST(Messages, ARingOfThreeThatSend) {
+  const auto send = [](int rank, double silent) {
+    return History(rank).Enters(Send((rank + 1) % 3)).Silent(silent);
+  };
+  EXPECT_EQ(FirstOf(JudgeOn("mpi", {send(0, 6), send(1, 6), send(2, 6)})),
+            "order_inversion (suspected) of 0 1 2: ranks 0-2 send to each other in a ring, and "
+            "none receives; rank 0 in send 1 to peer 1");
+  // The nearest that is none: one of them went on since.
+  EXPECT_NE(JudgeOn("mpi", {send(0, 6), send(1, 6), send(2, 1)}).findings.at(0).cause,
+            Cause::kOrderInversion);
+  // ... or receives, and its message is on its way.
+  EXPECT_NE(JudgeOn("mpi", {send(0, 6), History(1).Enters(Receive(0)).Silent(6), send(2, 6)})
+                .findings.at(0)
+                .cause,
+            Cause::kOrderInversion);
+}
+
+TEST(Messages, AMessageAndACollectiveAreARing) {
+  const Judgement judgement =
+      JudgeOn("mpi", {History(0).Enters(AllReduce()), History(1).Enters(Receive(0))});
+  EXPECT_EQ(FirstOf(judgement),
+            "order_inversion (proved) of 0 1: ranks 0 and 1 wait for each other in messages and "
+            "collectives; rank 0 in all_reduce 1");
+  EXPECT_THAT(judgement.findings.at(0).message,
+              HasSubstr("rank 0 waits in all_reduce 1 (sequence 0 of communicator 0) f32 x 256 "
+                        "sum (world) for rank 1, rank 1 waits in recv 1"));
+}
+
+TEST(Messages, OfOneRankToAnotherInARing) {
+  Setting setting;
+  setting.deadline_seconds = kDeadline;
+  setting.backend = "gloo";
+  setting.one_stream = true;
+  setting.groups = {{1, "pair", {0, 1}}};
+  EXPECT_EQ(
+      FirstOf(Judge({History(0).Enters(Send(1)), History(1).On(1).Enters(Receive(0))}, setting)),
+      "order_inversion (proved) of 0 1: ranks 0 and 1 wait for each other's messages; rank 0 in "
+      "send 1 to peer 1");
 }
 
 TEST(PostedCalls, OfTwoKindsMayMeetInAnotherOrder) {
@@ -153,8 +230,15 @@ TEST(Messages, SilenceNamesWhoDidNotSend) {
                       silent(History(2).Does(AllReduce()).Enters(AllReduce()))});
   ASSERT_FALSE(judgement.findings.empty());
   EXPECT_EQ(judgement.findings[0].cause, Cause::kRankBusy);
-  EXPECT_FALSE(judgement.findings[0].proved);
-  EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
+  EXPECT_EQ(FirstOf(judgement),
+            "rank_busy (suspected) of 1: rank 1 has not entered all_reduce 2: computing, silent "
+            "6.0 s; rank 2 waits for it");
+  const Judgement two = JudgeOn("mpi", {silent(History(0).Enters(Receive(1))),
+                                        silent(History(1).In(journal::Phase::kCompute))});
+  EXPECT_EQ(FirstOf(two),
+            "rank_busy (suspected) of 1: rank 1 has not entered its send to rank 0: computing, "
+            "silent 6.0 s; rank 0 waits for it");
+  EXPECT_THAT(two.findings[0].message, HasSubstr("rank 1 has not come to it: computing"));
 }
 
 TEST(Messages, StandWhereTheyStandHoweverMuchOfAHistoryIsLost) {

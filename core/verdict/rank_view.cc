@@ -196,7 +196,8 @@ std::string WhereOf(const RankView& view, DescribeCall call) {
   if (view.last == nullptr) return "before its first journal event";
   if (view.newest_collective_failed()) return call(*view.last_collective);
   std::string text(Doing(view.phase));
-  if (view.announced_exit) {
+  // Who failed leaves because of that.
+  if (view.announced_exit && !Failed(view)) {
     text = "leaving";
   } else if (view.evidence->idle) {
     text = "waiting for an order";

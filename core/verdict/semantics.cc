@@ -11,10 +11,11 @@ constexpr Semantics kTable[] = {
     {.backend = "nccl",
      .matching = Matching::kPosition,
      .barrier_is_all_reduce = true,
-     .root_waits = false},
-    {.backend = "mpi", .matching = Matching::kKind, .root_waits = false},
+     .root_waits = false,
+     .sends_wait = false},
+    {.backend = "mpi", .matching = Matching::kKind, .root_waits = false, .sends_wait = false},
     {.backend = "gloo", .matching = Matching::kPositionAndKind},
-    {.backend = "null", .root_waits = false, .ignores_all = true},
+    {.backend = "null", .root_waits = false, .sends_wait = false, .ignores_all = true},
 };
 constexpr Semantics kAny = {};
 constexpr std::string_view kImitation = "sim_";
@@ -84,7 +85,7 @@ Needs NeedsOf(const Semantics& semantics, const Operation& operation, bool is_ro
       return is_root || semantics.root_waits ? Needs::kAll : Needs::kNobody;
     case Collective::kSend:
       // A small one goes off by itself, where a library has room for it.
-      return semantics.root_waits ? Needs::kAll : Needs::kNobody;
+      return semantics.sends_wait ? Needs::kAll : Needs::kNobody;
     default:
       return Needs::kAll;
   }

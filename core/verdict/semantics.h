@@ -33,6 +33,8 @@ struct Semantics {
   bool barrier_is_all_reduce = false;
   // A broadcast's root, too, waits for the others, whatever the size.
   bool root_waits = true;
+  // A send waits for its receive, whatever the size: no message is kept.
+  bool sends_wait = true;
   bool ignores_all = false;  // no operation does anything
 };
 

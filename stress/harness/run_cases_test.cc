@@ -153,7 +153,7 @@ TEST(RunCases, WhatAFaultTakesFromARankIsJudged) {
   const Script lacks = coordinator::Steps(Applied(1, 0), OneLacks());
   EXPECT_EQ(
       RunAll({{kOfOne + kFails, lacks}, {"", BothFinish()}}),
-      fmt::format("a/0 pass: as expected: rank 1 reported an error while leaving: no GPU\na/1 {}",
+      fmt::format("a/0 pass: as expected: rank 1 reported an error while starting: no GPU\na/1 {}",
                   kPassed));
 }
 

@@ -11,9 +11,11 @@
 #include <string>
 #include <utility>
 
+#include "core/base/clock.h"
 #include "core/base/status.h"
 #include "core/base/wrap.h"
 #include "core/comm/backends.h"
+#include "core/control/signals.h"
 #include "core/coordinator/coordinator.h"
 #include "results/store/run.h"
 #include "results/store/run_file.h"
@@ -197,21 +199,35 @@ class StressSuite final : public session::Suite {
     LOCKSTEP_RETURN_IF_ERROR(output.Check());
     LOCKSTEP_RETURN_IF_ERROR(CheckOutputs());
     outcome_.backend = fmt::format("sim_{}", comm::sim::NameOf(options_.sim_rules));
-    session::ProgressLine progress(options_.progress);
-    for (const cases::StressCase& stress_case : outcome_.cases) {
-      ShowProgress(outcome_, stress_case, progress);
-      try {
-        outcome_.results.push_back(
-            simulate::Simulate(stress_case, options_.sim_rules, options_.deadline_seconds));
-      } catch (const std::bad_alloc&) {
-        return simulate::SimOutOfMemory();
-      }
+    try {
+      SimulateCases();
+    } catch (const std::bad_alloc&) {
+      return simulate::SimOutOfMemory();
     }
-    progress.Clear();
     harness::Conclude({}, launch_.context, outcome_, run);
     return output.Store(run, [this](const auto& stored, const results::store::RunFile& file) {
       return Report(stored, file);
     });
+  }
+
+  // A signal to end cuts the case short that runs; what is over is kept.
+  void SimulateCases() {
+    session::ProgressLine progress(options_.progress);
+    control::Signals signals;
+    for (const cases::StressCase& stress_case : outcome_.cases) {
+      ShowProgress(outcome_, stress_case, progress);
+      // Of the machine's time: that of the ranks is virtual.
+      const std::int64_t began_ns = MonotonicNs();
+      outcome_.results.push_back(
+          simulate::Simulate(stress_case, options_.sim_rules, options_.deadline_seconds, [&] {
+            outcome_.terminated = outcome_.terminated || signals.Take().end != 0;
+            if (outcome_.terminated) return std::string(run::kEndedBySignal);
+            const bool over = SecondsSince(began_ns) >= options_.limit_seconds;
+            return over ? run::NotOverAfter(options_.limit_seconds) : "";
+          }));
+      if (outcome_.terminated) break;
+    }
+    progress.Clear();
   }
 
   session::Launch launch_;

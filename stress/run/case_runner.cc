@@ -2,8 +2,6 @@
 // of all ranks is asked whether anyone can go on. Faults and recovery are classes of their own.
 #include "stress/run/case_runner.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -149,7 +147,7 @@ void CaseRunner::Handle(const coordinator::Event& event) {
       return OnOverdue();
     case coordinator::EventKind::kTerminate:
       terminated_ = true;
-      state_.CutShort("ended by a signal");
+      state_.CutShort(kEndedBySignal);
       [[fallthrough]];
     case coordinator::EventKind::kWarned:
       return save_();
@@ -188,7 +186,7 @@ bool CaseRunner::TakeEventsFor(double seconds, const std::function<bool()>& done
 
 bool CaseRunner::IsBeyondLimit() {
   if (!limit_.Passed()) return false;
-  state_.CutShort(fmt::format("not over after {} s (--limit)", options_.limit_seconds));
+  state_.CutShort(NotOverAfter(options_.limit_seconds));
   return true;
 }
 

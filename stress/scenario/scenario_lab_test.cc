@@ -70,6 +70,19 @@ sizes = [8]
   EXPECT_EQ(program.steps[0][0].operation.count, 2);
 }
 
+TEST(Groups, ARootIsOfEveryCommunicator) {
+  const std::string text = R"([workload]
+kind = "groups"
+communicators = { pair = [0, 1] }
+collective = "broadcast"
+root = 2
+)";
+  EXPECT_THAT(ErrorOf(text), HasSubstr("workload.root: names none of the 2 ranks of communicator "
+                                       "'pair'; write root = 0, or leave it out of order"));
+  const Scenario world = Parse(text + "order = [\"world\"]\n");
+  EXPECT_EQ(std::get<ScriptProgram>(world.workload).steps[0][0].operation.root, 2);
+}
+
 TEST(Lab, LoadingAndRaces) {
   const Scenario loading = Parse(R"([workload]
 kind = "sharded_loading"

@@ -266,6 +266,20 @@ ScriptStep StepOf(Kind kind, const collective::Operation& operation) {
   return ScriptStep{.kind = kind, .operation = operation};
 }
 
+// Of one collective on communicators of several sizes: its root is a rank of each.
+void CheckRoots(TomlFields& fields, const ScriptProgram& program) {
+  for (const std::vector<ScriptStep>& steps : program.steps) {
+    for (const ScriptStep& step : steps) {
+      const auto& called = program.communicators[step.communicator];
+      const auto size = static_cast<int>(called.members.size());
+      if (step.operation.root < size) continue;
+      return fields.Wrong("root", fmt::format("names none of the {} ranks of communicator '{}'; "
+                                              "write root = 0, or leave it out of order",
+                                              size, called.name));
+    }
+  }
+}
+
 }  // namespace
 
 ScriptProgram ReadScript(TomlFields& fields, int ranks, const ScenarioOptions&) {
@@ -314,6 +328,7 @@ ScriptProgram ReadGroups(TomlFields& fields, int ranks, const ScenarioOptions&) 
       }
     }
   }
+  if (fields.mistakes().none()) CheckRoots(fields, program);
   if (fields.mistakes().none()) CheckCalls(fields, program);
   return program;
 }

@@ -260,7 +260,7 @@ Status CheckSimMemory(const scenario::Scenario& scenario, comm::sim::SimRules ru
 }
 
 StageEnd RunStage(const SimStage& stage, comm::sim::SimRules rules, double deadline_seconds,
-                  std::vector<bool> fired) {
+                  std::vector<bool> fired, const std::function<bool()>& interrupted) {
   const auto ranks = static_cast<int>(stage.members.size());
   std::vector<std::unique_ptr<KeptRank>> kept;
   for (int i = 0; i < ranks; ++i) {
@@ -269,8 +269,11 @@ StageEnd RunStage(const SimStage& stage, comm::sim::SimRules rules, double deadl
   StageEnd end;
   end.fired = std::move(fired);
   const auto silence_ns = static_cast<std::int64_t>(deadline_seconds * 1e9);
-  comm::sim::SimWorld world(
-      {.ranks = ranks, .rules = rules, .seed = stage.stress_case->seed, .silence_ns = silence_ns});
+  comm::sim::SimWorld world({.ranks = ranks,
+                             .rules = rules,
+                             .seed = stage.stress_case->seed,
+                             .silence_ns = silence_ns,
+                             .interrupted = interrupted});
   ScheduleFaults(stage, world);
   const comm::sim::SimReport report = world.Run([&](comm::sim::RankContext& context) -> Status {
     KeptRank& rank = *kept[static_cast<std::size_t>(context.rank())];
@@ -283,10 +286,11 @@ StageEnd RunStage(const SimStage& stage, comm::sim::SimRules rules, double deadl
   });
   MarkScheduled(stage, report, end.fired);
   end.complete = report.complete;
+  // Nothing happens any more for as long as anybody looks, unless that was cut short.
+  const std::int64_t looked_ns = report.end_ns + (report.complete ? silence_ns : 0);
   for (std::size_t i = 0; i < kept.size(); ++i) {
     KeptRank& rank = *kept[i];
-    end.evidence.push_back(
-        EvidenceOf(stage.members[i], report.ranks[i], rank, report.end_ns + silence_ns));
+    end.evidence.push_back(EvidenceOf(stage.members[i], report.ranks[i], rank, looked_ns));
     end.reports.push_back(std::move(rank.report));
     const bool gone = end.evidence.back().state != verdict::ProcessState::kRunning &&
                       report.ranks[i].state != comm::sim::RankState::kFailed;

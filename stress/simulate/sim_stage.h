@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -9,8 +10,8 @@
 #include "core/comm/sim/rules.h"
 #include "core/verdict/judge.h"
 #include "stress/cases/catalogue.h"
-#include "stress/workloads/program_report.h"
 #include "stress/faults/fault_plan.h"
+#include "stress/workloads/program_report.h"
 
 namespace lockstep::stress::simulate {
 
@@ -38,8 +39,8 @@ struct StageEnd {
 // Whether the ranks of a scenario fit into this process.
 Status CheckSimMemory(const scenario::Scenario& scenario, comm::sim::SimRules rules);
 
-// `fired`: before this stage.
+// `fired`: before this stage. `interrupted`: as in SimOptions.
 StageEnd RunStage(const SimStage& stage, comm::sim::SimRules rules, double deadline_seconds,
-                  std::vector<bool> fired);
+                  std::vector<bool> fired, const std::function<bool()>& interrupted);
 
 }  // namespace lockstep::stress::simulate

@@ -25,8 +25,9 @@ namespace {
 class SimulatedCase {
  public:
   SimulatedCase(const cases::StressCase& stress_case, comm::sim::SimRules rules,
-                double deadline_seconds)
-      : case_(stress_case),
+                double deadline_seconds, const WhyEnd& why_end)
+      : why_end_(why_end),
+        case_(stress_case),
         backend_(fmt::format("sim_{}", comm::sim::NameOf(rules))),
         rules_(rules),
         deadline_seconds_(deadline_seconds),
@@ -54,8 +55,13 @@ class SimulatedCase {
  private:
   // Whether another stage follows.
   bool RunOne() {
-    StageEnd end = RunStage(stage_, rules_, deadline_seconds_, facts_.fired);
-    if (!end.complete) facts_.cut_short = "the simulation did not come to an end";
+    StageEnd end = RunStage(stage_, rules_, deadline_seconds_, facts_.fired, [this] {
+      facts_.cut_short = why_end_();
+      return !facts_.cut_short.empty();
+    });
+    if (!end.complete && facts_.cut_short.empty()) {
+      facts_.cut_short = "the simulation did not come to an end";
+    }
     facts_.fired = end.fired;
     Keep(end);
     if (stage_.generation > 0 && !Connected(end)) return false;
@@ -189,6 +195,7 @@ class SimulatedCase {
     return open ? std::max(0, journal::UnpackAnnotation(open->value).iteration) : 0;
   }
 
+  const WhyEnd& why_end_;
   const cases::StressCase& case_;
   std::string backend_;
   comm::sim::SimRules rules_;
@@ -201,8 +208,8 @@ class SimulatedCase {
 }  // namespace
 
 cases::CaseResult Simulate(const cases::StressCase& stress_case, comm::sim::SimRules rules,
-                           double deadline_seconds) {
-  return SimulatedCase(stress_case, rules, deadline_seconds).Run();
+                           double deadline_seconds, const WhyEnd& why_end) {
+  return SimulatedCase(stress_case, rules, deadline_seconds, why_end).Run();
 }
 
 }  // namespace lockstep::stress::simulate

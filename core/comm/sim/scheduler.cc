@@ -14,6 +14,9 @@ namespace {
 // Code that catches everything and tries again would never end.
 constexpr int kMostRefusals = 10'000;
 
+// To ask may take a call of the kernel: as long as many switches.
+constexpr std::uint64_t kSwitchesPerQuestion = 64;
+
 }  // namespace
 
 void WaitList::NotifyAll(Scheduler& scheduler) {
@@ -27,7 +30,7 @@ void WaitList::NotifyAll(Scheduler& scheduler) {
 Scheduler::Scheduler(int ranks, std::uint64_t seed, std::size_t stack_bytes, Limits limits)
     : random_(seed),
       stacks_(stack_bytes),
-      limits_(limits),
+      limits_(std::move(limits)),
       stopped_(static_cast<std::size_t>(ranks), false) {}
 
 void Scheduler::At(std::int64_t ns, std::function<void()> action) {
@@ -86,6 +89,10 @@ bool Scheduler::AdvanceTime() {
   return true;
 }
 
+bool Scheduler::Interrupted() const {
+  return switches_ % kSwitchesPerQuestion == 0 && limits_.interrupted && limits_.interrupted();
+}
+
 Scheduler::Ended Scheduler::Run() {
   for (;;) {
     while (!actions_.empty() && actions_.begin()->first <= now_ns_) {
@@ -93,6 +100,7 @@ Scheduler::Ended Scheduler::Run() {
       action.mapped()();
     }
     if (switches_ >= limits_.switches) return Ended::kSwitches;
+    if (Interrupted()) return Ended::kInterrupted;
     if (Task* task = PickReady()) {
       RunTask(*task);
     } else if (!AdvanceTime()) {

@@ -136,8 +136,9 @@ class Scheduler {
   struct Limits {
     std::int64_t silence_ns = kNever;
     std::uint64_t switches = std::numeric_limits<std::uint64_t>::max();
+    std::function<bool()> interrupted = {};  // asked now and then
   };
-  enum class Ended { kQuiet, kSwitches };
+  enum class Ended { kQuiet, kSwitches, kInterrupted };
   enum class Woken { kNotified, kDeadline, kCancelled };
 
   Scheduler(int ranks, std::uint64_t seed, std::size_t stack_bytes, Limits limits);
@@ -177,6 +178,7 @@ class Scheduler {
   void Unlink(Task& task);
   void RunTask(Task& task);
   bool AdvanceTime();
+  bool Interrupted() const;
   Task* PickReady();
 
   std::int64_t now_ns_ = 0;

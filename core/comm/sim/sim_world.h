@@ -45,6 +45,8 @@ struct SimOptions {
   std::int64_t silence_ns = std::int64_t{3600} * 1'000'000'000;
   std::size_t stack_bytes = 256 * 1024;         // of a rank and of each of its FIFO streams
   std::uint64_t most_switches = 1'000'000'000;  // a bound for programs that poll for ever
+  // Asked now and then, outside of all ranks: true ends the world.
+  std::function<bool()> interrupted = {};
 };
 
 // What comes from outside, at a virtual time.
@@ -85,7 +87,7 @@ struct RankEnd {
 struct SimReport {
   std::vector<RankEnd> ranks;
   std::int64_t end_ns = 0;  // when nothing could happen any more
-  bool complete = true;     // false: ended by most_switches
+  bool complete = true;     // false: ended by most_switches, or interrupted
 };
 
 struct SimState;  // of the world

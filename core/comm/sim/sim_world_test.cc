@@ -217,6 +217,19 @@ TEST(SimWorldTest, AProgramThatPollsForEverIsEnded) {
   EXPECT_EQ(report.ranks[0].state, RankState::kHung);
 }
 
+TEST(SimWorldTest, AWorldIsInterrupted) {
+  int questions = 0;
+  SimWorld world({.ranks = 2,
+                  .silence_ns = std::numeric_limits<std::int64_t>::max(),
+                  .interrupted = [&] { return ++questions == 3; }});
+  const SimReport report = world.Run([](RankContext& context) -> Status {
+    for (;;) context.Sleep(1);
+  });
+  EXPECT_FALSE(report.complete);
+  EXPECT_EQ(questions, 3);
+  EXPECT_EQ(report.ranks[1].state, RankState::kHung);
+}
+
 // When each rank ends, after a program with random waits on both sides.
 std::vector<std::int64_t> TimesOf(std::uint64_t seed) {
   SimWorld world({.ranks = 4, .seed = seed});

@@ -9,7 +9,9 @@ namespace lockstep::comm::sim {
 SimState::SimState(const SimOptions& given)
     : options(given),
       scheduler(given.ranks, given.seed, given.stack_bytes,
-                {.silence_ns = given.silence_ns, .switches = given.most_switches}),
+                {.silence_ns = given.silence_ns,
+                 .switches = given.most_switches,
+                 .interrupted = given.interrupted}),
       library{given.rules, given.network, scheduler,
               [this](int member, std::string why) {
                 End(member, RankState::kCrashed, std::move(why));

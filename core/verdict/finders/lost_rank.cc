@@ -310,10 +310,12 @@ std::vector<Finding> FindErrors(const Situation& situation, const Stuck& stuck) 
   const std::string text = ShortLine(first->evidence->error);
   finding.message = fmt::format("rank {} reported an error {}: {}", first->rank(),
                                 InOrWhile(*first), text.empty() ? "no text came with it" : text);
-  finding.remedy = fmt::format(
-      "The text is the library's own: look it up in its documentation, and read rank {}'s standard "
-      "error for what it printed before.",
-      first->rank());
+  finding.remedy =
+      fmt::format("{}, and read rank {}'s standard error for what it printed before.",
+                  FirstErrorOf(*first) != nullptr
+                      ? "The text is the library's own: look it up in its documentation"
+                      : "It failed outside of any collective: follow what the text says",
+                  first->rank());
   const std::string also = AlsoClause(finding.culprits, first->rank(), Cause::kRankFailed);
   if (CouldNotConnect(*first)) MakeInitFailure(situation, *first, text, finding);
   finding.message += also;

@@ -123,6 +123,20 @@ TEST(RankFailed, AlsoWhenTheWorkerLeftBecauseOfIt) {
   EXPECT_EQ(judgement.outcomes[1].exit_code, 1);
 }
 
+// The text of what failed elsewhere is not the library's.
+TEST(RankFailed, OutsideOfACollective) {
+  const Judgement judgement =
+      JudgeAll({History(0).Leaves(0),
+                History(1).In(journal::Phase::kAllocate).Reports("no room").Leaves(4)});
+  const Finding& finding = judgement.findings.at(0);
+  EXPECT_EQ(finding.cause, Cause::kRankFailed);
+  EXPECT_EQ(finding.message, "rank 1 reported an error while allocating memory: no room");
+  EXPECT_EQ(judgement.outcomes[1].where, "allocating memory");
+  EXPECT_THAT(finding.remedy, HasSubstr("follow what the text says"));
+  const Judgement in_call = JudgeAll({At50(0), After49(1).FailsIn(AllReduce()).Reports("no room")});
+  EXPECT_THAT(in_call.findings.at(0).remedy, HasSubstr("the library's own"));
+}
+
 TEST(RankFailed, ErrorsOfAConnectionEchoThatOfAPeer) {
   const auto judge = [](const std::string& error) {
     return JudgeAll({After49(0).FailsIn(AllReduce()).Reports("gloo: Connection closed by peer"),

@@ -9,6 +9,7 @@
 
 #include "core/verdict/finders/find.h"
 #include "core/verdict/link_traffic.h"
+#include "core/verdict/messages.h"
 #include "core/verdict/rank_view.h"
 #include "core/verdict/wording.h"
 
@@ -89,17 +90,28 @@ Standstill StandstillOf(const Situation& situation, int group) {
   return found;
 }
 
-std::string WhatInstead(const RankView& view, int group) {
-  if (view.waits_in(group)) return "has queued it, but its stream has not reached it";
+std::string WhatInstead(const RankView& view, const Standstill& standstill) {
+  if (view.waits_in(standstill.group)) return "has queued it, but its stream has not reached it";
   if (view.evidence->idle) return "waits for an order";
   if (view.open != nullptr) return "waits in " + DescribeInvocation(*view.open) + " instead";
-  return fmt::format("has not entered it: {}, last sign of life {} ago", WhereOf(view),
-                     Seconds(view.evidence->seconds_silent));
+  const bool message = standstill.operation->communicator >= kFirstLane;
+  return fmt::format("has not {} it: {}, last sign of life {} ago", message ? "come to" : "entered",
+                     WhereOf(view), Seconds(view.evidence->seconds_silent));
 }
 
-// "has not entered all_reduce 50: asleep in nanosleep()".
-std::string NotInItBriefly(const RankView& view, const Standstill& standstill) {
-  const std::string call = NameOfInvocation(*standstill.operation);
+// What those who are missing are to call, in a headline: of a message its other end.
+std::string MissingCall(const Situation& situation, const Standstill& standstill) {
+  const JournalEvent& operation = *standstill.operation;
+  if (operation.communicator < kFirstLane) return NameOfInvocation(operation);
+  const std::vector<int>& from_to = situation.GroupAt(standstill.group).ranks;
+  return operation.collective == collective::Collective::kSend
+             ? fmt::format("its receive from rank {}", from_to[0])
+             : fmt::format("its send to rank {}", from_to[1]);
+}
+
+// "has not entered all_reduce 50: asleep in nanosleep()". `call`: see MissingCall.
+std::string NotInItBriefly(const RankView& view, const Standstill& standstill,
+                           const std::string& call) {
   if (view.waits_in(standstill.group)) {
     return fmt::format("has queued {}, but its stream has not reached it", call);
   }
@@ -130,17 +142,16 @@ Headline WithSilence(const std::string& sentence, const RankView& first,
   return without != bare ? without : silent;
 }
 
-Headline MissingHeadline(const Standstill& standstill) {
+Headline MissingHeadline(const Situation& situation, const Standstill& standstill) {
   const RankView& first = *standstill.missing.front();
+  const std::string call = MissingCall(situation, standstill);
   const std::string waiting =
       WaitingClause(RanksOf(standstill.waiting), RanksOf(standstill.missing));
   if (standstill.missing.size() == 1) {
-    return WithSilence(fmt::format("{} {}", Who({&first}), NotInItBriefly(first, standstill)),
+    return WithSilence(fmt::format("{} {}", Who({&first}), NotInItBriefly(first, standstill, call)),
                        first, waiting);
   }
-  return Headline("{} are not in {}", Who(standstill.missing),
-                  NameOfInvocation(*standstill.operation))
-      .Add(waiting);
+  return Headline("{} are not in {}", Who(standstill.missing), call).Add(waiting);
 }
 
 std::string MissingMessage(const Standstill& standstill) {
@@ -153,12 +164,12 @@ std::string MissingMessage(const Standstill& standstill) {
           : fmt::format("{} {} for {} in {}", FormatRanks(waiting), Verb(waiting, "waits", "wait"),
                         FormatRanks(RanksOf(standstill.missing)), call);
   return fmt::format("{} since {}; rank {} {}{}", what, Seconds(standstill.seconds), first.rank(),
-                     WhatInstead(first, standstill.group), SystemClause(first));
+                     WhatInstead(first, standstill), SystemClause(first));
 }
 
 // Some wait for those that have not entered it; or all have only queued it, behind other work of
 // their streams.
-Finding MissingRanks(const Standstill& standstill) {
+Finding MissingRanks(const Situation& situation, const Standstill& standstill) {
   const RankView& first = *standstill.missing.front();
   const bool busy =
       !first.evidence->idle && (first.open == nullptr || first.waits_in(standstill.group));
@@ -172,7 +183,7 @@ Finding MissingRanks(const Standstill& standstill) {
                            "it is not in this collective.",
                            first.rank()),
       .operation = OperationIn(standstill.operation),
-      .headline = MissingHeadline(standstill)};
+      .headline = MissingHeadline(situation, standstill)};
 }
 
 bool IsAsleep(const RankView* view) { return view->evidence->asleep; }
@@ -362,7 +373,7 @@ std::vector<Finding> FindSilence(const Situation& situation) {
   const std::vector<Standstill> standstills = StandstillsOf(situation);
   for (const Standstill& standstill : FirstOf(standstills)) {
     if (!standstill.missing.empty()) {
-      AddNew(MissingRanks(standstill), findings);
+      AddNew(MissingRanks(situation, standstill), findings);
     } else if (!standstill.incomplete) {
       // Posted calls that all entered may be done, and nobody has asked.
       (situation.nonblocking_calls ? stalls : findings).push_back(Stall(situation, standstill));
