@@ -140,6 +140,8 @@ std::string HeadlineOf(const Scoreboard& board) {
       total.cause_tally.marked, total.false_alarms, total.healthy);
   const std::int64_t missing = total.unknown + board.not_run;
   if (missing > 0) line += fmt::format("; of {} trials nothing can be said", missing);
+  if (board.not_scored > 0)
+    line += fmt::format("; {} with faults and no [expect] not scored", board.not_scored);
   return line;
 }
 
@@ -164,7 +166,8 @@ std::string FormatScoreJson(const Scoreboard& board) {
                      {"suspected", JsonOf(board.suspected)},
                      {"wrong", JsonOf(board.wrong, true)},
                      {"unknown", JsonOf(board.unknown, false)},
-                     {"not_run", board.not_run}};
+                     {"not_run", board.not_run},
+                     {"not_scored", board.not_scored}};
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -41,6 +41,12 @@ bool ExpectsHealth(const store::Trial& trial) {
                      [](std::string_view allowed) { return Allows(allowed, "finished"); });
 }
 
+// With faults, what is right is known from the scenario alone.
+bool IsScored(const store::Trial& trial) {
+  return trial.faults_fired == 0 || !trial.expected_outcomes.empty() ||
+         !trial.expected_cause.empty() || !trial.expected_culprits.empty();
+}
+
 Mark MarkOutcomes(const store::Trial& trial, const verdict::Judgement& judgement) {
   const auto expected = Split(trial.expected_outcomes, ',');
   if (expected.empty()) return Mark::kNotSaid;
@@ -87,6 +93,7 @@ TrialScore ScoreTrial(const store::Run& run, std::size_t index, double deadline)
   const verdict::Judgement& judgement = record.judgement;
   TrialScore score{.name = record.name,
                    .backend = record.backend,
+                   .scored = IsScored(trial),
                    .healthy = ExpectsHealth(trial),
                    .found = !judgement.findings.empty(),
                    .why = trial.why};
@@ -185,6 +192,10 @@ Scoreboard ScoreOf(const std::vector<TrialScore>& trials, std::int64_t not_run) 
   board.not_run = not_run;
   std::map<std::tuple<std::string, std::string, std::string>, ScoreRow> rows;
   for (const TrialScore& trial : trials) {
+    if (!trial.scored) {
+      ++board.not_scored;
+      continue;
+    }
     ScoreRow& row = rows[{trial.backend, trial.cause, CertaintyOf(trial)}];
     row.backend = trial.backend;
     row.cause = trial.cause;

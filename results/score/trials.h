@@ -24,6 +24,7 @@ struct TrialScore {
   std::string name;  // of the case
   std::string backend;
   std::string cause = {};  // that was to be found; "(any)" when not said, "(healthy)": nothing was
+  bool scored = true;      // false: faults fired, and nothing says what was to be found
   bool healthy = true;     // nothing was to be found
   bool known = true;       // false: evidence is missing, `why` says which; nothing is marked
   bool found = false;      // there is a finding
@@ -81,6 +82,7 @@ struct Scoreboard {
   std::vector<TrialScore> wrong;    // the trials that were
   std::vector<TrialScore> unknown;  // of which nothing can be said
   std::int64_t not_run = 0;         // planned, and not in the files
+  std::int64_t not_scored = 0;      // in no row
 };
 
 // Where a trial went wrong, by its journals alone: the judge's word is compared with it.

@@ -135,6 +135,29 @@ TEST(Score, AFindingOfAHealthyRunIsAFalseAlarm) {
   EXPECT_EQ(board.total.faulty, 0);
 }
 
+// Nothing says what the fault was to lead to: neither a finding nor none is right or wrong.
+TEST(Score, AFaultWithoutAnExpectationIsNotScored) {
+  store::CaseRecord found = KilledRank();
+  found.trial->expected_outcomes.clear();
+  found.trial->expected_cause.clear();
+  found.trial->expected_culprits.clear();
+  const Scoreboard alone = Score(found);
+  EXPECT_EQ(alone.total.false_alarms, 0);
+  EXPECT_EQ(alone.total.trials, 0);
+  EXPECT_EQ(alone.not_scored, 1);
+  EXPECT_EQ(VerdictOf(alone), verdict::Verdict::kUnknown);
+  store::CaseRecord missed = found;
+  missed.judgement.findings.clear();
+  StoredRun run;
+  run.plan_text = kPlan;
+  run.cases = {Healthy(), found, missed};
+  const Scoreboard board = ScoreOf(TrialsOf(run), NotRun(run));
+  EXPECT_EQ(board.total.healthy, 1);
+  EXPECT_EQ(VerdictOf(board), verdict::Verdict::kPass);
+  EXPECT_NE(HeadlineOf(board).find("2 with faults and no [expect] not scored"), std::string::npos);
+  EXPECT_EQ(nlohmann::json::parse(FormatScoreJson(board))["not_scored"], 2);
+}
+
 TEST(Score, AFindingBeforeTheFaultIsAFalseAlarmToo) {
   store::CaseRecord early = KilledRank();
   early.judgement.verdict = verdict::Verdict::kUnknown;

@@ -9,14 +9,32 @@
 #include <set>
 #include <string_view>
 #include <utility>
+#include <variant>
 
+#include "core/ddp/training.h"
+#include "core/verdict/cause.h"
 #include "core/verdict/links/slow_link.h"
 #include "stress/cases/name_causes.h"
 
 namespace lockstep::stress::cases {
 namespace {
 
-constexpr std::string_view kHealthy = "every rank finished with right data";
+// What is known of the data of ranks that all finished.
+std::string DescribeFinish(const StressCase& stress_case, const CaseFacts& facts) {
+  bool known = false, alike = false, unchecked = false;
+  for (const auto& report : facts.reports) {
+    if (!report) continue;
+    known = known || report->checked > 0;
+    alike = alike || !report->gradients.empty();
+    unchecked = unchecked || report->unchecked > 0;
+  }
+  if (!known && !alike) return "every rank finished; data not compared";
+  if (unchecked) return "every rank finished; data compared in part";
+  // Parameters and buffers are not compared.
+  const bool trains = std::holds_alternative<ddp::TrainingProgram>(stress_case.scenario.workload);
+  return fmt::format("every rank finished with {} {}", known ? "right" : "equal",
+                     trains ? "gradients" : "data");
+}
 
 void MarkOver(verdict::RankEvidence& evidence) {
   evidence.state = verdict::ProcessState::kExited;
@@ -151,6 +169,7 @@ std::string DescribeExpectation(const scenario::Expectation& expectation) {
   if (!expectation.hosts_of.empty()) {
     text += fmt::format(" of the hosts of rank {}", fmt::join(expectation.hosts_of, ","));
   }
+  if (text.empty()) text = expectation.recovery.empty() ? "its figures" : "its recovery";
   return text;
 }
 
@@ -164,11 +183,12 @@ std::string DescribeJudgement(const verdict::Judgement& judgement) {
 }
 
 // Why a case came out as it should: what was found of it, in words.
-std::string WhyExpected(const verdict::Judgement& judgement) {
+std::string WhyExpected(const StressCase& stress_case, const CaseResult& result) {
+  const verdict::Judgement& judgement = result.judgement;
   if (!judgement.findings.empty())
     return "as expected: " + judgement.findings.front().headline.text();
-  return "as expected: " +
-         (AllFinished(judgement) ? std::string(kHealthy) : JoinOutcomes(judgement));
+  return "as expected: " + (AllFinished(judgement) ? DescribeFinish(stress_case, result.facts)
+                                                   : JoinOutcomes(judgement));
 }
 
 // Whether the culprits' hosts are those that are expected.
@@ -182,8 +202,23 @@ bool MeetsHosts(const std::vector<int>& culprits, const std::vector<int>& expect
   return expected.empty() || (!hosts.empty() && names(culprits) == names(expected));
 }
 
+// Wrong data that neither the expected outcomes nor the expected cause name.
+bool HasUnexpectedData(const verdict::Judgement& judgement,
+                       const scenario::Expectation& expectation) {
+  bool named = !expectation.ranks.empty();
+  if (expectation.cause) {
+    const verdict::Blame blame = verdict::InfoOf(*expectation.cause).blame;
+    named = named || blame == verdict::Blame::kCalls || blame == verdict::Blame::kProgram ||
+            *expectation.cause == verdict::Cause::kDataCorruption;
+  }
+  return !named && std::ranges::any_of(judgement.outcomes, [](const verdict::RankOutcome& rank) {
+    return rank.outcome == verdict::Outcome::kCorrupt;
+  });
+}
+
 bool Meets(const verdict::Judgement& judgement, const scenario::Expectation& expectation,
            const std::vector<verdict::links::RankHost>& hosts) {
+  if (HasUnexpectedData(judgement, expectation)) return false;
   for (std::size_t rank = 0; rank < expectation.ranks.size(); ++rank) {
     const std::string name(verdict::NameOf(judgement.outcomes[rank].outcome));
     const auto& allowed = expectation.ranks[rank];
@@ -246,8 +281,24 @@ std::string WhyUnseen(const scenario::Expectation& expectation, const CaseResult
   return verdict::links::WhyNoneIsKnown(verdict::PointersTo(result.facts.evidence));
 }
 
+// Which fault changed data without anybody seeing it, or "".
+std::string WhyNotSeen(const StressCase& stress_case, const CaseResult& result) {
+  const bool seen = std::ranges::any_of(result.judgement.findings, [](const auto& finding) {
+    return finding.cause == verdict::Cause::kDataCorruption;
+  });
+  for (std::size_t i = 0; i < stress_case.faults.size() && !seen; ++i) {
+    const faults::PlannedFault& fault = stress_case.faults[i];
+    const bool corrupts = fault.kind == faults::FaultKind::kCorruptInput ||
+                          fault.kind == faults::FaultKind::kCorruptResult;
+    if (!corrupts || !result.facts.fired[i]) continue;
+    return fmt::format("{}; no comparison of data shows {}",
+                       DescribeFinish(stress_case, result.facts), faults::Describe(fault));
+  }
+  return "";
+}
+
 // Of a scenario that expects nothing.
-void CompareWithHealth(CaseResult& result) {
+void CompareWithHealth(const StressCase& stress_case, CaseResult& result) {
   const auto& findings = result.judgement.findings;
   // Ranks can finish with wrong data that no program compared. What they recovered from is over.
   const bool healthy = AllFinished(result.judgement) &&
@@ -255,8 +306,12 @@ void CompareWithHealth(CaseResult& result) {
                         !std::ranges::any_of(findings, [](const verdict::Finding& finding) {
                           return finding.cause.info().severity == verdict::Severity::kFailure;
                         }));
+  if (healthy) {
+    result.why = WhyNotSeen(stress_case, result);
+    if (!result.why.empty()) return;
+  }
   result.verdict = healthy ? verdict::Verdict::kPass : verdict::Verdict::kFail;
-  result.why = healthy            ? std::string(kHealthy)
+  result.why = healthy            ? DescribeFinish(stress_case, result.facts)
                : findings.empty() ? DescribeJudgement(result.judgement)
                                   : findings.front().headline.text();
 }
@@ -267,16 +322,18 @@ void Compare(const StressCase& stress_case, const std::string& backend, CaseResu
     result.why = fmt::format("the scenario does not say what to expect of {}", backend);
     return;
   }
-  if (expectation == nullptr) return CompareWithHealth(result);
+  if (expectation == nullptr) return CompareWithHealth(stress_case, result);
   if (result.why = WhyUnseen(*expectation, result); !result.why.empty()) return;
   const std::string wrong_figure = WrongFigure(result.facts.reports, *expectation);
   const std::string wrong_recovery = WrongRecovery(result.facts.recoveries, *expectation);
   const bool met = Meets(result.judgement, *expectation, result.facts.hosts) &&
                    wrong_figure.empty() && wrong_recovery.empty();
   result.verdict = met ? verdict::Verdict::kPass : verdict::Verdict::kFail;
-  result.why = met ? WhyExpected(result.judgement)
+  result.why = met ? WhyExpected(stress_case, result)
                    : fmt::format("expected {}; got {}", DescribeExpectation(*expectation),
                                  DescribeJudgement(result.judgement));
+  if (HasUnexpectedData(result.judgement, *expectation))
+    result.why += "; it does not expect wrong data";
   if (!wrong_recovery.empty()) result.why += fmt::format("; {}", wrong_recovery);
   if (!wrong_figure.empty()) result.why += fmt::format("; {}", wrong_figure);
 }

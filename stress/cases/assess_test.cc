@@ -77,6 +77,54 @@ TEST(Assess, WithoutAnExpectationCallsThatSpoilDataAreNoPass) {
             verdict::Verdict::kPass);
 }
 
+TEST(Assess, SaysWhatWasCompared) {
+  const auto why = [](const workloads::ProgramReport& one) {
+    CaseFacts facts = Healthy();
+    facts.reports = {one, Finished()};
+    return AssessOf("", std::move(facts)).why;
+  };
+  workloads::ProgramReport report = Finished();
+  EXPECT_EQ(why(report), "every rank finished; data not compared");
+  report.checked = 4;
+  EXPECT_EQ(why(report), "every rank finished with right data");
+  report.unchecked = 1;
+  EXPECT_EQ(why(report), "every rank finished; data compared in part");
+}
+
+// Whether the data are right is not known when a fault that changed them is not seen.
+TEST(Assess, ACorruptedResultThatNobodySawIsUnknown) {
+  const std::string corrupt =
+      "[[fault]]\nkind = \"corrupt_result\"\nrank = 1\nat = \"collective:1\"\n";
+  const auto with = [](bool fired, const std::string& wrong_data) {
+    CaseFacts facts = Healthy();
+    facts.fired = {fired};
+    facts.evidence[1].wrong_data = wrong_data;
+    return facts;
+  };
+  const CaseResult unseen = AssessOf(corrupt, with(true, ""));
+  EXPECT_EQ(unseen.verdict, verdict::Verdict::kUnknown);
+  EXPECT_THAT(unseen.why,
+              HasSubstr("data not compared; no comparison of data shows corrupt_result"));
+  EXPECT_EQ(AssessOf(corrupt, with(true, "element 3")).verdict, verdict::Verdict::kFail);
+  // A scenario may expect just that.
+  EXPECT_EQ(AssessOf(corrupt + "[expect.any]\nranks = \"finished\"\n", with(true, "")).verdict,
+            verdict::Verdict::kPass);
+}
+
+TEST(Assess, WrongDataThatNoExpectationNamesFail) {
+  const auto with = [](const std::string& expected) {
+    CaseFacts facts = Healthy();
+    facts.evidence[1].wrong_data = "element 3";
+    facts.reports[0]->figures["batches"] = facts.reports[1]->figures["batches"] = 3;
+    return AssessOf("[expect.any]\n" + expected + "\n", std::move(facts));
+  };
+  const CaseResult result = with("figures = { batches = 3 }");
+  EXPECT_EQ(result.verdict, verdict::Verdict::kFail);
+  EXPECT_THAT(result.why, HasSubstr("it does not expect wrong data"));
+  EXPECT_EQ(with("cause = \"data_corruption\"").verdict, verdict::Verdict::kPass);
+  EXPECT_EQ(with("ranks = [\"finished\", \"corrupt\"]").verdict, verdict::Verdict::kPass);
+}
+
 TEST(Assess, AnExpectationIsMetOrNot) {
   const std::string killed =
       "[expect.gloo]\nranks = [[\"failed\", \"hung\"], \"killed\"]\ncause = \"rank_killed\"\n"

@@ -41,9 +41,9 @@ results::store::Trial TrialOf(const cases::StressCase& stress_case, const std::s
   results::store::Trial trial;
   const scenario::Scenario& scenario = stress_case.scenario;
   std::vector<std::string> outcomes;
-  // A scenario that expects nothing is a healthy run.
+  // A scenario without faults that expects nothing is a healthy run.
   const auto ranks = static_cast<std::size_t>(scenario.ranks);
-  if (scenario.expect.empty()) outcomes.assign(ranks, "finished");
+  if (scenario.expect.empty() && scenario.faults.empty()) outcomes.assign(ranks, "finished");
   if (const scenario::Expectation* expectation = cases::ExpectationFor(scenario, backend)) {
     for (const auto& allowed : expectation->ranks) {
       outcomes.push_back(fmt::format("{}", fmt::join(allowed, "|")));

@@ -159,6 +159,12 @@ Expectation ReadExpectation(const toml::table& table, const std::string& path, i
     expectation.recovery = kRecoveryOutcomes[*recovery];
   }
   fields.RejectTheRest();
+  const bool says_nothing = expectation.ranks.empty() && !expectation.cause &&
+                            expectation.culprits.empty() && expectation.hosts_of.empty() &&
+                            expectation.figures.empty() && expectation.recovery.empty();
+  if (says_nothing && mistakes.none()) {
+    mistakes.Add(LineOf(table), path, "expects nothing; write as in ranks = \"finished\"");
+  }
   return expectation;
 }
 

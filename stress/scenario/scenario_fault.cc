@@ -1,7 +1,5 @@
 // Reads the [[fault]] tables of a scenario by the registry of faults. The registry says what a kind
 // needs, in which units and bounds, and when it may come.
-#include "stress/scenario/scenario_tables.h"
-
 #include <cmath>
 #include <optional>
 #include <string_view>
@@ -9,6 +7,7 @@
 
 #include "core/base/units.h"
 #include "stress/faults/fault_registry.h"
+#include "stress/scenario/scenario_tables.h"
 
 namespace lockstep::stress::scenario {
 namespace {
@@ -111,7 +110,9 @@ FaultSpec ReadFault(const toml::table& table, const std::string& path, int ranks
     return fault;
   }
   std::vector<std::int64_t> several;
-  fields.ReadList("ranks", several, {0, ranks - 1});
+  if (fields.ReadList("ranks", several, {0, ranks - 1}) && several.empty()) {
+    fields.Wrong("ranks", "an empty list; write rank = 1 or ranks = [0, 1]");
+  }
   fault.ranks.assign(several.begin(), several.end());
   int rank = 0;
   if (fields.Read("rank", rank, {0, ranks - 1})) fault.ranks.push_back(rank);

@@ -116,6 +116,8 @@ TEST(Lab, MistakesSayWhatIsRight) {
   EXPECT_THAT(ErrorOf(script + "create.0 = []\nrank.0 = [\"barrier a\"]\n"),
               HasSubstr("name it in create.0"));
   EXPECT_THAT(ErrorOf(script + "rank.2 = [\"barrier a\"]\n"), HasSubstr("make it a member"));
+  EXPECT_THAT(ErrorOf(script + "rank.1 = [\"send a f32 8 peer=1\"]\n"),
+              HasSubstr("peer=1 of 'a' is rank 1 itself; name another rank"));
   EXPECT_THAT(ErrorOf("[workload]\nkind = \"stream_race\"\npattern = \"buffer_reus\"\n"),
               HasSubstr("did you mean 'buffer_reuse'"));
   EXPECT_THAT(ErrorOf("[workload]\nkind = \"all_reduce_loop\"\nround = 3\n"),

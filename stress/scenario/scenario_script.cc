@@ -181,14 +181,25 @@ void CheckStreams(TomlFields& fields, std::size_t rank, const ScriptProgram& pro
   }
 }
 
-// A rank calls only communicators that it belongs to.
+// gloo crashes on a message to oneself, and a blocking send can wait for ever elsewhere.
+bool IsToOneself(const ScriptStep& step, int rank, const std::vector<int>& members) {
+  return step.kind == Kind::kCollective && collective::IsMessage(step.operation.collective) &&
+         members[static_cast<std::size_t>(step.operation.root)] == rank;
+}
+
+// A rank calls only communicators that it belongs to, and sends to others.
 void CheckCalls(TomlFields& fields, const ScriptProgram& program) {
   for (std::size_t rank = 0; rank < program.steps.size(); ++rank) {
     CheckStreams(fields, rank, program);
     for (const ScriptStep& step : program.steps[rank]) {
-      if (program.outsiders_return && step.kind == Kind::kCollective) continue;
       const ScriptCommunicator& used = program.communicators[step.communicator];
       const auto& members = used.members;
+      if (IsToOneself(step, static_cast<int>(rank), members)) {
+        fields.Wrong("rank", "peer={} of '{}' is rank {} itself; name another rank",
+                     step.operation.root, used.name, rank);
+        return;
+      }
+      if (program.outsiders_return && step.kind == Kind::kCollective) continue;
       if (std::find(members.begin(), members.end(), static_cast<int>(rank)) != members.end()) {
         continue;
       }

@@ -259,18 +259,33 @@ struct Call {
   bool operator==(const Call&) const = default;
 };
 
-// What a rank calls on the communicator before its list ends.
-std::vector<Call> CallsOf(const std::vector<ScriptStep>& steps, std::size_t communicator) {
+// What a rank calls on the communicator before its list ends, of the operations that count.
+std::vector<Call> CallsOf(const std::vector<ScriptStep>& steps, std::size_t communicator,
+                          auto counts) {
   std::vector<Call> calls;
   for (const ScriptStep& step : steps) {
     if (step.kind == Kind::kFinish) break;
     const bool calls_it =
         step.kind == Kind::kCollective || step.kind == Kind::kChurn || step.kind == Kind::kSplit;
-    if (calls_it && step.communicator == communicator) {
+    if (calls_it && step.communicator == communicator && counts(step.operation)) {
       calls.push_back({step.operation, step.kind, step.times});
     }
   }
   return calls;
+}
+
+std::vector<Call> CollectivesOn(const std::vector<ScriptStep>& steps, std::size_t communicator) {
+  return CallsOf(steps, communicator, [](const collective::Operation& operation) {
+    return !collective::IsMessage(operation.collective);
+  });
+}
+
+// Of a rank of the program, sends to `peer` or receives from it.
+std::vector<Call> MessagesWith(const std::vector<ScriptStep>& steps, std::size_t communicator,
+                               collective::Collective direction, int peer) {
+  return CallsOf(steps, communicator, [&](const collective::Operation& operation) {
+    return operation.collective == direction && operation.root == peer;
+  });
 }
 
 }  // namespace
@@ -283,10 +298,27 @@ Result<ScriptStep> ParseStep(std::string_view text,
 bool PromisesRightData(const ScriptProgram& program, std::size_t communicator) {
   const std::vector<int>& members = program.communicators[communicator].members;
   const auto& first = program.steps[static_cast<std::size_t>(members.front())];
-  const std::vector<Call> calls = CallsOf(first, communicator);
+  const std::vector<Call> calls = CollectivesOn(first, communicator);
   return std::ranges::all_of(members, [&](int rank) {
     const auto& steps = program.steps[static_cast<std::size_t>(rank)];
-    return std::ranges::none_of(steps, Ends) && CallsOf(steps, communicator) == calls;
+    return std::ranges::none_of(steps, Ends) && CollectivesOn(steps, communicator) == calls;
+  });
+}
+
+bool PromisesRightMessages(const ScriptProgram& program, std::size_t communicator, int from,
+                           int to) {
+  const std::vector<int>& members = program.communicators[communicator].members;
+  const auto steps_of = [&](int place) -> const std::vector<ScriptStep>& {
+    return program.steps[static_cast<std::size_t>(members[static_cast<std::size_t>(place)])];
+  };
+  if (std::ranges::any_of(steps_of(from), Ends) || std::ranges::any_of(steps_of(to), Ends))
+    return false;
+  const auto sent = MessagesWith(steps_of(from), communicator, collective::Collective::kSend, to);
+  const auto received =
+      MessagesWith(steps_of(to), communicator, collective::Collective::kRecv, from);
+  return std::ranges::equal(sent, received, [](const Call& a, const Call& b) {
+    return a.operation.type == b.operation.type && a.operation.count == b.operation.count &&
+           a.times == b.times;
   });
 }
 

@@ -72,9 +72,14 @@ struct ScriptProgram {
 Result<ScriptStep> ParseStep(std::string_view text,
                              const std::vector<ScriptCommunicator>& communicators);
 
-// Whether every member of the communicator calls the same operations on it in the same order and
-// comes to the end of its list: then every result is known.
+// Whether every member of the communicator calls the same collectives on it in the same order and
+// comes to the end of its list: then the result of every collective is known.
 bool PromisesRightData(const ScriptProgram& program, std::size_t communicator);
+
+// The same of the messages between two ranks of the communicator: every send to `to` has its
+// receive from `from`, with the type and the count, in order.
+bool PromisesRightMessages(const ScriptProgram& program, std::size_t communicator, int from,
+                           int to);
 
 // Whether any rank has streams beside the program.
 bool UsesStreams(const ScriptProgram& program);

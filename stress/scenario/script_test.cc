@@ -101,6 +101,24 @@ TEST(PromisesRightData, OnlyWhereAllCallTheSameToTheEnd) {
   EXPECT_EQ(other.promised, std::vector<bool>{false});
 }
 
+TEST(PromisesRightData, MessagesStandApartFromCollectives) {
+  const auto with = [](const std::string& sends, const std::string& receives) {
+    return ScriptOf("kind = \"script\"\nrank.0 = [\"all_reduce world f32 4\", " + sends +
+                    "]\nrank.1 = [\"all_reduce world f32 4\", " + receives + "]\n");
+  };
+  const ScriptProgram pair = with("\"send world f32 4 peer=1\"", "\"recv world f32 4 peer=0\"");
+  EXPECT_TRUE(PromisesRightData(pair, 0));
+  EXPECT_TRUE(PromisesRightMessages(pair, 0, 0, 1));
+  EXPECT_TRUE(PromisesRightMessages(pair, 0, 1, 0));  // there are none
+  const std::string send = "\"send world f32 4 peer=1\"";
+  for (const char* receives : {"\"recv world f32 8 peer=0\"", "\"recv world i32 4 peer=0\"",
+                               "\"repeat 2 recv world f32 4 peer=0\"", "\"barrier world\""}) {
+    EXPECT_FALSE(PromisesRightMessages(with(send, receives), 0, 0, 1)) << receives;
+  }
+  const ScriptProgram raises = with(send, "\"recv world f32 4 peer=0\", \"throw\"");
+  EXPECT_FALSE(PromisesRightMessages(raises, 0, 0, 1));
+}
+
 TEST(Loops, AreScripts) {
   const ScriptProgram loop = ScriptOf(
       "kind = \"all_reduce_loop\"\nsizes = [8, \"64K\"]\nrounds = 7\ncompute_us = [0, 500]\n");

@@ -14,6 +14,7 @@
 
 #include "core/base/deadline.h"
 #include "core/base/status.h"
+#include "core/collective/pattern.h"
 #include "datasets/loader/loader.h"
 #include "datasets/sampler/sampler.h"
 #include "datasets/shards/samples.h"
@@ -260,6 +261,13 @@ class LoadingRun {
     if (program_.between == scenario::LoadingProgram::Between::kAllReduce) {
       operation = {.collective = collective::Collective::kAllReduce, .count = kAgreedElements};
     }
+    const bool check = operation.count > 0 && ports_.world.capabilities().moves_data;
+    const collective::Pattern pattern(seed_, operation, ports_.world.size());
+    const auto stamp = static_cast<std::uint64_t>(report_.iteration);
+    if (check) {
+      pattern.FillSend(sent_->data(), 0, operation.count, ports_.world.rank(), stamp);
+      pattern.Poison(received_->data(), 0, operation.count);
+    }
     ports_.recorded.EnterPhase(journal::Phase::kMeasure);
     ports_.recorded.AnnotateNext(
         {journal::Purpose::kStep, 0, static_cast<std::int32_t>(report_.iteration)});
@@ -268,6 +276,14 @@ class LoadingRun {
         ports_.world.Enqueue(operation, {sent_->data(), received_->data()}, ports_.compute));
     LOCKSTEP_RETURN_IF_ERROR(ports_.world.Await(ports_.compute, Forever()));
     report_.figures["waited_seconds"] += ports_.body.SecondsSinceStart() - begun;
+    if (!check) return OkStatus();
+    collective::CheckReport found;
+    pattern.CheckRecv(received_->data(), 0, operation.count, ports_.world.rank(), stamp, found);
+    report_.checked += found.checked;
+    if (found.wrong == 0 || !report_.wrong_data.empty()) return OkStatus();
+    report_.wrong_data =
+        fmt::format("{} of iteration {}: {} of {} elements are wrong",
+                    collective::Describe(operation), report_.iteration, found.wrong, found.checked);
     return OkStatus();
   }
 

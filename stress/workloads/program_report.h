@@ -19,6 +19,7 @@ struct ProgramReport {
   std::string where = {};       // "join_exit": the part of the program it was in
   std::int64_t iteration = -1;  // of this rank, from 0
   std::int64_t checked = 0;     // elements of results that were compared
+  std::int64_t unchecked = 0;   // results that were not compared
   std::string wrong_data = {};  // the first wrong element; empty: none
   std::string gradients = {};   // fingerprint where all ranks must have the same; else empty
   Figures figures = {};
@@ -26,8 +27,8 @@ struct ProgramReport {
 
   // For control::Encode.
   static void Describe(auto& fields, auto& report) {
-    fields(report.status, report.where, report.iteration, report.checked, report.wrong_data);
-    fields(report.gradients, report.figures, report.completed);
+    fields(report.status, report.where, report.iteration, report.checked, report.unchecked);
+    fields(report.wrong_data, report.gradients, report.figures, report.completed);
   }
 };
 

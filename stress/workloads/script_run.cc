@@ -1,5 +1,5 @@
 // Runs the steps of a script: on the program's thread, or on a lane beside it where a step names a
-// stream. Every element of every result is compared.
+// stream. Every element of every result that is known is compared.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "core/base/deadline.h"
@@ -23,6 +24,7 @@ using Kind = scenario::ScriptStep::Kind;
 // What checks of results found; written by one thread.
 struct Found {
   std::int64_t checked = 0;
+  std::int64_t unchecked = 0;
   std::string first_wrong = {};
 };
 
@@ -91,6 +93,7 @@ class ScriptRun {
     report_.status = RunAll();
     for (const auto& [name, lane] : lanes_) {
       report_.checked += lane.found.checked;
+      report_.unchecked += lane.found.unchecked;
       if (report_.wrong_data.empty()) report_.wrong_data = lane.found.first_wrong;
     }
     return report_;
@@ -117,7 +120,6 @@ class ScriptRun {
   Status Connect() {
     ports_.recorded.EnterPhase(journal::Phase::kConnect);
     const std::size_t communicators = program_.communicators.size();
-    calls_.resize(communicators);
     others_.resize(communicators - 1);
     for (const std::size_t i : program_.creation[static_cast<std::size_t>(ports_.world.rank())]) {
       const std::vector<int>& members = program_.communicators[i].members;
@@ -259,15 +261,12 @@ class ScriptRun {
     Lane& lane = lanes_.at(step.stream);
     const bool beside = lane.stream != nullptr;
     device::Stream& stream = beside ? *lane.stream : ports_.compute;
-    const bool check =
-        program_.promised[step.communicator] && communicator.capabilities().moves_data;
-    // Of the communicator, too: one that was taken for another gives wrong data.
-    const Invocation invocation = {step.operation,
-                                   seed_ + (step.communicator << 32),
-                                   calls_[step.communicator]++,
-                                   communicator.rank(),
-                                   communicator.size(),
-                                   report_.iteration};
+    Series& series = SeriesOf(step, communicator.rank());
+    const bool check = series.promised && communicator.capabilities().moves_data;
+    if (!check && collective::RecvBytes(step.operation, communicator.size()) > 0)
+      ++lane.found.unchecked;
+    const Invocation invocation = {step.operation,      series.seed,         series.calls++,
+                                   communicator.rank(), communicator.size(), report_.iteration};
     if (check && beside) {
       stream.Enqueue([&lane, invocation] { return invocation.Prepare(lane), OkStatus(); });
     } else if (check) {
@@ -295,10 +294,39 @@ class ScriptRun {
 
   // Results go on where the iterations before have left them.
   void SkipIterations() {
+    if (ports_.first_iteration == 0) return;
     for (const scenario::ScriptStep& step : steps_) {
-      if (step.kind != Kind::kCollective) continue;
-      calls_[step.communicator] += static_cast<std::uint64_t>(ports_.first_iteration * step.times);
+      const comm::Communicator* const communicator = CommunicatorOf(step);
+      if (step.kind != Kind::kCollective || communicator == nullptr) continue;
+      SeriesOf(step, communicator->rank()).calls +=
+          static_cast<std::uint64_t>(ports_.first_iteration * step.times);
     }
+  }
+
+  // Calls that stand in one order on all ranks that take part.
+  struct Series {
+    bool promised = false;
+    std::uint64_t seed = 0;
+    std::uint64_t calls = 0;
+  };
+
+  // Of the communicator's collectives, or of the messages from one of its ranks to another.
+  Series& SeriesOf(const scenario::ScriptStep& step, int place) {
+    const collective::Collective called = step.operation.collective;
+    const bool message = collective::IsMessage(called);
+    const bool sends = called == collective::Collective::kSend;
+    const int from = !message ? -1 : sends ? place : step.operation.root;
+    const int to = !message ? -1 : sends ? step.operation.root : place;
+    const auto [found, is_new] = series_.try_emplace({step.communicator, from, to});
+    Series& series = found->second;
+    if (!is_new) return series;
+    series.promised = message
+                          ? scenario::PromisesRightMessages(program_, step.communicator, from, to)
+                          : program_.promised[step.communicator];
+    // What was taken for a result of another communicator, or another rank's message, is wrong.
+    series.seed = seed_ + (static_cast<std::uint64_t>(step.communicator) << 32) +
+                  (static_cast<std::uint64_t>(to + 1) << 48);
+    return series;
   }
 
   // Null: the rank is no member.
@@ -311,7 +339,8 @@ class ScriptRun {
   const RankPorts ports_;
   const std::vector<scenario::ScriptStep>& steps_;
   std::vector<std::unique_ptr<comm::Communicator>> others_;  // by index - 1; null: not a member
-  std::vector<std::uint64_t> calls_;  // by communicator: the same on all of its ranks
+  // By communicator, sender and receiver; -1: a collective.
+  std::map<std::tuple<std::size_t, int, int>, Series> series_;
   RankReport report_;
   std::map<std::string, Lane> lanes_;  // by stream; "": the program's own
 };
