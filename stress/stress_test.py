@@ -343,6 +343,9 @@ def interrupted():
     assert outcome.code == 3, outcome.errors
     assert [case["verdict"] for case in outcome.cases] == ["pass", "unknown"]
     assert "not over after 0.1 s (--limit)" in outcome.output
+    alone = run_stress.scenario("own/alone", LOOP.replace("10", "1000000000").replace("2", '"any"'))
+    outcome = run_stress.run(0, f"--scenario={alone}", "--backend=sim", "--ranks=1", "--limit=0.1")
+    assert outcome.code == 3 and "not over after 0.1 s" in outcome.output, "it never waits"
     # A terminal on its stderr shows which case runs.
     ours, its = os.openpty()
     path, verdicts = (os.path.join(run_stress.DIRECTORY, f"own.{end}") for end in ("h5", "json"))

@@ -38,6 +38,7 @@ std::size_t FaultGate::NextDue(std::size_t from, FaultMoment::Kind kind, std::in
 }
 
 Status FaultGate::Reach(FaultMoment::Kind kind, std::int64_t number) {
+  body_.AtMoment();
   for (std::size_t i = 0; (i = NextDue(i, kind, number)) < entries_.size(); ++i) {
     const Entry& entry = entries_[i];
     body_.Journal(entry.index);

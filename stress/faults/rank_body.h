@@ -33,6 +33,8 @@ class SimulatedRank {
 class RankBody {
  public:
   virtual ~RankBody() = default;
+  // A moment of its program at which faults are looked for, whether there is one or not.
+  virtual void AtMoment() {}
   // Writes down that a fault fired, before it takes effect.
   virtual void Journal(std::size_t fault_index) = 0;
   // Asks outside for the fault and waits (bounded) until it was applied.

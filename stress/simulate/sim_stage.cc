@@ -51,6 +51,11 @@ class SimBody final : public faults::RankBody, public faults::SimulatedRank {
           const std::vector<faults::PlannedFault>& faults, std::vector<bool>& fired)
       : context_(context), rank_(rank), faults_(faults), fired_(fired), journal_(rank.journal) {}
 
+  // A program of one rank may never wait.
+  void AtMoment() override {
+    if (++moments_ % kMomentsPerQuestion == 0) context_.HeedInterrupt();
+  }
+
   void Journal(std::size_t fault_index) override {
     journal_.Note(fault_index);
     fired_[fault_index] = true;
@@ -87,7 +92,10 @@ class SimBody final : public faults::RankBody, public faults::SimulatedRank {
   faults::FaultJournal& journal() { return journal_; }
 
  private:
+  static constexpr std::uint64_t kMomentsPerQuestion = 64;
+
   comm::sim::RankContext& context_;
+  std::uint64_t moments_ = 0;
   KeptRank& rank_;
   const std::vector<faults::PlannedFault>& faults_;
   std::vector<bool>& fired_;

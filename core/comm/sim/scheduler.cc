@@ -89,8 +89,13 @@ bool Scheduler::AdvanceTime() {
   return true;
 }
 
-bool Scheduler::Interrupted() const {
-  return switches_ % kSwitchesPerQuestion == 0 && limits_.interrupted && limits_.interrupted();
+bool Scheduler::AskInterrupted() {
+  interrupted_ = interrupted_ || (limits_.interrupted && limits_.interrupted());
+  return interrupted_;
+}
+
+bool Scheduler::Interrupted() {
+  return interrupted_ || (switches_ % kSwitchesPerQuestion == 0 && AskInterrupted());
 }
 
 Scheduler::Ended Scheduler::Run() {

@@ -157,6 +157,8 @@ class Scheduler {
   void Continue(int rank);
   // Until no task can run any more, and none would before a silence of that length has passed.
   Ended Run();
+  // Asks whether the run is interrupted: for a task that runs long without a wait.
+  bool AskInterrupted();
   // From outside of it: unwinds its stack now. What waits on the way does not wait.
   void Cancel(Task& task);
 
@@ -178,7 +180,7 @@ class Scheduler {
   void Unlink(Task& task);
   void RunTask(Task& task);
   bool AdvanceTime();
-  bool Interrupted() const;
+  bool Interrupted();
   Task* PickReady();
 
   std::int64_t now_ns_ = 0;
@@ -192,6 +194,7 @@ class Scheduler {
   std::map<int, std::vector<Task*>> parked_;  // ready tasks of stopped ranks
   std::uint64_t next_timer_ = 0;
   std::uint64_t switches_ = 0;
+  bool interrupted_ = false;
   Task* current_ = nullptr;
 };
 

@@ -59,6 +59,10 @@ void RankContext::Linger() {
   WaitForEver("the end");
 }
 
+void RankContext::HeedInterrupt() {
+  if (state_.scheduler.AskInterrupted()) WaitForEver("its program, which was interrupted");
+}
+
 void RankContext::Pass(std::int64_t ns, std::string_view what) {
   const std::int64_t now = state_.scheduler.now_ns();
   state_.scheduler.SleepUntil(ns > kNever - now ? kNever : now + ns, what);

@@ -45,7 +45,7 @@ struct SimOptions {
   std::int64_t silence_ns = std::int64_t{3600} * 1'000'000'000;
   std::size_t stack_bytes = 256 * 1024;         // of a rank and of each of its FIFO streams
   std::uint64_t most_switches = 1'000'000'000;  // a bound for programs that poll for ever
-  // Asked now and then, outside of all ranks: true ends the world.
+  // Asked now and then: true ends the world.
   std::function<bool()> interrupted = {};
 };
 
@@ -109,6 +109,8 @@ class RankContext {
   device::Device& device() { return *device_; }
   std::int64_t now_ns() const;
   void Sleep(std::int64_t ns);
+  // Waits for ever if the world is interrupted: for programs that may never wait.
+  void HeedInterrupt();
   void Compute(std::int64_t ns);  // Sleep, by another name in a report
   // Ends of this rank. Exit does not return an error to anyone: the process is gone.
   [[noreturn]] void Exit(int code);

@@ -230,6 +230,16 @@ TEST(SimWorldTest, AWorldIsInterrupted) {
   EXPECT_EQ(report.ranks[1].state, RankState::kHung);
 }
 
+TEST(SimWorldTest, AProgramThatNeverWaitsIsInterrupted) {
+  int questions = 0;
+  SimWorld world({.ranks = 1, .interrupted = [&] { return ++questions == 3; }});
+  const SimReport report = world.Run([](RankContext& context) -> Status {
+    for (;;) context.HeedInterrupt();
+  });
+  EXPECT_FALSE(report.complete);
+  EXPECT_EQ(report.ranks[0].state, RankState::kHung);
+}
+
 // When each rank ends, after a program with random waits on both sides.
 std::vector<std::int64_t> TimesOf(std::uint64_t seed) {
   SimWorld world({.ranks = 4, .seed = seed});

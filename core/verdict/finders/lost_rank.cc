@@ -252,6 +252,14 @@ std::string ErrorClauseBriefly(const RankView& view) {
   return words.empty() ? "" : ": " + words;
 }
 
+std::string RemedyOfError(const RankView& view) {
+  return fmt::format("{}, and read rank {}'s standard error for what it printed before.",
+                     FirstErrorOf(view) != nullptr
+                         ? "The text is the library's own: look it up in its documentation"
+                         : "It failed outside of any collective: follow what the text says",
+                     view.rank());
+}
+
 void MakeInitFailure(const Situation& situation, const RankView& first, const std::string& text,
                      Finding& finding) {
   finding.cause = Cause::kInitFailure;
@@ -310,12 +318,7 @@ std::vector<Finding> FindErrors(const Situation& situation, const Stuck& stuck) 
   const std::string text = ShortLine(first->evidence->error);
   finding.message = fmt::format("rank {} reported an error {}: {}", first->rank(),
                                 InOrWhile(*first), text.empty() ? "no text came with it" : text);
-  finding.remedy =
-      fmt::format("{}, and read rank {}'s standard error for what it printed before.",
-                  FirstErrorOf(*first) != nullptr
-                      ? "The text is the library's own: look it up in its documentation"
-                      : "It failed outside of any collective: follow what the text says",
-                  first->rank());
+  finding.remedy = RemedyOfError(*first);
   const std::string also = AlsoClause(finding.culprits, first->rank(), Cause::kRankFailed);
   if (CouldNotConnect(*first)) MakeInitFailure(situation, *first, text, finding);
   finding.message += also;
