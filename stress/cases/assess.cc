@@ -306,10 +306,8 @@ void CompareWithHealth(const StressCase& stress_case, CaseResult& result) {
                         !std::ranges::any_of(findings, [](const verdict::Finding& finding) {
                           return finding.cause.info().severity == verdict::Severity::kFailure;
                         }));
-  if (healthy) {
-    result.why = WhyNotSeen(stress_case, result);
-    if (!result.why.empty()) return;
-  }
+  if (healthy) result.why = WhyNotSeen(stress_case, result);
+  if (!result.why.empty()) return;
   result.verdict = healthy ? verdict::Verdict::kPass : verdict::Verdict::kFail;
   result.why = healthy            ? DescribeFinish(stress_case, result.facts)
                : findings.empty() ? DescribeJudgement(result.judgement)

@@ -125,6 +125,12 @@ void ReadFigures(TomlFields& fields, Expectation& expectation) {
   }
 }
 
+bool SaysNothing(const Expectation& expectation) {
+  return expectation.ranks.empty() && !expectation.cause && expectation.culprits.empty() &&
+         expectation.hosts_of.empty() && expectation.figures.empty() &&
+         expectation.recovery.empty();
+}
+
 Expectation ReadExpectation(const toml::table& table, const std::string& path, int ranks,
                             TomlMistakes& mistakes) {
   TomlFields fields(table, path, mistakes);
@@ -159,10 +165,7 @@ Expectation ReadExpectation(const toml::table& table, const std::string& path, i
     expectation.recovery = kRecoveryOutcomes[*recovery];
   }
   fields.RejectTheRest();
-  const bool says_nothing = expectation.ranks.empty() && !expectation.cause &&
-                            expectation.culprits.empty() && expectation.hosts_of.empty() &&
-                            expectation.figures.empty() && expectation.recovery.empty();
-  if (says_nothing && mistakes.none()) {
+  if (SaysNothing(expectation) && mistakes.none()) {
     mistakes.Add(LineOf(table), path, "expects nothing; write as in ranks = \"finished\"");
   }
   return expectation;
