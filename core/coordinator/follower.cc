@@ -79,9 +79,10 @@ class Follower {
 
  private:
   void OnReport(FrameType type, const std::string& payload) {
-    if (type == FrameType::kData && options_.keep_data &&
-        kept_.size() + payload.size() <= kMostKeptBytes) {
-      kept_ += payload;
+    if (type == FrameType::kData && options_.keep_data && !full_) {
+      // A message can span payloads, so nothing that comes behind a gap can be read.
+      full_ = kept_.size() + payload.size() > kMostKeptBytes;
+      if (!full_) kept_ += payload;
     }
     if (control_) control_->Send(type, payload);
   }
@@ -270,7 +271,8 @@ class Follower {
   std::optional<Deadline> leave_at_;
   bool dismissed_ = false;
   std::vector<std::string> replicated_;
-  std::string kept_;  // all outbox bytes of this rank, for a successor
+  std::string kept_;   // the first outbox bytes of this rank, for a successor
+  bool full_ = false;  // not all are kept
 };
 
 }  // namespace
