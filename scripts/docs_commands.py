@@ -15,7 +15,6 @@ SUBSTITUTIONS = [
     (r"^tar |^lockstep-\*/", r"cd $HOME/packages && \g<0>", "where they were made"),
     (r"--nccl-library=FILE", "--nccl-library=$NCCL", "a stand-in of 2.28.9"),
     (r"localhost:28028", "$RAS", "a service that speaks as NCCL's does"),
-    (r"^bazel-bin/", "$BUILT/", "a test program, which is not installed"),
     (r"^(LOCKSTEP_INTERFACE=)ib0", r"\1eth0", "of the hosts of a testbed"),
     (r"-np (\$N|16|64)\b", "-np 2", "ranks"),
     (r"mpirun (?=.*--hostfile)", "./on_hosts mpirun ", "two hosts on this machine"),

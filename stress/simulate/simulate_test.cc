@@ -26,7 +26,7 @@ cases::CaseResult ResultOf(const std::string& rest) {
   EXPECT_TRUE(scenario.ok()) << scenario.status().message();
   if (!scenario.ok()) return {};
   return Simulate({*scenario, "", 1, cases::PlanFaults(*scenario, 1), "a/b"},
-                  comm::sim::SimRules::kMpi, 5);
+                  comm::sim::SimRules::kMpi, 5, [] { return std::string(); });
 }
 
 std::string Script(const std::string& first, const std::string& second) {
