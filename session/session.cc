@@ -25,8 +25,7 @@ namespace {
 constexpr std::size_t kMostGpuSamples = 43'200;
 
 // One line on stderr. A mistake that every agent finds is said by the coordinator only.
-int FailBeforeMeeting(const Suite& suite, const control::LaunchContext& context,
-                      const Status& status) {
+int FailOnRank(const Suite& suite, const control::LaunchContext& context, const Status& status) {
   if (context.rank == 0) return lockstep::Fail(suite.name(), status);
   if (coordinator::MistakeIsOwn(context)) {
     PrintStderr("{}: rank {} (host {}): {}\n", suite.name(), context.rank, HostName(),
@@ -187,7 +186,7 @@ int Main(Suite& suite, int argc, const char* const* argv) {
   Launch launch{*context, argc, argv, argv[0]};
   for (int i = 1; i < argc; ++i) launch.command_line += std::string(" ") + argv[i];
   const Result<ExitCode> code = RunAgent(suite, launch);
-  return code.ok() ? static_cast<int>(*code) : FailBeforeMeeting(suite, *context, code.status());
+  return code.ok() ? static_cast<int>(*code) : FailOnRank(suite, *context, code.status());
 }
 
 void EndWorker(worker::WorkerLink& link, const Status& error, const control::Message& message) {

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <utility>
@@ -73,7 +74,7 @@ std::vector<int> LivingOf(const coordinator::FailoverReport& failover) {
   return living;
 }
 
-// The newest state that was replicated, if it is of this plan.
+// What was replicated, record by record, if it is of this plan.
 measure::Measurement KnownBefore(const coordinator::FailoverReport& failover, std::size_t cases) {
   const auto is_of_plan = [cases](const measure::Measurement& state) {
     for (std::size_t i = 0; i < state.ends.size(); ++i) {
@@ -84,7 +85,10 @@ measure::Measurement KnownBefore(const coordinator::FailoverReport& failover, st
   measure::Measurement known;
   for (const std::string& record : failover.replicated) {
     auto state = measure::DecodeMeasurement(record);
-    if (state && is_of_plan(*state)) known = *std::move(state);
+    if (!state || !is_of_plan(*state)) continue;
+    std::ranges::move(state->stopped_by, std::back_inserter(known.stopped_by));
+    std::ranges::move(state->ends, std::back_inserter(known.ends));
+    std::ranges::move(state->interruptions, std::back_inserter(known.interruptions));
   }
   return known;
 }
@@ -120,8 +124,8 @@ std::vector<std::string> ByRepetition(const std::string& bytes, std::size_t repe
   return parts;
 }
 
-// Of those who are heard of: what each left of each repetition that began. What the data of those
-// that are over were like is known of all ranks.
+// Of those who are heard of: what each left of each repetition that began. All ranks' data had been
+// compared when a repetition was over.
 measure::SampleBook BookOf(const coordinator::FailoverReport& failover, const plan::Plan& plan,
                            const std::vector<int>& living, std::size_t repetitions,
                            const std::vector<measure::RepetitionEnd>& ends) {
@@ -196,8 +200,11 @@ void ConcludeAfter(const coordinator::FailoverReport& failover, const plan::Plan
     return summary;
   };
   run.cases = measure::CaseRecordsBy(summarize, plan, book, measurement);
-  // Who measured the clocks of the hosts is lost: moments of two of them do not compare.
   for (results::store::CaseRecord& record : run.cases) {
+    // The lost rank may have been the slowest.
+    if (record.judgement.verdict == verdict::Verdict::kPass)
+      record.judgement.verdict = verdict::Verdict::kUnknown;
+    // Who measured the clocks of the hosts is lost: moments of two of them do not compare.
     if (!HaveOneClock(failover.agents)) record.arrivals.reset();
   }
   run.judgement = measure::LaunchJudgement(run.cases, measurement, plan.world_size);

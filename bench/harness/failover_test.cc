@@ -225,15 +225,10 @@ TEST(Failover, AHostIsLost) {
 
 constexpr char kIdentity[] = "0123abcd 2026-01-02T03:04:05Z";
 
-// A round each, of two cases with four iterations.
-measure::Measurement Over(int repetitions) {
-  measure::Measurement known;
-  for (int repetition = 0; repetition < repetitions; ++repetition) {
-    known.stopped_by.push_back({"iterations", "iterations"});
-    known.ends.push_back({.rounds = static_cast<std::uint32_t>(repetition) + 1,
-                          .data = {{.checked = 8}, {.checked = 8}}});
-  }
-  return known;
+// That a repetition is over: one more round, of two cases with four iterations.
+measure::Measurement Over(std::uint32_t repetition) {
+  return {.stopped_by = {{"iterations", "iterations"}},
+          .ends = {{.rounds = repetition, .data = {{.checked = 8}, {.checked = 8}}}}};
 }
 
 std::string RowsOfBoth(std::uint32_t round) { return Rows(0, 4, round) + Rows(1, 4, round); }
@@ -246,10 +241,10 @@ TEST(Failover, RepetitionsThatAreOverAreApart) {
   EXPECT_EQ(Conclude(failover, 4),
             "exit code 3\n"
             "0123abcd of 2026-01-02T03:04:05Z unknown: killed finished finished; agent_lost of 0\n"
-            "pass: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
-            "pass: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
-            "pass: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
-            "pass: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
+            "unknown: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
+            "unknown: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
+            "unknown: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
+            "unknown: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
             "unknown: lost, 1 iterations, 10000 ns, slowest 1, no arrivals\n"
             "unknown: not_run, 0 iterations, nan ns, slowest -1, no arrivals\n"
             "2 journals\n");
@@ -259,14 +254,14 @@ TEST(Failover, AllRepetitionsAreOver) {
   coordinator::FailoverReport failover =
       FailoverReportOf({Gone(0), In(1, 1), In(1, 2)},
                        {"", RowsOfBoth(0) + RowsOfBoth(1), RowsOfBoth(0) + RowsOfBoth(1)});
-  failover.replicated = {kIdentity, EncodeMeasurement(Over(2))};
+  failover.replicated = {kIdentity, EncodeMeasurement(Over(1)), EncodeMeasurement(Over(2))};
   EXPECT_EQ(Conclude(failover, 2),
             "exit code 3\n"
             "0123abcd of 2026-01-02T03:04:05Z unknown: killed finished finished; agent_lost of 0\n"
-            "pass: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
-            "pass: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
-            "pass: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
-            "pass: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
+            "unknown: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
+            "unknown: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
+            "unknown: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
+            "unknown: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
             "2 journals\n");
 }
 
@@ -281,7 +276,7 @@ TEST(Failover, TheLostRankHadWrongData) {
             "exit code 1\n"
             "0123abcd of 2026-01-02T03:04:05Z fail: corrupt finished finished; "
             "data_corruption of 0; agent_lost of 0\n"
-            "pass: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
+            "unknown: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
             "fail: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
             "unknown: lost, 0 iterations, nan ns, slowest -1, no arrivals\n"
             "unknown: not_run, 0 iterations, nan ns, slowest -1, no arrivals\n"
@@ -300,8 +295,8 @@ TEST(Failover, WrongDataBelongToTheirRepetition) {
             "exit code 1\n"
             "0123abcd of 2026-01-02T03:04:05Z fail: killed corrupt finished; "
             "data_corruption of 1; agent_lost of 0\n"
-            "pass: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
-            "pass: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
+            "unknown: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
+            "unknown: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
             "fail: interrupted, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
             "unknown: lost, 0 iterations, nan ns, slowest -1, no arrivals\n"
             "2 journals\n");
@@ -320,7 +315,7 @@ TEST(Failover, ALossBeforeStaysAFinding) {
             "exit code 1\n"
             "0123abcd of 2026-01-02T03:04:05Z fail: hung hung crashed; "
             "rank_crashed of 2; agent_lost of 0\n"
-            "pass: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
+            "unknown: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
             "fail: lost, 3 iterations, 10000 ns, slowest 1, no arrivals\n"
             "unknown: lost, 0 iterations, nan ns, slowest -1, no arrivals\n"
             "unknown: lost, 0 iterations, nan ns, slowest -1, no arrivals\n"

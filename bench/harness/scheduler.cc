@@ -9,6 +9,7 @@
 #include <cmath>
 #include <csignal>
 #include <limits>
+#include <ranges>
 
 #include "bench/measure/lost_case.h"
 #include "bench/measure/measurement_codec.h"
@@ -352,20 +353,20 @@ void Scheduler::Interrupt() {
     rounds_.Lose(*interruption.case_index);
     measured_ = true;
   }
+  coordinator_.Replicate(measure::EncodeMeasurement({.interruptions = {interruption}}));
   measurement_.interruptions.push_back(std::move(interruption));
-  Replicate();
 }
 
 void Scheduler::NoteEnd() {
-  measure::RepetitionEnd& end = measurement_.ends.emplace_back(rounds_.begun());
+  measure::RepetitionEnd end{.rounds = rounds_.begun()};
   for (std::size_t i = 0; i < plan_.cases.size(); ++i) {
     const measure::CaseBook& book = book_.Current(i);
-    end.data.push_back({book.checked, book.wrong_elements, {book.wrong.begin(), book.wrong.end()}});
+    const auto located = book.wrong | std::views::take(16);  // they name the ranks
+    end.data.push_back({book.checked, book.wrong_elements, {located.begin(), located.end()}});
   }
-  Replicate();
+  coordinator_.Replicate(measure::EncodeMeasurement(
+      {.stopped_by = {measurement_.stopped_by.back()}, .ends = {std::move(end)}}));
 }
-
-void Scheduler::Replicate() { coordinator_.Replicate(measure::EncodeMeasurement(measurement_)); }
 
 void Scheduler::EndLifetime() {
   KeepHistory();

@@ -79,7 +79,6 @@ class Scheduler {
   bool IsFirstLoss() const { return measurement_.interruptions.size() == 1 && book_.empty(); }
   void KeepHistory();
   // Gives a successor what only we know: where repetitions end, and what ended lifetimes.
-  void Replicate();
   void NoteEnd();  // of a repetition
   // Keeps what this lifetime left, and ends what still runs of it.
   void EndLifetime();

@@ -178,7 +178,7 @@ TEST(BenchScheduler, ASuccessorKnowsWhereRepetitionsEnd) {
       "replicate 1 rounds with 3 wrong; 0 losses\n"
       "clocks\n"
       "send * round 1: 0x0+4 1x0+4\n"
-      "replicate 1 rounds with 3 wrong; 2 rounds with 0 wrong; 0 losses\n"
+      "replicate 2 rounds with 0 wrong; 0 losses\n"
       "save iterations 4, iterations 4\n"
       "send * finish\n"
       "await exits\n"

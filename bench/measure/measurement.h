@@ -38,13 +38,13 @@ struct RepetitionEnd {
 };
 
 struct Measurement {
-  std::vector<std::vector<std::string>> stopped_by;  // repetition x case
-  std::vector<RepetitionEnd> ends;
-  std::vector<Interruption> interruptions;
-  std::vector<Stall> stalls;
-  std::vector<results::store::RankHistory> history;
-  std::string worker_facts;  // JSON of rank 0's kReadyMessage
-  bool terminated = false;   // told to end by a signal
+  std::vector<std::vector<std::string>> stopped_by = {};  // repetition x case
+  std::vector<RepetitionEnd> ends = {};
+  std::vector<Interruption> interruptions = {};
+  std::vector<Stall> stalls = {};
+  std::vector<results::store::RankHistory> history = {};
+  std::string worker_facts = {};  // JSON of rank 0's kReadyMessage
+  bool terminated = false;        // told to end by a signal
 };
 
 }  // namespace lockstep::bench::measure

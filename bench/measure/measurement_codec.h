@@ -10,7 +10,8 @@
 
 namespace lockstep::bench::measure {
 
-// The repetitions that are over, and all interruptions.
+// Of repetitions that are over, and of interruptions. A record has what is new since the last one,
+// so that its size does not grow with the run.
 std::string EncodeMeasurement(const Measurement& measurement);
 std::optional<Measurement> DecodeMeasurement(std::string_view bytes);
 

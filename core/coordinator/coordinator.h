@@ -173,9 +173,9 @@ class Coordinator {
 // code (0 when dismissed, whatever the verdict: the coordinator's exit code speaks for the launch).
 ExitCode Follow(const LaunchContext& context, const CoordinatorOptions& options);
 
-// For an agent that found a mistake before it met the others: whether it is not rank 0's, too. That
-// one says its own, and its launcher then tells the others to end. True where the coordinator is
-// there (on this host), or nobody tells this agent to end for some seconds.
+// For an agent that found a mistake before it met the others: whether it alone has to tell of it.
+// Rank 0 tells of a mistake of all ranks, and the launcher then ends the others. True where the
+// coordinator listens on this host, or nobody ends this agent for some seconds.
 bool MistakeIsOwn(const LaunchContext& context);
 
 }  // namespace lockstep::coordinator

@@ -17,12 +17,12 @@ bool IsPlain(const TrainingProgram& program) {
 
 // In each iteration the ranks that still train have the same gradient: what it was and
 // `linear_rows` more, divided, then summed over them (those that joined add zeros). Equal terms
-// give one sum in any order: up to three of them, or when all values are whole numbers.
+// give one sum in any order: up to three of them, or where no part of the sum is rounded.
 std::optional<LinearGradient> ExpectedLinear(const TrainingProgram& program, int rank, int ranks) {
   if (!IsPlain(program)) return std::nullopt;
-  constexpr float kWhole = 1 << std::numeric_limits<float>::digits;  // numbers up to this one
+  constexpr float kWhole = 1 << std::numeric_limits<float>::digits;  // up to this one: all
   LinearGradient gradient;
-  bool whole = true;
+  bool whole = true;  // a term has units of 1 / active, and so has each part of the sum
   for (std::int64_t i = program.first_iteration; i < InputsOf(program, rank, ranks); ++i) {
     int active = 0;
     for (int r = 0; r < ranks; ++r) active += i < InputsOf(program, r, ranks) ? 1 : 0;
@@ -33,7 +33,7 @@ std::optional<LinearGradient> ExpectedLinear(const TrainingProgram& program, int
     gradient.value = 0;
     for (int r = 0; r < active; ++r) gradient.value += part;
     whole = whole && active == divisor && std::has_single_bit(static_cast<unsigned>(active)) &&
-            sum <= kWhole;
+            sum * static_cast<float>(active) <= kWhole;
     gradient.exact = gradient.exact && (active <= 3 || whole);
   }
   return gradient;

@@ -27,6 +27,17 @@ TEST(LinearGradient, OfEvenInputsIsWhole) {
   EXPECT_FALSE(Of({500}, 5, false).exact);
 }
 
+// Whose terms have parts: then their sums need more digits than the terms.
+TEST(LinearGradient, OfManyInputsIsRounded) {
+  TrainingProgram program;
+  program.model = "linear_1_1";
+  program.linear_rows = 1023;
+  program.inputs.values = {500};
+  EXPECT_TRUE(ExpectedLinear(program, 0, 32)->exact);
+  program.inputs.values = {567};
+  EXPECT_FALSE(ExpectedLinear(program, 0, 32)->exact);
+}
+
 // Seven of eight ranks add sevenths or eighths, which an order of addition rounds.
 TEST(LinearGradient, OfSomeRanksOfAPowerOfTwoIsRounded) {
   const std::vector<std::int64_t> uneven = {5, 40, 40, 40, 40, 40, 40, 40};

@@ -1,5 +1,5 @@
-// Runs the selected cases, and tells apart what no case could be run without: that is said once, in
-// place of verdicts. What only one case lacks is the outcome of that case.
+// Runs the selected cases. Where the machine lacks what every case needs, one error takes the place
+// of all verdicts. A lack of one case is the outcome of that case.
 #include "stress/harness/run_cases.h"
 
 #include <fmt/core.h>

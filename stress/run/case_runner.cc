@@ -292,7 +292,8 @@ Result<cases::CaseResult> CaseRunner::Run(const cases::StressCase& stress_case) 
   const std::int64_t began_ns = NowNs();
   const Status started =
       coordinator_.StartWorkers(faults::SetupsFor(stress_case.faults, coordinator_.size()));
-  if (!started.ok() && !coordinator::HostsAreLost(coordinator_)) return started;
+  if (!started.ok()) DrainEvents();  // a signal to end may be why
+  if (!started.ok() && !terminated_ && !coordinator::HostsAreLost(coordinator_)) return started;
   if (!started.ok()) state_.Take(Turn::kEnded);
   for (int rank = coordinator_.size() - 1; rank >= 0; --rank) {
     coordinator_.Send(

@@ -336,6 +336,17 @@ TEST(CaseRunner, WorkersThatCannotBeStartedBecauseAHostIsLost) {
             "no further case\n");
 }
 
+TEST(CaseRunner, ASignalToEndWhileWorkersStart) {
+  EXPECT_EQ(Conduct({}, {coordinator::Ranks({verdict::History(0), verdict::History(1)}),
+                         coordinator::Refused(EnvironmentError("rank 1 does not answer")),
+                         coordinator::Of(coordinator::EventKind::kTerminate)}),
+            "save\n"
+            "no stacks\n"
+            "unknown: finished,finished\n"
+            "because ended by a signal\n"
+            "no further case\n");
+}
+
 TEST(CaseRunner, RanksThatAreMeantToLinger) {
   EXPECT_EQ(
       Conduct({.lingers = true}, {coordinator::Ranks({verdict::After49(0), verdict::After49(1)}),

@@ -225,6 +225,7 @@ class ScriptRun {
   Status Churn(const scenario::ScriptStep& step) {
     for (std::int64_t i = 0; i < step.times; ++i) {
       comm::Communicator& parent = *CommunicatorOf(step);
+      ports_.body.AtMoment();  // alone it waits for nobody
       ports_.recorded.EnterPhase(journal::Phase::kConnect);
       LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<comm::Communicator> made,
                                 parent.Split(0, parent.rank(), Forever()));
