@@ -320,33 +320,6 @@ TEST(CaseRunner, AnAgentIsLost) {
       "no further case\n");
 }
 
-TEST(CaseRunner, WorkersThatCannotBeStarted) {
-  EXPECT_EQ(Conduct({}, {coordinator::Refused(EnvironmentError("no processes left"))}),
-            "no stacks\n"
-            "no processes left\n");
-}
-
-TEST(CaseRunner, WorkersThatCannotBeStartedBecauseAHostIsLost) {
-  EXPECT_EQ(Conduct({.hosts = {"a", "b"}},
-                    {coordinator::Ranks({verdict::History(0), verdict::History(1).Lost()}),
-                     coordinator::Refused(EnvironmentError("lost")),
-                     coordinator::Lost(1, verdict::Loss::kClosed)}),
-            "fail: finished,killed\n"
-            "host_died of 1, proved\n"
-            "no further case\n");
-}
-
-TEST(CaseRunner, ASignalToEndWhileWorkersStart) {
-  EXPECT_EQ(Conduct({}, {coordinator::Ranks({verdict::History(0), verdict::History(1)}),
-                         coordinator::Refused(EnvironmentError("rank 1 does not answer")),
-                         coordinator::Of(coordinator::EventKind::kTerminate)}),
-            "save\n"
-            "no stacks\n"
-            "unknown: finished,finished\n"
-            "because ended by a signal\n"
-            "no further case\n");
-}
-
 TEST(CaseRunner, RanksThatAreMeantToLinger) {
   EXPECT_EQ(
       Conduct({.lingers = true}, {coordinator::Ranks({verdict::After49(0), verdict::After49(1)}),
