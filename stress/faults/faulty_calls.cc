@@ -48,8 +48,8 @@ bool Concerns(FaultKind fault, const collective::Operation& operation,
       return has_data && operation.count != 0;
     case FaultKind::kWrongType:
       return has_data;
-    case FaultKind::kWrongRoot:
-      return info.rooted && size > 1;
+    case FaultKind::kWrongRoot:  // of two ranks, a message has no other peer
+      return info.rooted && size > (collective::IsMessage(operation.collective) ? 2 : 1);
     case FaultKind::kWrongOp:
       return info.reduces;
     case FaultKind::kCorruptInput:
@@ -117,7 +117,9 @@ Result<bool> FaultyCalls::Inject(const FaultGate::Taken& taken, collective::Oper
       operation.type = OtherType(operation.type);
       return false;
     case FaultKind::kWrongRoot:
-      operation.root = (operation.root + 1) % size();
+      do {
+        operation.root = (operation.root + 1) % size();
+      } while (operation.root == rank() && collective::IsMessage(operation.collective));
       return false;
     case FaultKind::kWrongOp:
       operation.reduction = operation.reduction == collective::Reduction::kMax

@@ -84,7 +84,8 @@ class CountingDevice final : public device::Device {
 
 // What becomes of the second of three calls, which gets the fault.
 struct Trial {
-  explicit Trial(FaultKind kind, std::int64_t count = 1) {
+  explicit Trial(FaultKind kind, std::int64_t count = 1,
+                 collective::Collective called = collective::Collective::kAllReduce) {
     const std::vector<PlannedFault> faults = {
         {kind, 0, {FaultMoment::Kind::kCollective, 2, 0}, 0.25}};
     FaultGate gate(faults, 0, body);
@@ -93,8 +94,10 @@ struct Trial {
     FaultyLibrary library(std::move(inner), gate);
     FaultyCalls world(library, gate, device);
     collective::Operation operation;
+    operation.collective = called;
     operation.type = collective::DataType::kI32;
     operation.count = count;
+    if (collective::IsMessage(called)) operation.root = 1;
     for (int i = 0; i < 3 && status.ok(); ++i) {
       send[i] = 10 * i;
       status = world.Enqueue(operation, {&send[i], &recv[i]}, stream);
@@ -145,6 +148,13 @@ TEST(FaultyCalls, WorkOnMemoryOfTheDevice) {
   ASSERT_EQ(more.calls.size(), 3u);
   EXPECT_EQ(more.calls[1].first.count, 2);
   EXPECT_THAT(more.device.given, testing::ElementsAre(more.calls[1].second.recv));
+}
+
+TEST(FaultyCalls, SendNothingToThemselves) {
+  const Trial trial(FaultKind::kWrongRoot, 1, collective::Collective::kSend);
+  ASSERT_EQ(trial.calls.size(), 3u);
+  for (const auto& [operation, buffers] : trial.calls) EXPECT_EQ(operation.root, 1);
+  EXPECT_EQ(trial.body.fired, 0);
 }
 
 TEST(FaultyCalls, SilentWithoutAFault) {
