@@ -4,8 +4,8 @@ A test that fails on a busy machine is a defect, of the test or of what it tests
 to this program and end with it. Every pass is a line of FOLDER/soak.jsonl, and logs of tests that
 failed are kept beside it: an interrupted soak is continued by the same command, of the same commit.
 
-Exit codes: 0 every test passed in every pass; 1 a test failed; 2 usage, or a checkout with changes; 3
-interrupted, passes are left; 4 bazel did not run the tests.
+Exit codes: 0 every test passed in every pass; 1 a test failed; 2 usage, or a checkout with changes;
+3 interrupted, passes are left; 4 bazel did not run the tests.
 """
 import collections
 import json
