@@ -171,7 +171,8 @@ Result<ExitCode> Tabulate(const RunArguments& options) {
     return InvalidInput("run: --tabulate and a command; --tabulate starts nothing: leave out one");
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const compare::Loaded loaded,
-                            compare::LoadLaunches({options.tabulate}, compare::Depth::kDirectory));
+                            compare::LoadLaunches({options.tabulate}, compare::Depth::kDirectory,
+                                                  compare::Lost::kWithoutTimes));
   // A launch whose file cannot be read may be the one that failed.
   const compare::LaunchSummary summary =
       compare::SummarizeLaunches(loaded.launches, loaded.launches.size() + loaded.skipped.size());

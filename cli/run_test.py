@@ -48,6 +48,15 @@ class RunTest(unittest.TestCase):
         # They lie there now, and are told again without a launch.
         code, again, err = run("--tabulate", self.folder)
         self.assertEqual((code, again, err), (0, out[:out.index("launches: " + self.folder)], ""))
+        for rank in (0, 1):
+            shutil.copy(os.path.join(self.folder, "001.h5"),
+                        os.path.join(self.folder, "001-rank%d-partial.h5" % rank))
+        self.assertEqual(run("--tabulate", self.folder), (0, again, ""), "what ranks saved of 001")
+        os.remove(os.path.join(self.folder, "001.h5"))
+        self.assertEqual(run("--tabulate", self.folder)[1].splitlines()[3].split()[-2:],
+                         ["1/2", "pass"], "it counts once without its file")
+        os.rename(os.path.join(self.folder, "001-rank0-partial.h5"),
+                  os.path.join(self.folder, "001.h5"))
         shutil.copy(os.path.join(self.folder, "001.h5"), os.path.join(self.folder, "copy.h5"))
         code, again, _ = run("--tabulate", self.folder)
         self.assertEqual(code, 0, "a copy is no other launch")

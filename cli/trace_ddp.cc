@@ -107,9 +107,8 @@ Work AddTraceDdp(ArgumentParser& parser) {
   auto arguments = std::make_shared<TraceDdpArguments>();
   parser
       .Add("PROGRAM=FILE", arguments->paths,
-           "Scenario files whose workload is ddp_training; exit code 1 when a rank fails, or waits "
-           "for ever or is suspected to; 3 when a rank timed out or did not end, and no more is "
-           "known")
+           "Scenario files whose workload is ddp_training. Exit code 1: a rank fails, or waits for "
+           "ever or is suspected to. 3: a rank timed out or did not end, and no more is known")
       .Required();
   parser
       .Add("--format=WORD", arguments->format,

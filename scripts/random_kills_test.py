@@ -75,7 +75,8 @@ class JudgeTest(unittest.TestCase):
             lambda seen: (seen.update(struck_s=None), seen["files"][0].update(findings=[]))))
         line, code = random_kills.conclude(["", "", ""], 2, "kills", "0 left no file")
         self.assertEqual((code, line), (0, "3 of 3 trials as they should be; 2 kills; 0 left no "
-                                        "file; 1 were over before it and say nothing of kills"))
+                                        "file; runs over before it, which tell nothing of "
+                                        "kills: 1"))
         self.assertEqual(random_kills.conclude(["", "why"], 0, "kills", "")[1], 1)
         self.assertEqual(random_kills.conclude([""], 0, "kills", "")[1], 3)
 

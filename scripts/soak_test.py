@@ -2,6 +2,7 @@
 """`scripts/soak` with a bazel of our own: what it counts, lists, keeps, and how it goes on."""
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -56,7 +57,15 @@ class SoakTest(unittest.TestCase):
             file.write(_BAZEL)
         os.chmod(self.bazel, 0o755)
         self.output = os.path.join(self.folder, "soak")
+        self.scripts = os.path.join(self.folder, "tree", "scripts")
+        shutil.copytree("scripts", self.scripts)  # links become files
+        self.checkout("STABLE_LOCKSTEP_COMMIT 1234567")
         self.script("")
+
+    def checkout(self, *lines):
+        """What is tested: not the checkout of this test, which may have changes."""
+        with open(os.path.join(self.scripts, "workspace_status"), "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\n" + "".join("echo %s\n" % line for line in lines))
 
     def script(self, words):
         with open(os.path.join(self.folder, "script"), "w", encoding="utf-8") as file:
@@ -70,7 +79,8 @@ class SoakTest(unittest.TestCase):
             return [json.loads(line) for line in file if line.endswith("\n")]
 
     def command(self, *words):
-        return ["scripts/soak", "--bazel=" + self.bazel, "--output-folder=" + self.output, *words]
+        return [self.scripts + "/soak", "--bazel=" + self.bazel,
+                "--output-folder=" + self.output, *words]
 
     def soak(self, *words):
         done = subprocess.run(self.command(*words), capture_output=True, text=True,
@@ -134,6 +144,13 @@ class SoakTest(unittest.TestCase):
         self.assertEqual(code, 2)
         self.assertIn("another commit", err)
         self.assertEqual(len(self.calls()), 1)
+
+    def test_a_tree_with_changes_is_refused(self):
+        self.checkout("STABLE_LOCKSTEP_COMMIT 1234567", "STABLE_LOCKSTEP_MODIFIED true")
+        code, lines, err = self.soak("1")
+        self.assertEqual((code, lines, len(err.splitlines())), (2, [], 1), err)
+        self.assertIn("commit them first", err)
+        self.assertEqual((self.calls(), os.path.exists(self.output)), ([], False))
 
     def test_told_to_end_it_says_what_is_known(self):
         self.script("PASSED wait")

@@ -43,6 +43,8 @@ bool TimedOut(const RankHistory& history) {
   return history.end_ns && IsTimeout(history.trace.status);
 }
 
+bool Connected(const RankHistory& history) { return !history.moments.empty(); }
+
 // By others, such as the kernel where memory lacks. No program of training does it.
 bool Killed(const RankHistory& history) {
   return !history.end_ns && history.process.state == 0 && history.process.signal == SIGKILL;
@@ -55,6 +57,13 @@ Moment At(const RankHistory& history, std::int64_t ns) {
     if (moment.ns <= ns) at = moment;
   }
   return at;
+}
+
+// Whether the call that it was in at that time ended well, so that it was no wait for ever.
+bool EndedWellAfter(const RankHistory& history, std::int64_t ns) {
+  return std::ranges::any_of(history.moments, [&](const Moment& moment) {
+    return moment.ns >= ns && moment.ns < history.failed_ns.value_or(kNever) && !moment.inside;
+  });
 }
 
 // nullptr: it has not so many.
@@ -99,8 +108,7 @@ class Conclusion {
         rank.message = DescribeTimeout(history);
         break;
       case TraceEnd::kLostPeers:
-        rank.message = fmt::format("{}; {}", rank.status.message(),
-                                   lost_.empty() ? "a rank that had timed out left before" : lost_);
+        rank.message = DescribeLoss(history);
         break;
       default:
         rank.message = history.end_ns ? rank.status.message() : DescribeCrash(history);
@@ -116,7 +124,7 @@ class Conclusion {
     }
     const Status& status = history.trace.status;
     if (status.ok()) return TraceEnd::kFinished;
-    if (history.moments.empty()) return TraceEnd::kTimedOut;  // it could not connect
+    if (!Connected(history)) return IsTimeout(status) ? TraceEnd::kTimedOut : TraceEnd::kLostPeers;
     if (IsTimeout(status)) return no_hang_.empty() ? TraceEnd::kSuspectedHang : TraceEnd::kTimedOut;
     const bool later = FailedAt(history) > first_ns_ || !lost_.empty();
     return IsOfGloo(status) && later ? TraceEnd::kLostPeers : TraceEnd::kFailed;
@@ -132,6 +140,9 @@ class Conclusion {
     const Moment at = At(history, first_ns_ - 1);
     if (!at.inside) {
       return fmt::format("was still busy ({}) {}", journal::NameOf(at.phase), After(at.calls));
+    }
+    if (EndedWellAfter(history, first_ns_)) {
+      return fmt::format("ended collective {} later", at.begun - 1);
     }
     if (!history.end_ns) return "did not end";
     const auto recently = static_cast<std::int64_t>(limits_.timeout_seconds / 2 * 1e9);
@@ -155,13 +166,19 @@ class Conclusion {
   }
 
   std::string DescribeTimeout(const RankHistory& history) const {
-    const bool connected = !history.moments.empty();
-    if (!connected) {
+    if (!Connected(history)) {
       return fmt::format("it did not connect within {} s: {}", limits_.connect_seconds,
                          history.trace.status.message());
     }
     return fmt::format("it waited more than {} s: {}; last: {}{}", limits_.timeout_seconds,
                        history.trace.status.message(), DescribeLastCall(history.trace), no_hang_);
+  }
+
+  std::string DescribeLoss(const RankHistory& history) const {
+    std::string text = Connected(history) ? "" : "could not connect: ";
+    text += history.trace.status.message();
+    if (!lost_.empty()) return text + "; " + lost_;
+    return text + (FailedAt(history) > first_ns_ ? "; a rank that had timed out left before" : "");
   }
 
   std::string DescribeNotEnded(const RankHistory& history) const {

@@ -95,6 +95,23 @@ TEST(ConcludeTest, ARankThatHasJustCalledIsNoHang) {
   EXPECT_EQ(ExitCodeOf(ranks), ExitCode::kInconclusive);
 }
 
+// Rank 1 was stopped in collective 0 for 12 s, and rank 0 waited for it in collective 1.
+TEST(ConcludeTest, ACallThatEndedWellAfterTheTimeoutIsNoHang) {
+  const auto history = [](std::int64_t done_s, std::int64_t end_s, const Status& status) {
+    RankHistory rank = Called(0, done_s, OkStatus());
+    rank.trace.status = status;
+    rank.trace.sections[0].calls.push_back({1, {}, {}});
+    rank.moments.push_back({done_s * kSecond, Phase::kForward, 2, 2, true});
+    rank.moments.push_back({end_s * kSecond, Phase::kForward, 2, 2, false});
+    rank.failed_ns = rank.end_ns = end_s * kSecond;
+    return rank;
+  };
+  const TracedRanks ranks = ConcludeWell({history(1, 11, Late()), history(12, 13, Closed())});
+  EXPECT_EQ(Ends(ranks), (std::vector{TraceEnd::kTimedOut, TraceEnd::kLostPeers}));
+  EXPECT_EQ(ExitCodeOf(ranks), ExitCode::kInconclusive);
+  EXPECT_THAT(ranks[0].message, HasSubstr("; rank 1 ended collective 0 later"));
+}
+
 TEST(ConcludeTest, AnErrorBeforeTheTimeoutIsTheRanksOwn) {
   const TracedRanks before = ConcludeWell({Called(0, 10, Late()), Called(1, 9, Closed())});
   EXPECT_EQ(before[1].end, TraceEnd::kFailed);
@@ -135,6 +152,22 @@ TEST(ConcludeTest, ARankThatCannotConnectIsNoFinding) {
   const TracedRanks ranks = ConcludeWell({alone, Stopped({})});
   EXPECT_EQ(Ends(ranks), (std::vector{TraceEnd::kTimedOut, TraceEnd::kNotEnded}));
   EXPECT_THAT(ranks[0].message, HasSubstr("did not connect within 60 s: nobody put"));
+}
+
+TEST(ConcludeTest, AConnectionThatFailsAtOnceDidNotWait) {
+  RankHistory alone;
+  alone.trace.status = SystemFailed("gloo: rank 0 of 2 can't connect: Connection reset by peer");
+  alone.end_ns = kSecond / 2;
+  RankHistory killed;
+  killed.process.signal = SIGKILL;
+  const TracedRanks ranks = ConcludeWell({alone, killed});
+  EXPECT_EQ(ranks[0].end, TraceEnd::kLostPeers);
+  EXPECT_EQ(ranks[0].message,
+            "could not connect: " + alone.trace.status.message() + "; rank 1 was killed");
+  EXPECT_EQ(ExitCodeOf(ranks), ExitCode::kInconclusive);
+  const TracedRanks unknown = ConcludeWell({alone, alone});
+  EXPECT_EQ(unknown[0].message, "could not connect: " + alone.trace.status.message());
+  EXPECT_EQ(ExitCodeOf(unknown), ExitCode::kInconclusive);
 }
 
 TEST(ConcludeTest, WhatTheMachineLacksIsNoRanksFault) {

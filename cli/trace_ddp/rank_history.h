@@ -68,7 +68,7 @@ struct Limits {
 // What is known of each rank's end. An error: the machine lacked something, which is no rank's
 // fault. Time-outs prove no hang, since a rank may only be slow: a hang is suspected where all
 // others waited, too, or had ended, not all in one collective, and nothing changed in the second
-// half of the time-out.
+// half of the time-out, nor did a call end well after it.
 Result<TracedRanks> Conclude(const std::vector<RankHistory>& histories, const Limits& limits);
 
 }  // namespace lockstep::cli::trace_ddp

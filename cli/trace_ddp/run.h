@@ -44,8 +44,8 @@ enum class TraceEnd : std::uint8_t {
   kFailed,         // it raised an error, or its process crashed
   kHung,           // it would wait for ever
   kSuspectedHang,  // it timed out while all others had been waiting, too, or had ended
-  kTimedOut,       // it timed out while another rank was busy
-  kLostPeers,      // its call failed because another rank had timed out or was killed
+  kTimedOut,       // it timed out, and that may be no hang: Conclude (rank_history.h)
+  kLostPeers,      // another rank had timed out or was killed; or it could not connect
   kNotEnded,       // its process was killed, or did nothing for longer than the patience
 };
 std::string_view NameOf(TraceEnd end);

@@ -239,7 +239,7 @@ std::string ReasonsOf(const Trend& trend, const Totals& totals, const TrendOptio
   what += Counted(static_cast<std::size_t>(totals.slow_machines), "slow machine", "slow machines");
   if (totals.lost > 0) what += fmt::format(", {} without a time now", totals.lost);
   what += Counted(trend.failures.size(), "failure of no history", "failures of no history");
-  what += Counted(trend.notes.size(), "file not read", "files not read");
+  what += Counted(trend.notes.size(), "file passed over", "files passed over");
   if (totals.long_enough == 0) {
     what += fmt::format(", no case has {} nights yet", stats::kFewestNights);
   }

@@ -82,7 +82,7 @@ struct Trend {
   std::vector<Peer> peers;  // slow ones first, then by excess; empty with fewer than three machines
   std::size_t launches = 0;
   std::vector<std::string> failures;  // of launches that are of no history (machines.h)
-  std::vector<std::string> notes;     // files that were passed over
+  std::vector<std::string> notes;     // files that were not read, or do not say when
   std::string headline;
   // 5: slower than a level that was left recently, or a slow machine; 3: no case has kFewestNights
   // nights, or one lost its times, or there are failures or notes.

@@ -192,7 +192,7 @@ std::string Lists(const Trend& trend, std::string_view heading, std::string_view
   if (!trend.peers.empty()) head("Machines beside their peers");
   for (const Peer& peer : trend.peers) text += fmt::format("{}{}\n", item, PeerText(peer));
   list("Outlier nights, newest first", OutlierTexts(trend));
-  list("Not read", trend.notes);
+  list("Passed over", trend.notes);
   return text;
 }
 

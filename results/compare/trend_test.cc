@@ -204,7 +204,12 @@ TEST(TrendTest, AMachineThatNeverHadATimeDoesNotPass) {
 TEST(TrendTest, AFileThatWasNotReadDoesNotPass) {
   const Trend trend = FindTrend(Nights({{12, 100}}), {}, {"night13.h5: truncated"});
   EXPECT_EQ(trend.exit_code, ExitCode::kInconclusive);
-  EXPECT_NE(trend.headline.find(", 1 file not read"), std::string::npos) << trend.headline;
+  EXPECT_NE(trend.headline.find(", 1 file passed over"), std::string::npos) << trend.headline;
+  std::vector<Launch> launches = Nights({{12, 100}});
+  launches.back().started_at = "lately";
+  const Trend undated = FindTrend(launches, {});
+  EXPECT_EQ(undated.exit_code, ExitCode::kInconclusive);
+  EXPECT_NE(undated.headline.find(", 1 file passed over"), std::string::npos) << undated.headline;
 }
 
 }  // namespace

@@ -4,8 +4,8 @@ A test that fails on a busy machine is a defect, of the test or of what it tests
 to this program and end with it. Every pass is a line of FOLDER/soak.jsonl, and logs of tests that
 failed are kept beside it: an interrupted soak is continued by the same command, of the same commit.
 
-Exit codes: 0 every test passed in every pass; 1 a test failed; 2 usage; 3 interrupted, passes are
-left; 4 bazel did not run the tests.
+Exit codes: 0 every test passed in every pass; 1 a test failed; 2 usage, or a checkout with changes;
+3 interrupted, passes are left; 4 bazel did not run the tests.
 """
 import collections
 import json
@@ -74,10 +74,15 @@ class Journal:
 
 
 def commit():
-    """Of the tree that is tested, and whether a file was changed since; empty where unknown."""
+    """Of the tree that is tested; empty where unknown. Two trees with changes may differ, and both
+    would be of one commit."""
     told = subprocess.run(["scripts/workspace_status"], stdout=subprocess.PIPE, text=True,
                           cwd=launches.TREE, check=True).stdout
-    return dict(line.split() for line in told.splitlines())
+    what = dict(line.split() for line in told.splitlines())
+    if what.pop("STABLE_LOCKSTEP_MODIFIED", None):
+        raise SoakError("files of this checkout differ from its commit, so that passes would be of "
+                        "no known tree; commit them first", 2)
+    return what
 
 
 def run_pass(options, journal, number, load):

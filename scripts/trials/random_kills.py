@@ -240,7 +240,7 @@ def conclude(whys, struck, ends, rest):
     right, never = whys.count(""), len(whys) - struck
     line = f"{right} of {len(whys)} trials as they should be; {struck} {ends}; {rest}"
     if never:
-        line += f"; {never} were over before it and say nothing of {ends}"
+        line += f"; runs over before it, which tell nothing of {ends}: {never}"
     return line, 1 if right < len(whys) else 0 if struck else 3
 
 

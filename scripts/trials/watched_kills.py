@@ -15,8 +15,8 @@ killed, stopped, aborted or made to crash by a signal; or it calls exit() or _ex
   the launcher's own code is passed on by a watcher around it
   nothing is left         of processes, and of the watchers' folders
 
-Exit codes: 0 all trials passed, 1 one did not, 2 usage, 3 no rank was ended (every run was over
-before), 4 a program is missing.
+Exit codes: 0 all trials passed, 1 one did not, 2 usage, 3 no rank was ended,
+4 a program is missing.
 """
 import contextlib
 import glob
