@@ -23,7 +23,7 @@ enum class Class : std::uint8_t {
   kCollective,    // all members of a communicator, in one order
   kPostCollective,
   kWindow,       // of some members of a window: epochs and locks
-  kNotFollowed,  // what it begins is not known; its end says so
+  kNotFollowed,  // what it begins is not known: the watcher's last line names it
   kFinalize,
 };
 

@@ -107,6 +107,23 @@ TEST(Exchanges, OfAnySourceAreNotCompared) {
   }
 }
 
+// Then nobody knows which messages are left: one that looks so may have been received.
+TEST(Exchanges, OfAnyTagLeaveSendsToThemUnknown) {
+  LiteralHistory history(3);
+  history.Call_(0, History_::Sends(Call::kSend, 1, 1, 5));
+  history.Posts(0, History_::Sends(Call::kIssend, 2, 1, 5), 7);
+  history.Posts(0, History_::Receives(Call::kIrecv, 3, 2), 8);
+  history.OpenOn(0, Call::kWaitall, 4, {7, 8});
+  Exchanges(history, 1, events::kProcNull, 0, 0, events::kAnyTag);
+  Waits(history, 1);
+  history.Over(1, Call::kWait, kSend, events::kProcNull, 0);
+  history.Over(1, Call::kWait, kReceive, events::kProcNull, 0);
+  history.Left(1, Call::kWait);
+  history.Got(1, History_::Receives(Call::kRecv, 5, 0, 5), 0, 5);
+  history.Open(1, History_::Receives(Call::kRecv, 6, 0, 9));
+  EXPECT_THAT(history.Stuck(), IsEmpty());  // rank 2 may send yet
+}
+
 // Nobody knows what such a request needs.
 TEST(Exchanges, CallsThatAreNotFollowedAreNamedAndProveNothing) {
   LiteralHistory history(2);

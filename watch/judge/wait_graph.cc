@@ -76,6 +76,9 @@ std::optional<Need> Graph::NeedOfSend(int rank, const Event& sent, std::uint64_t
   if ((sent.flags & events::kBuffered) != 0) return std::nullopt;
   const Message* const waiting = Unreceived(rank, sent, message);
   if (waiting == nullptr || claims_.Wanted(*waiting)) return std::nullopt;
+  // Where a half was given up, it may have taken any: nobody knows which messages are left.
+  const ChannelKey key = {sent.comm, history_.RankIn(rank, sent.comm), sent.peer};
+  if (history_.channels.at(key).compared_from == kNever) return std::nullopt;
   const int to = history_.WorldRank(sent.comm, sent.peer);
   if (to < 0) return std::nullopt;
   return Need{{to}, (sent.flags & events::kSynchronous) == 0, &sent};

@@ -298,6 +298,13 @@ void GotType(Handle type) {
   if (types.Find(type.Bits(), &known) && known.code == kGone) types.Remove(type.Bits(), &known);
 }
 
+void GotPart(Handle type, std::uint64_t site) {
+  Known known;
+  if (!types.Find(type.Bits(), &known) || known.code == kPredefined) return;
+  types.RemoveSame(known);
+  NoteFreed(Object::kDatatype, static_cast<std::uint32_t>(known.value >> 32), site);
+}
+
 void CommittedType(Handle type) {
   GotType(type);  // what was freed can't be committed: a call that is not followed made another one
   Known known;

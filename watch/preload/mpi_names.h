@@ -43,6 +43,9 @@ void MadeType(Handle type, std::uint32_t element, events::Call call, std::uint64
 void CommittedType(Handle type);
 // The library gave it to the program, which may use it: it is not one that was freed before.
 void GotType(Handle type);
+// … as part of another one. MPICH gives the handle that the program may have already, once more.
+// How often it must be freed is not counted: nothing is said of it from now on.
+void GotPart(Handle type, std::uint64_t site);
 void MadeOp(Handle op, events::Call call, std::uint64_t site);
 void MadeGroup(Handle group, events::Call call, std::uint64_t site);
 // What a handle stands for is asked before the library frees it, and noted as freed when it has: it

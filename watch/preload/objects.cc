@@ -182,7 +182,7 @@ LOCKSTEP_WATCHED(
 LOCKSTEP_WATCHED(Type_commit, (Handles type), (type), ,
                  if (result == kMpiSuccess) CommittedType(*type))
 
-// These need no commit, and may have the handle of what was freed. So may what a type was made of.
+// These need no commit, and may have the handle of what was freed.
 #define LOCKSTEP_GIVES_TYPE(NAME, PARAMS, ARGUMENTS) \
   LOCKSTEP_WATCHED(NAME, PARAMS, ARGUMENTS, , if (result == kMpiSuccess) GotType(*given))
 LOCKSTEP_GIVES_TYPE(Type_create_f90_integer, (int range, Handles given), (range, given))
@@ -197,14 +197,15 @@ LOCKSTEP_WATCHED(Type_get_contents,
                   Handles given),
                  (type, most_ints, most_places, most, ints, places, given), ,
                  for (int each = 0; each < most && result == kMpiSuccess; ++each)
-                     GotType(given[each]))
+                     GotPart(given[each], call.site()))
 
 LOCKSTEP_WATCHED_NEW(
     Type_get_contents, Type_get_contents_c,
     (Handle type, std::int64_t most_ints, std::int64_t most_places, std::int64_t most_counts,
      std::int64_t most, int* ints, Aint* places, std::int64_t* counts, Handles given),
     (type, most_ints, most_places, most_counts, most, ints, places, counts, given), ,
-    for (int each = 0; each < most && result == kMpiSuccess; ++each) { GotType(given[each]); })
+    for (int each = 0; each < most && result == kMpiSuccess;
+         ++each) { GotPart(given[each], call.site()); })
 
 LOCKSTEP_SIZED(Op_create, (void* function, int commutes, Handles made), (function, commutes, made),
                , if (result == kMpiSuccess) MadeOp(*made, events::Call::kOp_create, call.site()))

@@ -14,7 +14,8 @@ Function* Real(const char* name) {
 #define LOCKSTEP_UNCHECKED __attribute__((no_sanitize("address", "undefined")))
 
 // Whether the library has this function. Where the dynamic linker asks for an object that it binds
-// before this library, that is MPI's own: then yes, because nothing can be looked up yet.
+// before this library (MPI's own, or a library of the program), the answer is yes: nothing can be
+// looked up yet.
 bool MayHave(const char* name);
 
 }  // namespace lockstep::watch::preload

@@ -112,6 +112,12 @@ class RightPrograms(unittest.TestCase):
         self.right("new_communicators")
         self.right("refused")
         self.right("given_types")
+        self.right("shared_types", options=("--leaks",))
+
+    @unittest.skipIf(LAUNCHER != "mpirun", "MPICH shares handles itself")
+    def test_a_handle_of_a_type_that_is_given_again(self):
+        shares = os.path.abspath("watch/preload/libshared_types.so")
+        self.right("shared_types", options=("--leaks",), env=dict(os.environ, LD_PRELOAD=shares))
 
     def test_calls_that_the_library_makes_itself(self):
         """ROMIO's: part of MPICH, a module of Open MPI."""

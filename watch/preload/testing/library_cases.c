@@ -49,6 +49,22 @@ static void given_types(int rank, int size, char* program) {
   MPI_Type_free(&outer);
 }
 
+// What a type was made of may be given with the handle that the program has: it frees both.
+static void shared_types(int rank, int size, char* program) {
+  MPI_Datatype inner, outer, given;
+  int count = 0;
+  MPI_Aint place = 0;
+  (void)program;
+  MPI_Type_contiguous(2, MPI_DOUBLE, &inner);
+  MPI_Type_commit(&inner);
+  MPI_Type_contiguous(2, inner, &outer);
+  MPI_Type_get_contents(outer, 1, 0, 1, &count, &place, &given);
+  MPI_Type_free(&given);
+  exchange(rank, size, inner);
+  MPI_Type_free(&inner);
+  MPI_Type_free(&outer);
+}
+
 // Statuses are where anything was before.
 static void statuses(int rank, int size, char* program) {
   MPI_Message message;
@@ -78,6 +94,7 @@ Case* library_case(const char* name) {
   } kCases[] = {
       {"shared_file", shared_file},
       {"given_types", given_types},
+      {"shared_types", shared_types},
       {"statuses", statuses},
   };
   for (size_t each = 0; each < sizeof kCases / sizeof *kCases; ++each) {
