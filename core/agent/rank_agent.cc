@@ -377,9 +377,12 @@ verdict::RankEvidence RankAgent::Evidence(Deadline deadline, bool system) {
     evidence.seconds_silent = silence.seconds;
     evidence.starved_s = silence.starved_s;
   }
-  // A glance of a launch without a plugin asks nobody for links.
-  if (system || plugin_) LookAtSockets(system);
-  evidence.sockets = sockets_;
+  // A glance of a launch without a plugin asks nobody for links, and shows none of an earlier look:
+  // bytes that seem to stand still would.
+  if (system || plugin_) {
+    LookAtSockets(system);
+    evidence.sockets = sockets_;
+  }
   if (plugin_) evidence.echo_s = plugin_->EchoSeconds();
   if (segment_) {
     evidence.device = journal::ReadDeviceMarks(segment_->device_marks());

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <map>
+#include <tuple>
 #include <vector>
 
 #include "core/verdict/finders/find.h"
@@ -33,18 +36,33 @@ struct Pace {
   double habit_ticks = 0;  // three of four own times are as long, or longer
 };
 
+// A call may be enqueued before the one ahead of it ends: then the rank does nothing in between.
 std::vector<Interval> IntervalsOf(const RankEvidence& evidence) {
+  using Call = std::tuple<collective::Collective, std::int32_t, std::uint64_t>;
   std::vector<Interval> intervals;
-  Ticks left = 0, own = 0;
+  std::map<Call, Ticks> enqueued;
+  Ticks left = 0;
   for (const JournalEvent& event : evidence.journal.events) {
-    if (event.communicator != kWorld) continue;
     if (event.kind == EventKind::kCase || event.kind == EventKind::kIdle) left = 0;
-    if (event.kind == EventKind::kEnqueue && left != 0) own = event.ticks - left;
+    const Call call = {event.collective, event.root, event.sequence};
+    if (event.kind == EventKind::kEnqueue) enqueued[call] = event.ticks;
     if (event.kind != EventKind::kEnd) continue;
-    if (left != 0 && own < event.ticks - left) intervals.push_back({own, event.ticks - left});
+    const auto begun = enqueued.extract(call);
+    if (left != 0 && !begun.empty()) {
+      const Ticks own = begun.mapped() > left ? begun.mapped() - left : 0;
+      if (own < event.ticks - left) intervals.push_back({own, event.ticks - left});
+    }
     left = event.ticks;
   }
   return intervals;
+}
+
+// Where ranks wait for each other in smaller groups, too, time between two collectives of all ranks
+// is not their own.
+bool HasOtherCommunicators(const RankEvidence& evidence) {
+  return std::ranges::any_of(evidence.journal.events, [](const JournalEvent& event) {
+    return event.communicator != kWorld && event.kind == EventKind::kEnqueue;
+  });
 }
 
 Pace PaceOf(const RankEvidence& evidence) {
@@ -65,6 +83,7 @@ Pace PaceOf(const RankEvidence& evidence) {
 }  // namespace
 
 std::vector<Finding> FindSlowRanks(const std::vector<RankEvidence>& evidence) {
+  if (std::ranges::any_of(evidence, HasOtherCommunicators)) return {};
   std::vector<std::pair<const RankEvidence*, Pace>> paces;
   std::vector<double> own;
   for (const RankEvidence& rank : evidence) {

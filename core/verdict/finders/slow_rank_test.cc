@@ -67,6 +67,50 @@ TEST(SlowRank, NotOfAWaitThatIsSeldom) {
   EXPECT_FALSE(at_times.proved) << "somebody may have stopped it so often";
 }
 
+JournalEvent Event(journal::EventKind kind, int number, Ticks ticks, std::uint16_t communicator) {
+  JournalEvent event;
+  event.kind = kind;
+  event.sequence = static_cast<std::uint64_t>(number) + 1;
+  event.communicator = communicator;
+  event.ticks = ticks;
+  return event;
+}
+
+// Rank 1 enqueues a moment after the call ahead of it has ended, rank 0 a moment before.
+TEST(SlowRank, ACallMayBeEnqueuedBeforeTheOneAheadOfItEnds) {
+  std::vector<RankEvidence> ranks = {History(0), History(1)};
+  const auto add = [&](std::size_t rank, journal::EventKind kind, int number, Ticks ticks) {
+    ranks[rank].journal.events.push_back(Event(kind, number, ticks, 0));
+  };
+  for (int i = 0; i < 20; ++i) {
+    const Ticks now = 1000 + 100 * static_cast<Ticks>(i);
+    if (i == 0) add(0, journal::EventKind::kEnqueue, 0, now);
+    add(0, journal::EventKind::kEnqueue, i + 1, now + 100);
+    add(0, journal::EventKind::kEnd, i, now + 105);
+    add(1, journal::EventKind::kEnqueue, i, now + 10);
+    add(1, journal::EventKind::kEnd, i, now + 105);
+  }
+  EXPECT_THAT(FindSlowRanks(ranks), IsEmpty());
+}
+
+// Ranks 0 and 2 wait for ranks 1 and 3 in calls of two before each call of all.
+TEST(SlowRank, NotWhereRanksWaitInSmallerGroups) {
+  std::vector<RankEvidence> ranks = {History(0), History(1), History(2), History(3)};
+  for (int i = 0; i < 20; ++i) {
+    for (std::size_t rank = 0; rank < 4; ++rank) {
+      const Ticks now = 1000 + 1000 * static_cast<Ticks>(i);
+      const auto add = [&](journal::EventKind kind, Ticks after, std::uint16_t communicator) {
+        ranks[rank].journal.events.push_back(Event(kind, i, now + after, communicator));
+      };
+      add(journal::EventKind::kEnqueue, rank == 1 ? 500 : 50, 1);
+      add(journal::EventKind::kEnd, rank < 2 ? 510 : 60, 1);
+      add(journal::EventKind::kEnqueue, rank < 2 ? 510 : 60, 0);
+      add(journal::EventKind::kEnd, 520, 0);
+    }
+  }
+  EXPECT_THAT(FindSlowRanks(ranks), IsEmpty());
+}
+
 TEST(SlowRank, UndecidableFromFewCollectivesOrOneRank) {
   EXPECT_THAT(FindSlowRanks({Paced(0, 100, 1000, 8), Paced(1, 1000, 100, 8)}), IsEmpty());
   EXPECT_THAT(FindSlowRanks({Paced(0, 1000, 100)}), IsEmpty());
