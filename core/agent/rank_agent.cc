@@ -170,8 +170,8 @@ void RankAgent::OnPlugin() {
   }
 }
 
-void RankAgent::LookAtSockets(bool search) {
-  if (!child_) return;
+const std::vector<TcpSocket>& RankAgent::LookAtSockets(bool search) {
+  if (!child_) return sockets_;
   std::vector<TcpSocket> seen;
   if (has_worker()) {
     if (!looks_) looks_.emplace(child_->pid(), 1, kMostLooksPerSearch);
@@ -179,6 +179,7 @@ void RankAgent::LookAtSockets(bool search) {
   }
   if (plugin_) plugin_->Translate(seen);
   if (!seen.empty()) sockets_ = std::move(seen);
+  return sockets_;
 }
 
 void RankAgent::OnChannel() {
@@ -377,12 +378,8 @@ verdict::RankEvidence RankAgent::Evidence(Deadline deadline, bool system) {
     evidence.seconds_silent = silence.seconds;
     evidence.starved_s = silence.starved_s;
   }
-  // A glance of a launch without a plugin asks nobody for links, and shows none of an earlier look:
-  // bytes that seem to stand still would.
-  if (system || plugin_) {
-    LookAtSockets(system);
-    evidence.sockets = sockets_;
-  }
+  // A glance without a plugin shows no links: bytes of an earlier look would seem to stand still.
+  if (system || plugin_) evidence.sockets = LookAtSockets(system);
   if (plugin_) evidence.echo_s = plugin_->EchoSeconds();
   if (segment_) {
     evidence.device = journal::ReadDeviceMarks(segment_->device_marks());

@@ -85,7 +85,7 @@ class RankAgent {
   void Signal(int signal);
   void Inject(std::uint32_t fault, const control::AgentFault& order);
   void AwaitEnd(Deadline deadline);
-  void LookAtSockets(bool search);
+  const std::vector<TcpSocket>& LookAtSockets(bool search);
   void KeepLog();               // of a worker that is gone
   std::string LogPath() const;  // of what the worker was given, here and there
   const control::LaunchContext context_;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <optional>
 #include <utility>
 
@@ -19,10 +20,19 @@
 namespace lockstep::watch::run {
 namespace {
 
+// The main thread of a process may end before the others; then it looks like a zombie.
+bool HasOtherThreads(pid_t pid) {
+  return NumbersIn("/proc/" + std::to_string(pid) + "/task").size() > 1;
+}
+
 ProcessState StateOf(pid_t pid) {
   const std::optional<ProcessStat> stat = StatOf(pid);
+  // Without a descriptor nothing can be read, also of a process that is there.
+  const bool hidden = !stat && (kill(pid, 0) == 0 || errno != ESRCH);
+  if (hidden) return ProcessState::kRuns;
   switch (stat ? stat->state : 'X') {
     case 'Z':
+      return HasOtherThreads(pid) ? ProcessState::kRuns : ProcessState::kGone;
     case 'X':
       return ProcessState::kGone;
     case 'T':

@@ -341,6 +341,9 @@ class WrongPrograms(unittest.TestCase):
         self.wrong("unawaited", "unfinished_request",
                    r"rank 0 never waits for its MPI_Imrecv at cases\.c:")
 
+    def test_a_main_thread_that_ends_is_no_end_of_its_process(self):
+        self.assertEqual(findings(launch("main_leaves")), [])
+
     def test_ranks_that_end(self):
         self.wrong("leaves", "lost_rank", "rank 1 exited with code 0 without MPI_Finalize")
         for case, end in ("exits", "exited with code 3"), ("killed", "died"):

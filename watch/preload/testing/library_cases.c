@@ -1,8 +1,11 @@
 // Right programs that see more of their library than others do: it calls MPI itself, gives handles
 // that it gave before, leaves parts of a status as they were.
 #include <mpi.h>
+#include <pthread.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "watch/preload/testing/more_cases.h"
 
@@ -87,6 +90,26 @@ static void statuses(int rank, int size, char* program) {
   }
 }
 
+static void* rest_of_program(void* unused) {
+  sleep(2);
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Finalize();
+  exit(0);
+  return unused;
+}
+
+// The main thread of rank 0 ends, and its process goes on. The others wait for it.
+static void main_leaves(int rank, int size, char* program) {
+  pthread_t rest;
+  (void)size;
+  (void)program;
+  if (rank == 0) {
+    pthread_create(&rest, NULL, rest_of_program, NULL);
+    pthread_exit(NULL);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
 Case* library_case(const char* name) {
   static const struct {
     const char* name;
@@ -96,6 +119,7 @@ Case* library_case(const char* name) {
       {"given_types", given_types},
       {"shared_types", shared_types},
       {"statuses", statuses},
+      {"main_leaves", main_leaves},
   };
   for (size_t each = 0; each < sizeof kCases / sizeof *kCases; ++each) {
     if (strcmp(name, kCases[each].name) == 0) return kCases[each].run;
