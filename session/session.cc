@@ -24,7 +24,8 @@ namespace {
 // Of each GPU: half a day.
 constexpr std::size_t kMostGpuSamples = 43'200;
 
-// One line on stderr. A mistake that every agent finds is said by the coordinator only.
+// One line on stderr. The coordinator alone tells of a mistake of all ranks, if the launcher then
+// ends the others.
 int FailOnRank(const Suite& suite, const control::LaunchContext& context, const Status& status) {
   if (context.rank == 0) return lockstep::Fail(suite.name(), status);
   if (coordinator::MistakeIsOwn(context)) {

@@ -84,8 +84,8 @@ Result<measure::Measurement> Scheduler::Run(int repetitions) {
     std::vector<std::string> stopped;
     for (std::size_t i = 0; i < plan_.cases.size(); ++i) stopped.push_back(rounds_.stopped_by(i));
     measurement_.stopped_by.push_back(std::move(stopped));
-    NoteEnd();
     if (measurement_.terminated) break;
+    NoteEnd();
   }
   repetition_ = std::min(repetition_, repetitions - 1);  // whoever is lost now, is so of the last
   SaveSamples();

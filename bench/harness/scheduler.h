@@ -78,8 +78,8 @@ class Scheduler {
   bool ToldToEndInGrace();
   bool IsFirstLoss() const { return measurement_.interruptions.size() == 1 && book_.empty(); }
   void KeepHistory();
-  // Gives a successor what only we know: where repetitions end, and what ended lifetimes.
-  void NoteEnd();  // of a repetition
+  // Tells a successor of a repetition that is over: where it ends, and what its data were like.
+  void NoteEnd();
   // Keeps what this lifetime left, and ends what still runs of it.
   void EndLifetime();
 

@@ -42,18 +42,20 @@ TEST(BenchEnd, ToldToEndBeforeAnythingIsMeasured) {
 }
 
 TEST(BenchEnd, ToldToEndInTheSecondRepetition) {
-  EXPECT_EQ(Schedule({.repetitions = 3}, coordinator::Steps(BothReady(), BothDid({0, 1}),
-                                                            coordinator::When("send * round"),
-                                                            Sampled(0, 0, 1), Terminate())),
-            "send * round 0: 0x0+4 1x0+4\n"
-            "clocks\n"
-            "send * round 1: 0x0+4 1x0+4\n"
-            "save not_run 0, not_run 0 (2 times)\n"
-            "end\n"
-            "unknown: finished,finished\n"
-            "repetition 0: iterations 4 iterations 4\n"
-            "repetition 1: not_run 0 not_run 0\n"
-            "told to end\n");
+  EXPECT_EQ(
+      Schedule({.repetitions = 3, .replicated = true},
+               coordinator::Steps(BothReady(), BothDid({0, 1}), coordinator::When("send * round"),
+                                  Sampled(0, 0, 1), Terminate())),
+      "send * round 0: 0x0+4 1x0+4\n"
+      "replicate 1 rounds with 0 wrong; 0 losses\n"
+      "clocks\n"
+      "send * round 1: 0x0+4 1x0+4\n"
+      "save not_run 0, not_run 0 (2 times)\n"
+      "end\n"
+      "unknown: finished,finished\n"
+      "repetition 0: iterations 4 iterations 4\n"
+      "repetition 1: not_run 0 not_run 0\n"
+      "told to end\n");
 }
 
 TEST(BenchEnd, WarnedItSavesUntilTheWarningIsOld) {

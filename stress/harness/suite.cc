@@ -42,11 +42,6 @@ namespace {
 // A proof of a standstill is looked for when a rank was quiet for so long.
 constexpr double kQuietSeconds = 0.01;
 
-void ShowProgress(const StressOutcome& outcome, const cases::StressCase& next,
-                  session::ProgressLine& progress) {
-  progress.Show(cases::ProgressText(outcome.results.size(), outcome.cases.size(), next));
-}
-
 std::map<std::size_t, cases::CaseResult> ReplicatedResults(
     const coordinator::FailoverReport& failover) {
   std::map<std::size_t, cases::CaseResult> results;
@@ -215,7 +210,8 @@ class StressSuite final : public session::Suite {
     session::ProgressLine progress(options_.progress);
     control::Signals signals;
     for (const cases::StressCase& stress_case : outcome_.cases) {
-      ShowProgress(outcome_, stress_case, progress);
+      progress.Show(
+          cases::ProgressText(outcome_.results.size(), outcome_.cases.size(), stress_case));
       // Of the machine's time: that of the ranks is virtual.
       const std::int64_t began_ns = MonotonicNs();
       outcome_.results.push_back(

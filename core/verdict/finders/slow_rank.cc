@@ -61,7 +61,7 @@ std::vector<Interval> IntervalsOf(const RankEvidence& evidence) {
 // is not their own.
 bool HasOtherCommunicators(const RankEvidence& evidence) {
   return std::ranges::any_of(evidence.journal.events, [](const JournalEvent& event) {
-    return event.communicator != kWorld && event.kind == EventKind::kEnqueue;
+    return event.communicator != kWorld && journal::IsOfCall(event.kind);
   });
 }
 
