@@ -217,7 +217,7 @@ TEST(Failover, AHostIsLost) {
   }
   EXPECT_EQ(Conclude(failover),
             "exit code 1\n"
-            "fail: killed finished finished; host_died of 0\n"
+            "fail: killed finished finished; host_lost of 0\n"
             "fail: lost, 3 iterations, 10000 ns, slowest 1, no arrivals\n"
             "unknown: not_run, 0 iterations, nan ns, slowest -1, no arrivals\n"
             "2 journals\n");

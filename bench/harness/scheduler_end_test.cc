@@ -260,9 +260,9 @@ TEST(BenchEnd, AHostIsLost) {
       "collect\n"
       "end\n"
       "save lost 0, not_run 0\n"
-      "fail: finished,killed; host_died of 1, proved\n"
+      "fail: finished,killed; host_lost of 1, proved\n"
       "repetition 0: lost 0 not_run 0\n"
-      "lifetime 0 of repetition 0 lost case 0: fail: finished,killed; host_died of 1, proved\n"
+      "lifetime 0 of repetition 0 lost case 0: fail: finished,killed; host_lost of 1, proved\n"
       "told to end\n");
 }
 

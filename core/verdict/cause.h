@@ -37,7 +37,7 @@ namespace lockstep::verdict {
   CAUSE(kTransportStall, "transport_stall", kFailure, kLink)                                       \
   CAUSE(kSlowRank, "slow_rank", kSlow, kRank)                                                      \
   CAUSE(kSlowLink, "slow_link", kSlow, kLink)                                                      \
-  CAUSE(kHostDied, "host_died", kFailure, kHost)                                                   \
+  CAUSE(kHostLost, "host_lost", kFailure, kHost)                                                   \
   CAUSE(kHostCutOff, "host_cut_off", kFailure, kHost)                                              \
   CAUSE(kHostStopped, "host_stopped", kFailure, kHost)                                             \
   CAUSE(kLauncherLost, "launcher_lost", kFailure, kHost)                                           \

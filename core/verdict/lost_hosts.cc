@@ -17,14 +17,14 @@ namespace lockstep::verdict {
 namespace {
 
 // What befell a host.
-enum class Fate { kDied, kLauncher, kCutOff, kStopped };
+enum class Fate { kEnded, kLauncher, kCutOff, kStopped };
 
 struct LostHost {
   std::string name;
   std::vector<int> ranks;
-  Fate fate = Fate::kDied;
+  Fate fate = Fate::kEnded;
   bool told = false;     // its own agents say so
-  bool reset = false;    // kDied: a connection was reset, which something on the way may have done
+  bool reset = false;    // kEnded: a connection was reset, which something on the way may have done
   bool assumed = false;  // … not all of its agents were seen to end
 };
 
@@ -55,7 +55,7 @@ std::optional<Fate> FateOf(const std::vector<int>& ranks, const std::vector<Rank
   if (any([&](int rank) { return loss(rank) == Loss::kTold; })) return std::nullopt;
   if (all([&](int rank) { return IsEnd(loss(rank)) || loss(rank) == Loss::kGone; }) &&
       any([&](int rank) { return IsEnd(loss(rank)); })) {
-    return Fate::kDied;
+    return Fate::kEnded;
   }
   if (any([&](int rank) { return loss(rank) == Loss::kGone; })) return std::nullopt;
   // One that ended beside others that are silent: the host as a whole did neither.
@@ -122,8 +122,9 @@ Finding Describe(const LostHost& host) {
   Finding finding{.culprits = host.ranks};
   const std::string who = fmt::format("host {} ({})", host.name, FormatRanks(host.ranks));
   switch (host.fate) {
-    case Fate::kDied:
-      finding.cause = Cause::kHostDied;
+    case Fate::kEnded:
+      // A connection is closed by a kernel that lives: the agents ended, not the host.
+      finding.cause = Cause::kHostLost;
       finding.proved = !host.reset && !host.assumed;
       finding.message =
           host.reset
@@ -131,14 +132,14 @@ Finding Describe(const LostHost& host) {
                             who, kWhatResets)
           : host.assumed
               ? fmt::format(
-                    "{} seems to have died: an agent's connection was closed, without a "
-                    "word, and of the others nothing was heard",
+                    "{} seems to have lost all its agents: one's connection was closed, without "
+                    "a word, and of the others nothing was heard",
                     who)
-              : fmt::format("{} died: every connection of its agents was closed, without a word",
+              : fmt::format("{} lost all its agents: every connection was closed, without a word",
                             who);
       finding.remedy = fmt::format(
-          "See whether {} is up and why its processes ended: power, a kernel panic, an "
-          "out-of-memory kill (dmesg), or the launcher's daemon that was ended there{}.",
+          "See whether {} is up and why its processes ended: an out-of-memory kill (dmesg), the "
+          "launcher's daemon that was ended there, a shutdown or a crash{}.",
           host.name, host.reset ? "; else what on the way ends connections" : "");
       break;
     case Fate::kLauncher:
@@ -194,7 +195,7 @@ bool IsConsequence(const Finding& finding, const std::vector<int>& lost) {
 }
 
 Outcome OutcomeOf(const LostHost& host) {
-  if (host.fate == Fate::kDied)
+  if (host.fate == Fate::kEnded)
     return host.reset || host.assumed ? Outcome::kFailed : Outcome::kKilled;
   return host.fate == Fate::kStopped ? Outcome::kStopped : Outcome::kHung;
 }
@@ -271,7 +272,7 @@ std::vector<Finding> FindLostAgents(const std::vector<RankPlace>& places,
 
 // Workers may have ended with it, proved or not, and others because of that.
 bool MayHaveEndedWorkers(const Finding& finding) {
-  return finding.proved || finding.cause == Cause::kAgentLost || finding.cause == Cause::kHostDied;
+  return finding.proved || finding.cause == Cause::kAgentLost || finding.cause == Cause::kHostLost;
 }
 
 // What was found before follows `causes`, or becomes evidence of the first of them. A proof is no

@@ -34,7 +34,7 @@ struct RankPlace {
 // then it is us who are cut off, or were stopped, and others hold the name of the run's file.
 bool WeAreCutOff(const std::vector<RankPlace>& places);
 
-// Puts findings about hosts before all others: host_died, launcher_lost (proved), host_cut_off,
+// Puts findings about hosts before all others: host_lost, launcher_lost (proved), host_cut_off,
 // host_stopped (suspected, unless its agents say that their workers are stopped). Where no host is
 // lost as a whole, agents that ended are named: agent_lost (proved), or unknown where they may have
 // been ended with the launch. Connections that were reset make both a suspicion, and so does an

@@ -45,15 +45,17 @@ constexpr Loss kHere = Loss::kNone, kClosed = Loss::kClosed, kCutOff = Loss::kCu
                kDeaf = Loss::kDeaf, kLauncher = Loss::kLauncher, kLeft = Loss::kLeft,
                kReset = Loss::kReset;
 
-TEST(LostHosts, AHostWhoseConnectionsAllClosedDied) {
+TEST(LostHosts, AHostWhoseConnectionsAllClosedLostItsAgents) {
   Launch launch = LaunchOf({kHere, kHere, kClosed, kClosed});
   const Finding* const finding = Named(launch);
   ASSERT_NE(finding, nullptr);
-  EXPECT_EQ(finding->cause, Cause::kHostDied);
+  EXPECT_EQ(finding->cause, Cause::kHostLost);
   EXPECT_TRUE(finding->proved);
   EXPECT_EQ(finding->culprits, (std::vector<int>{2, 3}));
-  EXPECT_NE(finding->message.find("host node2 (ranks 2 and 3)"), std::string::npos)
-      << finding->message;
+  EXPECT_EQ(finding->message,
+            "host node2 (ranks 2 and 3) lost all its agents: every connection was closed, without "
+            "a word")
+      << "a kernel closed them, so the host lived";
   EXPECT_EQ(launch.judgement.verdict, Verdict::kFail);
   EXPECT_EQ(launch.judgement.outcomes[3].outcome, Outcome::kKilled);
   // What was known before explains nothing any more, and is not lost.
@@ -91,7 +93,7 @@ TEST(LostHosts, AResetProvesTheEndOfAConnectionOnly) {
   for (const Loss other : {kReset, kClosed, Loss::kGone}) {
     Launch host = LaunchOf({kHere, kHere, kReset, other});
     finding = Named(host);
-    EXPECT_EQ(finding->cause, Cause::kHostDied);
+    EXPECT_EQ(finding->cause, Cause::kHostLost);
     EXPECT_FALSE(finding->proved);
     EXPECT_NE(finding->message.find("a firewall"), std::string::npos) << finding->message;
     EXPECT_EQ(host.judgement.outcomes[2].outcome, Outcome::kFailed);
@@ -224,7 +226,7 @@ TEST(LostHosts, AnAgentThatOnlyWasNotHeardProvesNoDeath) {
   Launch launch = LaunchOf({kClosed, kClosed, kHere, kHere});
   launch.places[1].assumed = true;
   const Finding* const finding = Named(launch);
-  EXPECT_EQ(finding->cause, Cause::kHostDied);
+  EXPECT_EQ(finding->cause, Cause::kHostLost);
   EXPECT_FALSE(finding->proved);
   EXPECT_EQ(launch.judgement.outcomes[1].outcome, Outcome::kFailed);
 }
@@ -240,7 +242,7 @@ TEST(LostHosts, AHostThatMayHaveBeenEndedWithTheLaunchIsNotAccused) {
   EXPECT_EQ(Named(gone)->cause, Cause::kUnknown);
   // One of its agents was seen to be lost before that.
   Launch died = LaunchOf({kClosed, Loss::kGone, kHere, kHere});
-  EXPECT_EQ(Named(died)->cause, Cause::kHostDied);
+  EXPECT_EQ(Named(died)->cause, Cause::kHostLost);
 }
 
 TEST(LostAgents, AWorkerThatEndedBeforeItsAgentTellsMore) {

@@ -31,7 +31,7 @@ from trials.noise import Mark
 KINDS = ("killed", "launcher", "cut_off", "stopped", "workers_stopped")
 PROGRAMS = ("bench_allreduce", "stress")
 CAUSES = {
-    "killed": ("host_died",),
+    "killed": ("host_lost",),
     "launcher": ("launcher_lost",),
     "cut_off": ("host_cut_off",),
     "stopped": ("host_stopped",),

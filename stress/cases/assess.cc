@@ -193,7 +193,7 @@ std::string WrongRecovery(const std::vector<Recovery>& recoveries,
 bool IsOfTheLaunch(const verdict::Judgement& judgement) {
   if (judgement.findings.empty()) return false;
   const verdict::Finding& first = judgement.findings.front();
-  return first.cause == verdict::Cause::kHostDied || first.cause == verdict::Cause::kLauncherLost ||
+  return first.cause == verdict::Cause::kHostLost || first.cause == verdict::Cause::kLauncherLost ||
          first.cause == verdict::Cause::kHostCutOff ||
          (first.cause == verdict::Cause::kHostStopped && !first.proved) ||
          (first.cause == verdict::Cause::kAgentLost &&

@@ -259,7 +259,7 @@ TEST(CaseRunnerRebuild, AHostIsLost) {
       "send 2 rebuild: generation 1 as 1 of 2 from 3\n"
       "recovery 1: resumed, lost 1, members 0,2, from 3; s: - 0.010 0.010 -\n"
       "fail: finished,killed,killed after 0.101 s\n"
-      "host_died of 2, proved\n"
+      "host_lost of 2, proved\n"
       "rank_killed of 1, proved\n"
       "no further case\n");
 }
@@ -297,7 +297,7 @@ TEST(CaseRunnerRebuild, AHostIsLostWhileTheyConnect) {
             "send 2 rebuild: generation 1 as 1 of 2 from 3\n"
             "recovery 1: cut_short, lost 1, members 0,2, from 3; s: - 0.010 - -\n"
             "fail: hung,killed,killed after 0.101 s\n"
-            "host_died of 2, proved\n"
+            "host_lost of 2, proved\n"
             "rank_killed of 1, proved\n"
             "no further case\n");
 }

@@ -366,7 +366,7 @@ TEST(CaseRunnerRecovery, AHostIsLostWhileTheyAbort) {
             "send 2 abort 0\n"
             "recovery 1: cut_short, lost 1, members , from 0; s: - - - -\n"
             "fail: hung,killed,killed after 0.101 s\n"
-            "host_died of 2, proved\n"
+            "host_lost of 2, proved\n"
             "rank_killed of 1, proved\n"
             "no further case\n");
 }

@@ -19,7 +19,7 @@ TEST(CaseRunnerStart, WorkersThatCannotBeStartedBecauseAHostIsLost) {
                      coordinator::Refused(EnvironmentError("lost")),
                      coordinator::Lost(1, verdict::Loss::kClosed)}),
             "fail: finished,killed\n"
-            "host_died of 1, proved\n"
+            "host_lost of 1, proved\n"
             "no further case\n");
 }
 

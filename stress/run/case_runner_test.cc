@@ -282,7 +282,7 @@ TEST(CaseRunner, ToldToEndBecauseAHostIsLost) {
       "save\n"
       "no stacks\n"
       "fail: finished,killed\n"
-      "host_died of 1, proved\n"
+      "host_lost of 1, proved\n"
       "no further case\n");
 }
 
@@ -304,7 +304,7 @@ TEST(CaseRunner, AHostIsLost) {
                      coordinator::Lost(2, verdict::Loss::kClosed),
                      coordinator::Lost(1, verdict::Loss::kClosed)}),
             "fail: finished,killed,killed\n"
-            "host_died of 1,2, proved\n"
+            "host_lost of 1,2, proved\n"
             "no further case\n");
 }
 
