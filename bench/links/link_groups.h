@@ -34,8 +34,9 @@ struct PairRounds : PairFigures {
   // The link is at most as fast as these show: without all waits, but no faster than its kernel's
   // own round trips.
   PairFigures least = {};
-  // Of all rounds: the link is at least as fast as the best of them. Rounds count only where what a
-  // rank waited is little of what they took, so those that count are rather the slow ones.
+  // Of all rounds the fastest iteration: the link is at least as fast as the best of them. Rounds
+  // count only where what a rank waited is little of what they took, so those that count are rather
+  // the slow ones.
   PairFigures seen = {};
   // What both kernels sent, and of that lost, a number a round.
   std::vector<double> segments = {};

@@ -193,6 +193,14 @@ bool Loses(const stats::NodePair& link, const LinkGroup& group, const PairTable&
          own.share() >= kLossOverOthers * others.share();
 }
 
+// One fast message acquits no link that loses others.
+PairStatus ByMedians(PairStatus standing, double slow_factor) {
+  standing.slow_latency = standing.latency_ratio > slow_factor;
+  standing.slow_forward = standing.forward_ratio > slow_factor;
+  standing.slow_back = standing.back_ratio > slow_factor;
+  return standing;
+}
+
 // Links that look usual with all their waits, beside a majority that is known, are usual.
 void SettleBusy(const std::vector<stats::NodePair>& all, PairStatuses& pass) {
   const std::size_t known = all.size() - pass.busy.size();
@@ -242,9 +250,12 @@ PairStatuses JudgeOnce(const LinkGroup& group, const PairTable& table, double sl
   std::size_t doubts = 0;
   for (std::size_t i = 0; i < all.nodes.size(); ++i) {
     PairStatus standing = judged.Of(i);
+    const PairStatus by_medians = ByMedians(standing, slow_factor);
+    const bool loses = by_medians.slow() && Loses(all.nodes[i], group, table);
+    if (loses) standing = by_medians;
     if (standing.slow() && Contains(pass.busy, all.nodes[i])) {
       if (++doubts > kMostRetestsOfAll) continue;
-      if (!Loses(all.nodes[i], group, table)) {
+      if (!loses) {
         standing = Judged(all.With(i, least), slow_factor).Of(i);
         standing.at_most = true;
       }

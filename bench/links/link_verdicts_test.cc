@@ -66,14 +66,35 @@ TEST(LinkVerdicts, RoundsWithoutAWaitAreEnoughToJudge) {
 TEST(LinkVerdicts, ALinkOfWhichOnlySlowRoundsCountIsNotAccused) {
   Cluster cluster(
       kFour, kUsualLatency, [](int, int, int) { return 780e3; },
-      [](int, int, int, int) { return 140e3; }, /*rounds=*/12,
-      [](int, int) { return Kernel(); },
-      [](int rank, int other, int, int round) {
+      [](int, int, int, int) { return 140e3; }, /*rounds=*/12, [](int, int) { return Kernel(); },
+      [](int rank, int other, int round, int) {
         return round > (IsBetween(rank, other, 1, 2) ? 7 : 8) ? 3.4e6 : 0;
       });
   const auto run = cluster.Judge();
   EXPECT_THAT(run.judgement.findings, IsEmpty());
   EXPECT_EQ(run.judgement.verdict, verdict::Verdict::kUnknown);
+}
+
+// Others of the host slowed two of three messages of each round. One as fast as others' proves that
+// the link is well.
+TEST(LinkVerdicts, ALinkThatCarriedAFastMessageIsNotAccused) {
+  const auto judge = [](int slow_messages, double lost = 0) {
+    return Cluster(
+               kFour, kUsualLatency, kUsualSent, [](int, int, int, int) { return 20.0; }, kRounds,
+               [=](int rank, int other) {
+                 return Kernel{60e3, 100, IsBetween(rank, other, 1, 2) ? lost : 0};
+               },
+               [=](int rank, int other, int, int exchange) {
+                 return IsBetween(rank, other, 1, 2) && exchange < slow_messages ? 2e6 : 0;
+               },
+               /*exchanges_a_round=*/3)
+        .Judge();
+  };
+  const auto run = judge(2);
+  EXPECT_THAT(run.judgement.findings, IsEmpty());
+  EXPECT_EQ(run.judgement.verdict, verdict::Verdict::kPass);
+  EXPECT_THAT(judge(3).judgement.findings, SizeIs(1)) << "no message was fast";
+  EXPECT_THAT(judge(2, /*lost=*/1).judgement.findings, SizeIs(1)) << "it loses the others";
 }
 
 // 20 ms there and back: a time slice of 1 ms at each end explains nothing of it.

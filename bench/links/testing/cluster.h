@@ -31,8 +31,8 @@ struct Kernel {
   double lost = 0;
 };
 using Kernels = std::function<Kernel(int rank, int other)>;
-// What others of the host took of a round that this rank leads, ns: nobody says so.
-using Stall = std::function<double(int rank, int other, int pass, int round)>;
+// What others of the host took of an exchange of a round that this rank leads, ns: nobody says so.
+using Stall = std::function<double(int rank, int other, int round, int exchange)>;
 
 class Cluster {
  public:
@@ -40,14 +40,15 @@ class Cluster {
       std::vector<std::string> hosts, Cost latency, Cost sent,
       Wait wait = [](int, int, int, int) { return 20.0; }, int rounds = kRounds,
       Kernels kernels = [](int, int) { return Kernel(); },
-      Stall stall = [](int, int, int, int) { return 0.0; })
+      Stall stall = [](int, int, int, int) { return 0.0; }, int exchanges_a_round = 1)
       : rounds_(rounds),
         hosts_(std::move(hosts)),
         latency_(std::move(latency)),
         sent_(std::move(sent)),
         wait_(std::move(wait)),
         kernels_(std::move(kernels)),
-        stall_(std::move(stall)) {
+        stall_(std::move(stall)),
+        exchanges_a_round_(exchanges_a_round) {
     std::vector<int> all(hosts_.size());
     std::iota(all.begin(), all.end(), 0);
     plan_ = *Expand({}, {}, static_cast<int>(hosts_.size()), all);
@@ -103,18 +104,21 @@ class Cluster {
       for (const int rank : links.everyone) Leave(rank, i, round, {4e6 * noise});
       for (const auto& [a, b] : links.pairs) {
         const double wait_a = wait_(a, b, pass, round), wait_b = wait_(b, a, pass, round);
-        const double stall_a = stall_(a, b, pass, round), stall_b = stall_(b, a, pass, round);
         const auto leave = [&](int rank, int other, double latency, double sent, double wait) {
           const Kernel kernel = kernels_(rank, other);
           Leave(rank, i, round,
                 {latency * noise, sent * noise, wait, wait, kernel.round_trip_ns, kernel.segments,
                  kernel.lost});
         };
-        // One iteration that a leads, and one that b leads.
-        leave(a, b, latency_(a, b, pass) + stall_a, sent_(a, b, pass) + stall_a, wait_a);
-        leave(b, a, 0, 0, wait_b);
-        leave(a, b, 0, 0, wait_a);
-        leave(b, a, latency_(b, a, pass) + stall_b, sent_(b, a, pass) + stall_b, wait_b);
+        // Of each exchange one iteration that a leads, and one that b leads.
+        for (int exchange = 0; exchange < exchanges_a_round_; ++exchange) {
+          const double stall_a = stall_(a, b, round, exchange);
+          const double stall_b = stall_(b, a, round, exchange);
+          leave(a, b, latency_(a, b, pass) + stall_a, sent_(a, b, pass) + stall_a, wait_a);
+          leave(b, a, 0, 0, wait_b);
+          leave(a, b, 0, 0, wait_a);
+          leave(b, a, latency_(b, a, pass) + stall_b, sent_(b, a, pass) + stall_b, wait_b);
+        }
       }
     }
   }
@@ -125,6 +129,7 @@ class Cluster {
   Wait wait_;
   Kernels kernels_;
   Stall stall_;
+  int exchanges_a_round_;  // of a pair
   plan::Plan plan_;
   std::vector<LinkExchange> exchanges_;
   std::optional<measure::SampleBook> book_;
