@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "core/base/fd.h"
 #include "core/base/process_stat.h"
@@ -91,10 +92,11 @@ std::vector<std::uint32_t> InodesOf(pid_t pid) {
 
 void AddListener(const inet_diag_msg& message, std::vector<TcpSocket>& sockets) {
   const std::uint16_t port = ntohs(message.id.idiag_sport);
+  const auto add = [&](std::string local) {
+    sockets.push_back({.local = std::move(local), .unread = message.idiag_rqueue});
+  };
   if (!IsAnyAddress(message)) {
-    sockets.push_back(
-        {FormatDiag(message.idiag_family, message.id.idiag_src, message.id.idiag_sport), ""});
-    return;
+    return add(FormatDiag(message.idiag_family, message.id.idiag_src, message.id.idiag_sport));
   }
   ifaddrs* all = nullptr;
   if (getifaddrs(&all) != 0) return;
@@ -102,11 +104,9 @@ void AddListener(const inet_diag_msg& message, std::vector<TcpSocket>& sockets) 
     if (one->ifa_addr == nullptr) continue;
     const int family = one->ifa_addr->sa_family;
     if (family == AF_INET) {
-      sockets.push_back(
-          {Format4(reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr, port), ""});
+      add(Format4(reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr, port));
     } else if (family == AF_INET6 && message.idiag_family == AF_INET6) {
-      sockets.push_back(
-          {Format6(reinterpret_cast<const sockaddr_in6*>(one->ifa_addr)->sin6_addr, port), ""});
+      add(Format6(reinterpret_cast<const sockaddr_in6*>(one->ifa_addr)->sin6_addr, port));
     }
   }
   freeifaddrs(all);

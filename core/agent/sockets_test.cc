@@ -92,6 +92,21 @@ TEST(Sockets, ListenersAreThereOnEveryAddress) {
   EXPECT_NE(pair.listens_on.find('%'), std::string::npos) << "loopback addresses name their host";
 }
 
+// A kernel answers for a process that does not accept.
+TEST(Sockets, AListenerShowsConnectionsThatWait) {
+  Pair pair = Connect(INADDR_LOOPBACK);
+  EXPECT_EQ(Find(pair.listens_on, "")->unread, 0u);
+  const Fd second(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  socklen_t length = sizeof address;
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  getsockname(pair.listening.get(), any, &length);
+  ASSERT_EQ(connect(second.get(), any, length), 0);
+  EXPECT_EQ(Find(pair.listens_on, "")->unread, 1u);
+  getsockname(second.get(), any, &length);
+  EXPECT_GT(Find(FormatAddress(&address), pair.listens_on)->round_trip_us, 0u);
+}
+
 // Whether it is a look that searches, or one that asks for what is known.
 TEST(Sockets, LooksAgainAndAgainShowTheSame) {
   Pair pair = Connect(INADDR_LOOPBACK);

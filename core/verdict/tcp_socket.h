@@ -44,7 +44,9 @@ struct TcpSocket {
   std::string remote = {};     // empty: it listens
   std::uint64_t written = 0;   // bytes that the process gave to the kernel
   std::uint64_t received = 0;  // bytes that came in order, read or not
-  std::uint32_t unread = 0;    // bytes of these that the process has not read
+  // Bytes of these that the process has not read. Where it listens: connections that it has not
+  // accepted.
+  std::uint32_t unread = 0;
   // Segments sent again, without those that the receiver says it had already (RFC 2883).
   std::uint32_t retransmits = 0;
   // The kernel's smoothed estimate; 0: not known, or not that of the whole way.

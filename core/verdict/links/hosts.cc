@@ -88,14 +88,15 @@ std::vector<LinkTraffic> VanishedLinks(const Ranks& ranks) {
   return links;
 }
 
-// From a rank that asks for a connection to the one that listens there and knows of none.
+// From a rank that asks for a connection to the one that listens there and knows of none. Whose
+// kernel answered, or has others wait, is reached: its process does not accept.
 std::vector<LinkTraffic> UnansweredLinks(const std::vector<RankEvidence>& evidence) {
   std::map<std::string_view, int> listeners;
   std::set<std::pair<std::string_view, std::string_view>> ends;
   for (const RankEvidence& rank : evidence) {
     for (const TcpSocket& socket : rank.sockets) {
       if (socket.closed) continue;
-      if (socket.remote.empty()) listeners[socket.local] = rank.rank;
+      if (socket.remote.empty() && socket.unread == 0) listeners[socket.local] = rank.rank;
       ends.insert({socket.local, socket.remote});
     }
   }
@@ -104,6 +105,7 @@ std::vector<LinkTraffic> UnansweredLinks(const std::vector<RankEvidence>& eviden
     for (const TcpSocket& socket : rank.sockets) {
       const auto listener = listeners.find(socket.remote);
       if (socket.closed || socket.remote.empty() || listener == listeners.end()) continue;
+      if (socket.round_trip_us > 0 || socket.relayed) continue;
       if (listener->second == rank.rank || ends.contains({socket.remote, socket.local})) continue;
       links.push_back({.from = rank.rank, .to = listener->second});
     }

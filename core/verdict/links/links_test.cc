@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/verdict/link_traffic.h"
+#include "core/verdict/links/hosts.h"
 #include "core/verdict/testing/history.h"
 
 namespace lockstep::verdict::links {
@@ -145,6 +146,23 @@ TEST(Links, OneSidedErrorsAreNoBrokenLink) {
                                                   "error [127.0.0.1]:9: 1.2.3.4:x [127.0.0.1]: .");
   }
   EXPECT_THAT(JudgeAll(ranks).findings.at(0).message, Not(HasSubstr("link")));
+}
+
+// Rank 0 asks rank 1 for a connection, of which rank 1 knows nothing.
+TEST(Links, OnlyAKernelThatDoesNotAnswerAccusesTheNetwork) {
+  const auto told = [](std::uint32_t round_trip_us, std::uint32_t not_accepted) {
+    std::vector<RankEvidence> ranks = {At50(0), At50(1)};
+    ranks[0].sockets = {
+        {.local = "10.0.0.1:50", .remote = "10.0.0.2:9", .round_trip_us = round_trip_us}};
+    ranks[1].sockets = {{.local = "10.0.0.2:9", .unread = not_accepted}};
+    Judgement judgement;
+    judgement.findings = {{.cause = Cause::kInitFailure, .message = "no communicator"}};
+    NameHosts(ranks, {{"left", "a"}, {"right", "b"}}, judgement);
+    return judgement.findings[0].message;
+  };
+  EXPECT_THAT(told(0, 0), HasSubstr("the network between hosts left and right"));
+  EXPECT_EQ(told(40, 0), "no communicator") << "its kernel answered, its process does not accept";
+  EXPECT_EQ(told(0, 5), "no communicator") << "its kernel has others wait";
 }
 
 }  // namespace
