@@ -20,7 +20,7 @@
 
 namespace lockstep::control {
 
-inline constexpr std::uint32_t kProtocolVersion = 9;
+inline constexpr std::uint32_t kProtocolVersion = 10;
 
 enum class FrameType : std::uint32_t {
   kNone = 0,
@@ -74,7 +74,7 @@ enum class FrameType : std::uint32_t {
   kRest,          // to an agent: nothing comes for a while, not even heartbeats (RestOrder)
   kLauncherGone,  // from an agent: the launcher's daemon on its host ended
   kToldToEnd,     // from an agent: a signal told it to end, which it will do in a moment
-  kTakenForLost,  // from an agent to a coordinator that it leaves
+  kTakenForLost,  // to whom nothing was heard of, before it is left: an agent, or the coordinator
   kFailoverPart,  // from an agent to the successor
   kFailoverEnd,   // from it: the part and its kData are complete
   // Clocks (core/coordinator/host_clocks.h).

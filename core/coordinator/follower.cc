@@ -69,7 +69,7 @@ class Follower {
       PollOnce();
       const bool silent = !dismissed_ && IsSilent();
       if (dismissed_) break;  // the coordinator may have ended since
-      if (!control_->open() && watch_.overslept()) return LeaveAlone();
+      if (taken_for_lost_ || (!control_->open() && watch_.overslept())) return LeaveAlone();
       if (!control_->open()) return Orphaned(control::LossOf(*control_));
       if (leave_at_ && leave_at_->Passed()) return Leave();
       if (silent) return Orphaned(SilenceOf(*control_));
@@ -156,6 +156,9 @@ class Follower {
         case FrameType::kDismiss:
           dismissed_ = true;
           return;
+        case FrameType::kTakenForLost:
+          taken_for_lost_ = true;
+          return;
         case FrameType::kHeartbeat:
           control_->Send(order->type, {});
           break;
@@ -233,8 +236,8 @@ class Follower {
   // Others have judged, and written the file.
   ExitCode LeaveAlone() {
     agent_.End();
-    PrintStderr("rank {} leaves because it was stopped, and the others went on without it\n",
-                context_.rank);
+    PrintStderr("rank {} leaves because {}, and the others went on without it\n", context_.rank,
+                taken_for_lost_ ? "nothing was heard of it" : "it was stopped");
     return ExitCode::kEnvironment;
   }
 
@@ -270,6 +273,7 @@ class Follower {
   bool told_ = false;   // to end, by a signal
   std::optional<Deadline> leave_at_;
   bool dismissed_ = false;
+  bool taken_for_lost_ = false;  // the coordinator lives, and says so
   std::vector<std::string> replicated_;
   std::string kept_;   // the first outbox bytes of this rank, for a successor
   bool full_ = false;  // not all are kept

@@ -233,7 +233,11 @@ void Membership::Lose(int rank, Loss loss) {
 }
 
 void Membership::LoseSilent(int rank) {
-  if (rank != 0 && !At(rank).lost) Lose(rank, SilenceOf(*At(rank).channel));
+  if (rank == 0 || At(rank).lost) return;
+  const Loss loss = SilenceOf(*At(rank).channel);
+  // Once it hears again it knows why we closed: we live.
+  Order(rank, FrameType::kTakenForLost);
+  Lose(rank, loss);
 }
 
 // Its agent lives, and can be asked: but the launcher will end all of us, or has done so.

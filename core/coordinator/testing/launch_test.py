@@ -18,7 +18,7 @@ GROUPS = {
     "watch": [("stopped", 2, 0, {}), ("silent", 3, 0, {}), ("allocating", 1, 0, {}),
               ("stubborn", 2, 0, {})],
     "late": [("agent_late", 3, 0, {"LOCKSTEP_LOST_SECONDS": "600"}), ("successor_late", 3, 0, {}),
-             ("dismissed_late", 2, 0, {})],
+             ("dismissed_late", 2, 0, {}), ("agent_taken_for_lost", 2, 0, {})],
     "kill": [("killed", 2, 0, {}), ("killed", 4, 0, {}), ("follower_killed", 3, 137, {}),
              # The followers save between the launcher's SIGTERM and its SIGKILL.
              ("coordinator_killed", 3, 137, {"OMPI_MCA_odls_base_sigkill_timeout": "10"}),
@@ -100,12 +100,12 @@ def collect(process, scenario, value):
         sys.exit(f"{scenario} hangs; output: {process.communicate()[0]}")
 
 
-def start_agent(rank, ranks, value, *arguments):
+def start_agent(rank, ranks, value, *arguments, lost_seconds=600):
     """As mpirun would. Agents take the time from its SIGTERM to its SIGKILL for theirs."""
     environment = dict(os.environ, LOCKSTEP_TEST_MARK=value, PMIX_NAMESPACE=value,
                        OMPI_COMM_WORLD_RANK=str(rank), OMPI_COMM_WORLD_LOCAL_RANK=str(rank),
                        OMPI_COMM_WORLD_SIZE=str(ranks), OMPI_COMM_WORLD_LOCAL_SIZE=str(ranks),
-                       OMPI_MCA_odls_base_sigkill_timeout="60", LOCKSTEP_LOST_SECONDS="600")
+                       OMPI_MCA_odls_base_sigkill_timeout="60", LOCKSTEP_LOST_SECONDS=str(lost_seconds))
     return subprocess.Popen([PROBE, *arguments], stdout=subprocess.PIPE,
                             stderr=subprocess.STDOUT, text=True, env=environment)
 
@@ -133,18 +133,23 @@ def orphan_path(seed):
 
 
 def agent_stopped_at_the_end(scenario, ranks, seed):
-    """Agent 1 is stopped, by the probe, when the coordinator ends. An mpirun would end them all
+    """Agent 1 is stopped, by the probe, before the coordinator ends. An mpirun would end them all
     before it goes on."""
     value = str(uuid.uuid4())
     orphan = orphan_path(seed)
-    agents = [start_agent(rank, ranks, value, scenario, str(seed), orphan) for rank in range(ranks)]
+    lost_seconds = 2 if scenario == "agent_taken_for_lost" else 600
+    agents = [start_agent(rank, ranks, value, scenario, str(seed), orphan,
+                          lost_seconds=lost_seconds) for rank in range(ranks)]
     agents[0].wait()
     if scenario == "successor_late":
         time.sleep(5)  # others could lose patience
     agents[1].send_signal(signal.SIGCONT)
-    for agent in agents:
-        print(collect(agent, scenario, value))
-    if scenario == "successor_late":  # it is waited for, not left out
+    outputs = [collect(agent, scenario, value) for agent in agents]
+    print(*outputs, sep="")
+    if scenario == "agent_taken_for_lost":
+        assert "rank 1 leaves because nothing was heard of it" in outputs[1]
+        assert not os.path.exists(f"{orphan}.1"), "it judges nobody"
+    elif scenario == "successor_late":  # it is waited for, not left out
         check_legacy(orphan, ranks)
     else:
         assert [agent.returncode for agent in agents] == [0] * ranks
@@ -178,7 +183,7 @@ def main():
         for index, (scenario, ranks, expected, variables) in enumerate(GROUPS[group]):
             if scenario == "terminate":
                 tell_to_end(ranks, expected, seed + index)
-            elif scenario in ("successor_late", "dismissed_late"):
+            elif scenario in ("successor_late", "dismissed_late", "agent_taken_for_lost"):
                 agent_stopped_at_the_end(scenario, ranks, seed + index)
             else:
                 run(scenario, ranks, expected, variables, seed + index)

@@ -265,6 +265,15 @@ int DismissedLate(ProbeDriver& c) {
   std::_Exit(0);
 }
 
+// An agent that was stopped hears that it was taken for lost.
+int AgentTakenForLost(ProbeDriver& c) {
+  c.StartStreams();
+  c.ExpectQuiet(0.2);
+  kill(c.coordinator().agents()[1].pid, SIGSTOP);
+  c.Await(Kind::kLost, 1);
+  return 3;
+}
+
 // The others take it for lost, and the launcher ends it.
 int CoordinatorStopped(ProbeDriver& c) {
   c.StartStreams();
@@ -356,6 +365,7 @@ const std::map<std::string, ProbeScenario>& Scenarios() {
       {"coordinator_killed", {false, CoordinatorKilled}},
       {"successor_late", {false, SuccessorLate}},
       {"dismissed_late", {false, DismissedLate}},
+      {"agent_taken_for_lost", {false, AgentTakenForLost}},
       {"coordinator_stopped", {false, CoordinatorStopped}},
       {"terminate", {false, Terminate}},
       {"mpi", {true, Mpi}},
