@@ -182,6 +182,29 @@ Segments SegmentsOf(const std::vector<stats::NodePair>& members, const PairTable
   return segments;
 }
 
+// All links as they were seen, and without the waits of their ranks. Of the busy ones too few
+// rounds count.
+std::vector<stats::NodePair> Gather(const LinkGroup& group, const PairTable& table, Compared& all,
+                                    Compared& least) {
+  std::vector<stats::NodePair> busy_links;
+  for (const auto& [nodes, members] : group.members) {
+    const bool busy = AllBusy(members, table);
+    std::vector<Compared::Member> figures, without_waits;
+    for (const stats::NodePair& pair : members) {
+      const auto found = table.find(pair);
+      if (found == table.end() || found->second.busy != busy) continue;
+      const PairRounds& rounds = found->second;
+      figures.push_back({pair, rounds, rounds.seen});
+      without_waits.push_back({pair, rounds.least, rounds.least});
+    }
+    if (figures.empty()) continue;
+    if (busy) busy_links.push_back(nodes);
+    all.Add(group, nodes, figures);
+    least.Add(group, nodes, without_waits);
+  }
+  return busy_links;
+}
+
 // It loses what the others do not. No wait for a processor loses a segment.
 bool Loses(const stats::NodePair& link, const LinkGroup& group, const PairTable& table) {
   Segments others;
@@ -227,21 +250,7 @@ std::vector<stats::NodePair> RetestsOf(const PairStatuses& pass) {
 PairStatuses JudgeOnce(const LinkGroup& group, const PairTable& table, double slow_factor) {
   PairStatuses pass;
   Compared all, least;
-  for (const auto& [nodes, members] : group.members) {
-    const bool busy = AllBusy(members, table);
-    std::vector<Compared::Member> figures, without_waits;
-    for (const stats::NodePair& pair : members) {
-      const auto found = table.find(pair);
-      if (found == table.end() || found->second.busy != busy) continue;
-      const PairRounds& rounds = found->second;
-      figures.push_back({pair, rounds, rounds.seen});
-      without_waits.push_back({pair, rounds.least, rounds.least});
-    }
-    if (figures.empty()) continue;
-    if (busy) pass.busy.push_back(nodes);
-    all.Add(group, nodes, figures);
-    least.Add(group, nodes, without_waits);
-  }
+  pass.busy = Gather(group, table, all, least);
   // Two nodes have one link, with nothing to compare.
   if (all.nodes.size() < kFewestPairs) return pass;
   const Judged judged(all, slow_factor);

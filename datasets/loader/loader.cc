@@ -27,6 +27,7 @@ namespace {
 
 constexpr int kMostWorkers = 256;
 constexpr int kMostPrefetch = 1024;
+constexpr int kPartsOfWait = 30;
 
 Status Validate(const LoaderOptions& options, std::int64_t samples) {
   if (options.batch < 1 || options.batch > (std::int64_t{1} << 32)) {
@@ -226,8 +227,11 @@ Result<bool> Loader::Pipeline::Next(LoadedBatch& batch) {
   } else {
     Slot& slot = SlotOf(next_);
     std::unique_lock lock(mutex_);
-    const auto wait = std::chrono::duration<double>(options_.deadline_seconds);
-    if (!changed_.wait_for(lock, wait, [&] { return slot.stage == Stage::kReady; })) {
+    // A process that was stopped waited in one part of the wait only, however long it was stopped.
+    const std::chrono::duration<double> part(options_.deadline_seconds / kPartsOfWait);
+    int left = kPartsOfWait;
+    while (!changed_.wait_for(lock, part, [&] { return slot.stage == Stage::kReady; })) {
+      if (--left > 0) continue;
       return DeadlineExceeded(
           "{}: batch {} was not loaded within {} s; check the disk, use more workers or a longer "
           "deadline",

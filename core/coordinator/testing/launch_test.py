@@ -105,7 +105,8 @@ def start_agent(rank, ranks, value, *arguments, lost_seconds=600):
     environment = dict(os.environ, LOCKSTEP_TEST_MARK=value, PMIX_NAMESPACE=value,
                        OMPI_COMM_WORLD_RANK=str(rank), OMPI_COMM_WORLD_LOCAL_RANK=str(rank),
                        OMPI_COMM_WORLD_SIZE=str(ranks), OMPI_COMM_WORLD_LOCAL_SIZE=str(ranks),
-                       OMPI_MCA_odls_base_sigkill_timeout="60", LOCKSTEP_LOST_SECONDS=str(lost_seconds))
+                       OMPI_MCA_odls_base_sigkill_timeout="60",
+                       LOCKSTEP_LOST_SECONDS=str(lost_seconds))
     return subprocess.Popen([PROBE, *arguments], stdout=subprocess.PIPE,
                             stderr=subprocess.STDOUT, text=True, env=environment)
 
