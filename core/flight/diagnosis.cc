@@ -241,7 +241,12 @@ Finding Describe(const FlightJob& job, const FlightMismatch& mismatch) {
   std::size_t all = 0;
   for (const FlightMismatch::Party& party : mismatch.parties) all += party.ranks.size();
   const bool majority = 2 * most.ranks.size() > all;
-  Finding finding{.cause = mismatch.cause, .proved = true};
+  const auto [first, last] = std::ranges::minmax(
+      mismatch.parties, {},
+      [](const FlightMismatch::Party& party) { return party.call->created_ns; });
+  const std::int64_t apart_ns = last.call->created_ns - first.call->created_ns;
+  const bool together = first.call->created_ns == 0 || apart_ns <= kClocksNs;
+  Finding finding{.cause = mismatch.cause, .proved = together};
   for (const FlightMismatch::Party& party : mismatch.parties) {
     if (majority && &party == &most) continue;
     finding.culprits.insert(finding.culprits.end(), party.ranks.begin(), party.ranks.end());
@@ -252,6 +257,10 @@ Finding Describe(const FlightJob& job, const FlightMismatch& mismatch) {
       fmt::format("{}, {}{}: both are call {} of {}", Calls(job, most), Calls(job, next),
                   kinds > 2 ? fmt::format(" (and {} more kinds)", kinds - 2) : "",
                   mismatch.sequence, NameOf(job.teams[static_cast<std::size_t>(mismatch.team)]));
+  if (!together) {
+    finding.message += fmt::format("; they began {} apart, so the dumps may be of two runs",
+                                   Seconds(static_cast<double>(apart_ns) * 1e-9));
+  }
   finding.headline = HeadlineOf(job, mismatch);
   finding.remedy = fmt::format(
       "Compare what {} and the others call up to there: every rank of a process group must call "

@@ -195,9 +195,9 @@ TEST(FlightDiagnosisTest, DifferentCallsAreProved) {
 // Rank 2 died without a dump, and the one of a run an hour or two minutes before is still there.
 TEST(FlightDiagnosisTest, ADumpThatIsLeftOverProvesNothing) {
   const auto judge = [](std::int64_t seconds_between) {
-    const FlightJob job = JobOf(
-        {verdict::At50(0), verdict::At50(1), verdict::After49(2).Does(verdict::Barrier(), 9)}, 60,
-        [&](int rank) { return (1 + (rank < 2 ? seconds_between : 0)) * kSecond; });
+    const FlightJob job =
+        JobOf({verdict::At50(0), verdict::At50(1), verdict::After49(2).Does(verdict::Barrier(), 9)},
+              60, [&](int rank) { return (1 + (rank < 2 ? seconds_between : 0)) * kSecond; });
     return DiagnoseFlight(job, 30).value();
   };
   for (const std::int64_t between : {120, 3600}) {
@@ -207,6 +207,22 @@ TEST(FlightDiagnosisTest, ADumpThatIsLeftOverProvesNothing) {
     EXPECT_THAT(diagnosis.notes, Contains(HasSubstr("rank 2 had ended a call")));
   }
   EXPECT_TRUE(judge(30).judgement.findings.at(0).proved) << "clocks that are apart";
+}
+
+// Nobody has ended a call: only when they began tells of two runs.
+TEST(FlightDiagnosisTest, AFirstCallThatBeganLongBeforeTheOthersProvesNoMismatch) {
+  const auto judge = [](std::int64_t seconds_between) {
+    const FlightJob job =
+        JobOf({verdict::History(0).Enters(verdict::AllReduce()),
+               verdict::History(1).Enters(verdict::AllReduce()),
+               verdict::History(2).Enters(verdict::Barrier())},
+              60, [&](int rank) { return (1 + (rank < 2 ? seconds_between : 0)) * kSecond; });
+    return DiagnoseFlight(job, 30).value().judgement;
+  };
+  const verdict::Judgement left_over = judge(120);
+  EXPECT_FALSE(left_over.findings.at(0).proved);
+  EXPECT_THAT(left_over.findings[0].message, HasSubstr("the dumps may be of two runs"));
+  EXPECT_TRUE(judge(30).findings.at(0).proved);
 }
 
 // What went through long ago, too: NCCL pairs what differs, and the hang comes later.

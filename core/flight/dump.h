@@ -15,6 +15,9 @@
 
 namespace lockstep::flight {
 
+// Clocks of hosts differ by less.
+inline constexpr std::int64_t kClocksNs = std::int64_t{60} * 1'000'000'000;
+
 // Texts that many calls share, numbered.
 class FlightTexts {
  public:

@@ -14,8 +14,6 @@ namespace {
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 // Dumps that were asked for together are written within it.
 constexpr std::int64_t kTogetherNs = kNsPerSecond;
-// Clocks of hosts differ by less.
-constexpr std::int64_t kClocksNs = 60 * kNsPerSecond;
 
 Collective CollectiveOf(FlightKind kind) {
   static constexpr Collective kCollectives[] = {

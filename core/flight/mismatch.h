@@ -30,7 +30,8 @@ struct FlightMismatch {
 };
 std::vector<FlightMismatch> FindFlightMismatches(const FlightJob& job);
 
-// Whom most agree with is right; without a majority all are named. Proved.
+// Whom most agree with is right; without a majority all are named. Proved, unless the calls began
+// longer apart than clocks differ.
 Finding Describe(const FlightJob& job, const FlightMismatch& mismatch);
 
 // "all_reduce Float[256] at train.py:57 in step"
