@@ -63,6 +63,12 @@ class Diagnostician {
     }
     Describe(judgement);
     judgement.verdict = VerdictOf(judgement.findings);
+    const bool open = std::ranges::any_of(job_.teams, &FlightTeam::open);
+    if (open && judgement.verdict == verdict::Verdict::kPass) {
+      diagnosis_.notes.push_back(fmt::format(
+          "no dump tells how many ranks the job has: of ranks above {} nothing is known",
+          job_.dumps.back().rank));
+    }
     diagnosis_.judgement = std::move(judgement);
     MakeTrace();
     return std::move(diagnosis_);
