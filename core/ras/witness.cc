@@ -1,6 +1,6 @@
 // A difference counts only if both looks show it: collectives outpace the looks, and communicators
-// come and go. Who launched least is behind; whom RAS does not reach may be stopped, gone or cut
-// off.
+// come and go. An error stays, so one look shows it. Who launched least is behind; whom RAS does
+// not reach may be stopped, gone or cut off.
 #include "core/ras/witness.h"
 
 #include <fmt/core.h>

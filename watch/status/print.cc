@@ -48,7 +48,7 @@ void AddRank(const RankNow& rank, Grid& grid) {
               OrDash(OneLine(call.site))},
              grid);
     } else if (rank.polls) {
-      AddRow(rank, {"-", "polls with MPI_Test", "-", OrDash(OneLine(rank.poll_site))}, grid);
+      AddRow(rank, {"-", "polls (test or probe)", "-", OrDash(OneLine(rank.poll_site))}, grid);
     } else {
       AddRow(rank, {seconds, "in no call", "-", "-"}, grid);
     }

@@ -49,7 +49,7 @@ job 4711: mpirun -np 4 ./solver (4 ranks, watcher 99)
    0  100  sleeping     12.3  MPI_Recv from 1, tag 7  world  solver.c:31
    1  101  sleeping     12.3  in no call              -      -
    2  102  ended           -  ended, exit code 3      -      -
-   3  103  sleeping        -  polls with MPI_Test     -      solver.c:40
+   3  103  sleeping        -  polls (test or probe)   -      solver.c:40
 )");
 }
 
