@@ -148,6 +148,87 @@ TEST(Messages, ARingOfThreeThatSend) {
             Cause::kOrderInversion);
 }
 
+// Rank 0 sent 16 f32 and went on.
+std::string OfReceive(const char* backend, std::int64_t count,
+                      collective::DataType type = collective::DataType::kF32) {
+  collective::Operation receive = Receive(0, count);
+  receive.type = type;
+  return FirstOf(JudgeOn(backend, {History(0).Does(Send(1)).Does(AllReduce()),
+                                   History(1).Does(receive).Does(AllReduce())}));
+}
+
+TEST(Messages, ThatDoNotFitTheirReceiveByTheRulesOfTheLibrary) {
+  const std::string too_short =
+      "count_mismatch (proved) of 0 1: rank 1 receives f32 x 8 in recv 1 from peer 0, rank 0 sends "
+      "f32 x 16";
+  for (const char* backend : {"mpi", "gloo", "nccl", "another"}) {
+    EXPECT_EQ(OfReceive(backend, 8), too_short) << backend;
+    EXPECT_EQ(OfReceive(backend, 16), "nothing") << backend;
+    EXPECT_EQ(OfReceive(backend, 16, collective::DataType::kI32),
+              "type_mismatch (proved) of 0 1: rank 1 receives i32 x 16 in recv 1 from peer 0, rank "
+              "0 sends f32 x 16")
+        << backend;
+  }
+  // More room than is needed is legal in MPI, and gloo asks for no more.
+  for (const char* backend : {"mpi", "gloo", "another"})
+    EXPECT_EQ(OfReceive(backend, 32), "nothing") << backend;
+  EXPECT_THAT(OfReceive("nccl", 32), HasSubstr("count_mismatch (proved) of 0 1"));
+}
+
+TEST(Messages, ThatDoNotFitAreWhyTheirRanksEnded) {
+  // Open MPI: MPI_ERR_TRUNCATE. The peer that waits for the rank says nothing new.
+  const std::vector<RankEvidence> truncated = {
+      History(0).Does(Send(1)).Enters(AllReduce()),
+      History(1).FailsIn(Receive(0, 8)).Reports("MPI_ERR_TRUNCATE: message truncated").Exited(1)};
+  const Judgement mpi = JudgeOn("mpi", truncated);
+  EXPECT_EQ(mpi.findings.at(0).cause, Cause::kCountMismatch);
+  EXPECT_EQ(mpi.findings[0].message,
+            "rank 0 went through send 1 (to rank 1 of its communicator) f32 x 16, rank 1 is in "
+            "recv 1 (from rank 0 of its communicator) f32 x 8: one message, different arguments; a "
+            "message that is longer than its receive is an error");
+  EXPECT_EQ(mpi.findings[0].operation->communicator, kWorld);
+  EXPECT_THAT(OutcomesOf(mpi), ElementsAre(Outcome::kHung, Outcome::kFailed));
+  EXPECT_TRUE(NobodyCanGoOn(truncated, mpi));
+  // gloo: the process ends.
+  EXPECT_EQ(JudgeOn("gloo", {History(0).Enters(Send(1)),
+                             History(1).Enters(Receive(0, 8)).Signalled(SIGABRT)})
+                .findings.at(0)
+                .cause,
+            Cause::kCountMismatch);
+  // NCCL: the receive waits for more than comes, which only silence tells.
+  const auto waits = [](double silent) {
+    return JudgeOn("nccl", {History(0).Does(Send(1)).Enters(AllReduce()).Silent(silent),
+                            History(1).Enters(Receive(0, 32)).Silent(silent)});
+  };
+  EXPECT_THAT(OutcomesOf(waits(1)), ElementsAre(Outcome::kFinished, Outcome::kFinished));
+  EXPECT_THAT(OutcomesOf(waits(6)), ElementsAre(Outcome::kHung, Outcome::kHung));
+  EXPECT_EQ(waits(6).findings.size(), 1u);
+  EXPECT_EQ(waits(6).findings.at(0).cause, Cause::kCountMismatch);
+  // What ended a rank from outside is no consequence.
+  EXPECT_EQ(JudgeOn("mpi", {History(0).Does(Send(1)).Enters(AllReduce()),
+                            History(1).Enters(Receive(0, 8)).Signalled(SIGKILL)})
+                .findings.at(0)
+                .cause,
+            Cause::kRankKilled);
+}
+
+TEST(Messages, OfWhichOneWasSkippedMeetTheNextReceive) {
+  // Rank 0 leaves out its first of three: the last receive gets none.
+  const auto type = [](collective::Operation operation) {
+    operation.type = collective::DataType::kI32;
+    return operation;
+  };
+  const Judgement judgement =
+      JudgeOn("mpi", {History(0).Does(type(Send(1))).Does(Send(1)).Leaves(0),
+                      History(1).Does(Receive(0)).Does(type(Receive(0))).Enters(Receive(0))});
+  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kTypeMismatch);
+  // The later one ended the rank, whatever went before.
+  const Judgement later =
+      JudgeOn("mpi", {History(0).Does(Send(1)).Does(Send(1)),
+                      History(1).Does(type(Receive(0))).FailsIn(Receive(0, 8)).Reports("error")});
+  EXPECT_EQ(later.findings.at(0).cause, Cause::kCountMismatch);
+}
+
 TEST(Messages, AMessageAndACollectiveAreARing) {
   const Judgement judgement =
       JudgeOn("mpi", {History(0).Enters(AllReduce()), History(1).Enters(Receive(0))});

@@ -12,7 +12,8 @@ constexpr Semantics kTable[] = {
      .matching = Matching::kPosition,
      .barrier_is_all_reduce = true,
      .root_waits = false,
-     .sends_wait = false},
+     .sends_wait = false,
+     .receives_exactly = true},
     {.backend = "mpi", .matching = Matching::kKind, .root_waits = false, .sends_wait = false},
     {.backend = "gloo", .matching = Matching::kPositionAndKind},
     {.backend = "null", .root_waits = false, .sends_wait = false, .ignores_all = true},
@@ -64,6 +65,32 @@ Effect EffectOfParameters(const Semantics& semantics, const Operation& a, const 
                                                                : Effect::kUndefined;
 }
 
+struct Message {
+  const Operation& sent;
+  const Operation& received;
+};
+
+Message MessageOf(const Operation& a, const Operation& b) {
+  return a.collective == Collective::kSend ? Message{a, b} : Message{b, a};
+}
+
+// All that is sent comes, into memory that is meant for it.
+bool HasRoom(const Semantics& semantics, const Message& message) {
+  const std::int64_t sent = BytesOf(message.sent), room = BytesOf(message.received);
+  return semantics.receives_exactly ? sent == room : sent <= room;
+}
+
+std::string ExplainMessage(const Semantics& semantics, const Message& message) {
+  if (HasRoom(semantics, message)) {
+    return fmt::format("{} does not compare types: what comes is wrong, without an error",
+                       semantics.backend);
+  }
+  if (semantics.backend == "mpi") return "a message that is longer than its receive is an error";
+  if (semantics.backend == "gloo") return "gloo ends a process whose receive is too short";
+  return fmt::format("{} wants both to be equal: otherwise it hangs, or the data are wrong",
+                     semantics.backend);
+}
+
 }  // namespace
 
 const Semantics& SemanticsOf(std::string_view backend) {
@@ -99,9 +126,23 @@ bool SameCall(const Operation& a, const Operation& b) {
          (!info.reduces || a.reduction == b.reduction);
 }
 
+bool AreMessage(const Operation& a, const Operation& b) {
+  return collective::IsMessage(a.collective) && collective::IsMessage(b.collective);
+}
+
+bool FitsMessage(const Semantics& semantics, const Operation& a, const Operation& b) {
+  const auto& [sent, received] = MessageOf(a, b);
+  if (semantics.receives_exactly) return sent.type == received.type && sent.count == received.count;
+  return sent.count == 0 || (sent.type == received.type && sent.count <= received.count);
+}
+
 Effect EffectOf(const Semantics& semantics, const Operation& a, const Operation& b) {
-  if (semantics.backend.empty()) return Effect::kStops;
   if (semantics.ignores_all) return Effect::kWrongData;
+  if (AreMessage(a, b)) {
+    const bool passes = !semantics.backend.empty() && HasRoom(semantics, MessageOf(a, b));
+    return passes ? Effect::kWrongData : Effect::kUndefined;
+  }
+  if (semantics.backend.empty()) return Effect::kStops;
   // A library may let a call without elements pass and not even count it.
   if (IsEmpty(a) || IsEmpty(b)) return Effect::kUndefined;
   const Operation x = AsRun(semantics, a);
@@ -112,12 +153,15 @@ Effect EffectOf(const Semantics& semantics, const Operation& a, const Operation&
 }
 
 bool CountedAlike(const Semantics& semantics, const Operation& a, const Operation& b) {
+  if (AreMessage(a, b)) return true;
   if (IsEmpty(a) || IsEmpty(b)) return false;
   return a.collective == b.collective || semantics.matching == Matching::kPosition;
 }
 
 bool MayLeaveData(const Semantics& semantics, const Operation& a, const Operation& b) {
   if (semantics.ignores_all) return false;
+  // MPI and gloo take a message as a whole.
+  if (AreMessage(a, b)) return semantics.receives_exactly && BytesOf(a) != BytesOf(b);
   if (IsEmpty(a) || IsEmpty(b)) return true;
   const Operation x = AsRun(semantics, a);
   const Operation y = AsRun(semantics, b);
@@ -131,6 +175,7 @@ bool MayLeaveData(const Semantics& semantics, const Operation& a, const Operatio
 
 std::string ExplainEffect(const Semantics& semantics, const Operation& a, const Operation& b) {
   if (semantics.backend.empty() || semantics.ignores_all) return "";
+  if (AreMessage(a, b)) return ExplainMessage(semantics, MessageOf(a, b));
   const bool kinds = a.collective != b.collective;
   switch (EffectOf(semantics, a, b)) {
     case Effect::kStops:

@@ -35,6 +35,8 @@ struct Semantics {
   bool root_waits = true;
   // A send waits for its receive, whatever the size: no message is kept.
   bool sends_wait = true;
+  // A receive is for as many elements as are sent. Elsewhere it may have room for more.
+  bool receives_exactly = false;
   bool ignores_all = false;  // no operation does anything
 };
 
@@ -51,10 +53,19 @@ Needs NeedsOf(const Semantics& semantics, const Operation& operation, bool is_ro
 // What has to be the same on all ranks: kind, type, count, and root or reduction if it has them.
 bool SameCall(const Operation& a, const Operation& b);
 
-// Of two operations that are not SameCall in one position. Only what a library's rules make certain
-// is kStops or kWrongData. Sources: nccl#1417 ("may hang as soon as sizes differ, sometimes works
-// with wrong data") and its 8-byte line (ncclLLFifoLine); Open MPI's tags a kind (coll_tags.h) and
-// eager messages; gloo's slots a kind and tag. Reductions are compared by no library.
+// The two sides of one.
+bool AreMessage(const Operation& a, const Operation& b);
+
+// A send and the receive that takes it: one type, and room for all that is sent. MPI-4.0, 3.2.4
+// (a longer receive is legal) and 3.3.1 (one type); NCCL's documents of ncclSend (one count). Of a
+// library without a name only what is wrong with every one.
+bool FitsMessage(const Semantics& semantics, const Operation& a, const Operation& b);
+
+// Of two operations that are not SameCall in one position, or of a message that does not fit. Only
+// what a library's rules make certain is kStops or kWrongData. Sources: nccl#1417 ("may hang as
+// soon as sizes differ, sometimes works with wrong data") and its 8-byte line (ncclLLFifoLine);
+// Open MPI's tags a kind (coll_tags.h) and eager messages; gloo's slots a kind and tag. Reductions
+// are compared by no library.
 Effect EffectOf(const Semantics& semantics, const Operation& a, const Operation& b);
 
 // Of two operations in one position: the library counts both alike, so that the calls behind them

@@ -3,6 +3,7 @@
 #include "core/verdict/situation.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -294,6 +295,67 @@ bool SameInvocation(const JournalEvent& a, const JournalEvent& b) {
   return SameCall(OperationOf(a), OperationOf(b)) && !DifferInPurpose(a, b);
 }
 
+namespace {
+
+// Messages from one rank to another that do not fit; nullptr: there are none.
+struct UnfitMessages {
+  const JournalEvent* first = nullptr;
+  const JournalEvent* last = nullptr;
+};
+
+// In one pass: there may be as many lanes as pairs of ranks.
+class MessageSearch {
+ public:
+  explicit MessageSearch(const Situation& situation) : situation_(situation) {
+    for (const RankView& view : situation.views) Add(view);
+  }
+  const std::map<int, UnfitMessages>& unfit() const { return unfit_; }  // by group
+
+ private:
+  void Add(const RankView& view) {
+    std::unordered_map<std::uint16_t, const Track*> lanes;
+    for (const Track& track : view.tracks) {
+      const bool lane = track.communicator >= kFirstLane && track.group != kUnknownGroup;
+      if (lane && !track.making) lanes.emplace(track.communicator, &track);
+    }
+    const auto& events = view.evidence->journal.events;
+    for (std::size_t i = 0; i < events.size() && !lanes.empty(); ++i) {
+      const EventKind kind = events[i].kind;
+      if (kind != EventKind::kEnqueue && kind != EventKind::kStart) continue;
+      const auto lane = lanes.find(events[i].communicator);
+      if (lane != lanes.end() && i >= lane->second->begin) Compare(lane->second->group, events[i]);
+    }
+  }
+
+  void Compare(int group, const JournalEvent& event) {
+    const auto [known, is_new] = seen_[group].try_emplace(KeyOf(event), &event);
+    const JournalEvent& other = *known->second;
+    if (is_new || other.collective == event.collective || other.case_index != event.case_index)
+      return;
+    if (FitsMessage(situation_.semantics, OperationOf(other), OperationOf(event))) return;
+    UnfitMessages& found = unfit_[group];
+    if (found.first == nullptr || event.sequence < found.first->sequence) found.first = &event;
+    if (found.last == nullptr || event.sequence > found.last->sequence) found.last = &event;
+  }
+
+  const Situation& situation_;
+  std::unordered_map<int, std::unordered_map<std::uint64_t, const JournalEvent*>> seen_;
+  std::map<int, UnfitMessages> unfit_;
+};
+
+void AddMessages(const Situation& situation, std::vector<Mismatch>& mismatches) {
+  const MessageSearch search(situation);
+  for (const auto& [group, unfit] : search.unfit()) {
+    const std::optional<Mismatch> first = MismatchAt(situation, group, unfit.first);
+    if (first) mismatches.push_back(*first);
+    if (!first || first->holds || unfit.last->sequence == first->sequence) continue;
+    const std::optional<Mismatch> last = MismatchAt(situation, group, unfit.last);
+    if (last && last->holds) mismatches.push_back(*last);
+  }
+}
+
+}  // namespace
+
 std::vector<Mismatch> FindMismatches(const Situation& situation) {
   std::vector<Mismatch> mismatches;
   const auto counted_alike = [&](const JournalEvent& a, const JournalEvent& b) {
@@ -303,7 +365,6 @@ std::vector<Mismatch> FindMismatches(const Situation& situation) {
   for (std::size_t i = 0; i < situation.groups.size(); ++i) {
     const int index = static_cast<int>(i);
     const Group& group = situation.groups[i];
-    // A send and its receive are meant to differ.
     if (!group.aligned || group.making || group.communicator >= kFirstLane) continue;
     const std::optional<Mismatch> first =
         MismatchAt(situation, index, FirstDifference(situation, index, SameInvocation));
@@ -318,6 +379,7 @@ std::vector<Mismatch> FindMismatches(const Situation& situation) {
     const std::optional<Mismatch> next = MismatchAt(situation, index, later);
     if (next && (next->holds || !next->in_step)) mismatches.push_back(*next);
   }
+  AddMessages(situation, mismatches);
   return mismatches;
 }
 

@@ -65,8 +65,9 @@ struct Mismatch {
 };
 
 // Of each group, in the order of the groups: the earliest, and where that one holds nobody, the
-// earliest behind it that does, or that the library does not count alike. Sends and receives differ
-// by their nature and are not compared; what the ring of a journal lost cannot be.
+// earliest behind it that does, or that the library does not count alike. Of the messages from one
+// rank to another, where a send does not fit its receive: the first, and the last if it holds. What
+// the ring of a journal lost cannot be compared.
 std::vector<Mismatch> FindMismatches(const Situation& situation);
 
 Operation OperationOf(const JournalEvent& event);

@@ -11,7 +11,12 @@
 namespace lockstep::verdict::finders {
 namespace {
 
+bool AreMessage(const JournalEvent& a, const JournalEvent& b) {
+  return verdict::AreMessage(OperationOf(a), OperationOf(b));
+}
+
 Cause CauseOf(const JournalEvent& a, const JournalEvent& b) {
+  if (AreMessage(a, b)) return a.type != b.type ? Cause::kTypeMismatch : Cause::kCountMismatch;
   if (a.collective != b.collective) return Cause::kCollectiveMismatch;
   if (a.collective == Collective::kBarrier) return Cause::kCollectiveMismatch;  // of two purposes
   if (a.type != b.type) return Cause::kTypeMismatch;
@@ -42,10 +47,26 @@ std::string ArgumentsOf(const JournalEvent& event) {
   return call.substr(std::min(call.find(' ') + 1, call.size()));
 }
 
+// "rank 1 (host node2, pid 4711) receives f32 x 8 in recv 1 from peer 0, rank 0 sends f32 x 16".
+Headline HeadlineOfMessage(const Situation& situation, const Mismatch& mismatch) {
+  const auto of = [&](Collective collective) -> const Mismatch::Party& {
+    return mismatch.parties[mismatch.parties[0].event->collective == collective ? 0 : 1];
+  };
+  const auto elements = [](const Mismatch::Party& party) {
+    return fmt::format("{} x {}", collective::NameOf(party.event->type), party.event->count);
+  };
+  const Mismatch::Party &sent = of(Collective::kSend), &received = of(Collective::kRecv);
+  Headline headline("{} receives {} in {}", Who(ViewsAt(situation.views, received.members)),
+                    elements(received), NameOfInvocation(*received.event));
+  headline.Add(", {} sends {}", FormatRanks(RanksOf(situation, sent)), elements(sent));
+  return headline;
+}
+
 // "rank 1 (host node2, pid 4711) calls barrier 6 where ranks 0 and 2 call all_reduce 50", "rank 1
 // calls all_reduce 50 with f32 x 8 sum, rank 0 with f32 x 256 sum".
 Headline HeadlineOf(const Situation& situation, const Mismatch& mismatch) {
   const Mismatch::Party &most = mismatch.parties[0], &next = mismatch.parties[1];
+  if (AreMessage(*most.event, *next.event)) return HeadlineOfMessage(situation, mismatch);
   const Views views = ViewsAt(situation.views, next.members);
   const std::string who = fmt::format("{} {}", Who(views), views.size() == 1 ? "calls" : "call");
   const std::vector<int> others = RanksOf(situation, most);
@@ -74,6 +95,12 @@ bool IsOfTheProgram(Purpose purpose) {
 }
 
 std::string RemedyOf(const Mismatch& mismatch, const std::vector<int>& culprits) {
+  if (AreMessage(*mismatch.parties[0].event, *mismatch.parties[1].event)) {
+    return fmt::format(
+        "Compare what {} send and receive before it: both sides of a message need the same type "
+        "and count, in the same order.",
+        FormatRanks(culprits));
+  }
   const Purpose a = journal::UnpackAnnotation(mismatch.parties[0].event->value).purpose;
   const Purpose b = journal::UnpackAnnotation(mismatch.parties[1].event->value).purpose;
   if ((IsOfJoin(a) && IsOfTheProgram(b)) || (IsOfJoin(b) && IsOfTheProgram(a))) {
@@ -94,6 +121,8 @@ std::string WhatDiffers(const Situation& situation, const JournalEvent& a, const
            "two apart: what the ranks get is wrong, without an error";
   }
   const std::string effect = ExplainEffect(situation.semantics, OperationOf(a), OperationOf(b));
+  if (AreMessage(a, b))
+    return "one message, different arguments" + (effect.empty() ? "" : "; " + effect);
   return "the same position, different operations" + (effect.empty() ? "" : "; " + effect);
 }
 

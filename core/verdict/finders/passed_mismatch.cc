@@ -49,12 +49,18 @@ CalledEvents CallsFrom(const Situation& situation, const Mismatch& mismatch,
   return calls;
 }
 
+// As calls of one program are, or both sides of a message.
+bool Meets(const JournalEvent& a, const JournalEvent& b) {
+  if (!collective::IsMessage(a.collective)) return SameInvocation(a, b);
+  return a.type == b.type && a.count == b.count;
+}
+
 // The one is the other with a call more in front.
 bool HasOneMore(const CalledEvents& one, const CalledEvents& other) {
   if (one.size() < 2 || other.empty()) return false;
   const auto end = std::min(one.end(), one.begin() + 1 + std::ssize(other));
   return std::equal(one.begin() + 1, end, other.begin(),
-                    [](const auto* a, const auto* b) { return SameInvocation(*a, *b); });
+                    [](const auto* a, const auto* b) { return Meets(*a, *b); });
 }
 
 // One party called one operation more than the other: from there on each call meets the next one.
