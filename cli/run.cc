@@ -20,6 +20,7 @@
 #include "results/compare/load.h"
 #include "results/compare/over_launches.h"
 #include "results/compare/print.h"
+#include "results/store/partial_path.h"
 #include "session/progress_line.h"
 
 namespace lockstep::cli {
@@ -165,17 +166,31 @@ Result<ExitCode> Tell(const RunArguments& options, const std::vector<Side>& side
   return comparison.exit_code;
 }
 
+// What was saved of a launch that was launched again, and has its whole file now: it counts once.
+void PassOverRepeated(compare::Loaded& loaded) {
+  std::erase_if(loaded.launches, [&](const compare::Launch& launch) {
+    const std::string whole = results::store::WholePathOf(launch.path);
+    std::error_code ignored;
+    if (whole.empty() || !fs::exists(whole, ignored)) return false;
+    loaded.skipped.push_back(
+        fmt::format("{}: {} is of the same launch, launched again", launch.path, whole));
+    return true;
+  });
+}
+
 // Of launches that lie there, of whatever program.
 Result<ExitCode> Tabulate(const RunArguments& options) {
   if (!options.words.empty()) {
     return InvalidInput("run: --tabulate and a command; --tabulate starts nothing: leave out one");
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(const compare::Loaded loaded,
+  LOCKSTEP_ASSIGN_OR_RETURN(compare::Loaded loaded,
                             compare::LoadLaunches({options.tabulate}, compare::Depth::kDirectory,
                                                   compare::Lost::kWithoutTimes));
   // A launch whose file cannot be read may be the one that failed.
+  const std::size_t unread = loaded.skipped.size();
+  PassOverRepeated(loaded);
   const compare::LaunchSummary summary =
-      compare::SummarizeLaunches(loaded.launches, loaded.launches.size() + loaded.skipped.size());
+      compare::SummarizeLaunches(loaded.launches, loaded.launches.size() + unread);
   fmt::print("{}", compare::FormatTable(summary));
   PrintNotRead(loaded);
   return summary.exit_code;

@@ -57,6 +57,14 @@ class RunTest(unittest.TestCase):
                          ["1/2", "pass"], "it counts once without its file")
         os.rename(os.path.join(self.folder, "001-rank0-partial.h5"),
                   os.path.join(self.folder, "001.h5"))
+        os.rename(os.path.join(self.folder, "002.h5"),
+                  os.path.join(self.folder, "001-rank1-partial.h5"))
+        code, again, _ = run("--tabulate", self.folder)
+        self.assertEqual((code, again.splitlines()[3].split()[-2:]), (0, ["1", "pass"]),
+                         "001 was launched again, and counts once\n" + again)
+        self.assertRegex(again, r"(?m)^not read: .*001-rank1-partial\.h5: .*launched again")
+        os.rename(os.path.join(self.folder, "001-rank1-partial.h5"),
+                  os.path.join(self.folder, "002.h5"))
         shutil.copy(os.path.join(self.folder, "001.h5"), os.path.join(self.folder, "copy.h5"))
         code, again, _ = run("--tabulate", self.folder)
         self.assertEqual(code, 0, "a copy is no other launch")

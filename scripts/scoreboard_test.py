@@ -52,6 +52,33 @@ class ScoreboardTest(unittest.TestCase):
         self.assertIn("its launches are of --scenario=uneven_inputs/case[14], not *; give that, or "
                       "another --output-folder\n", err)
 
+    def test_another_build_is_refused(self):
+        stress = os.path.join(self.folder, "rebuilt")
+        with open(stress, "w", encoding="utf-8") as file:
+            file.write(f'#!/bin/sh\nexec {os.path.abspath(_STRESS)} "$@"\n')
+        os.chmod(stress, 0o755)
+        one = ["--ranks=2", "--repeat=0", "--healthy=1", f"--output-folder={self.folder}",
+               f"--stress={stress}"]
+        code, out, err = scoreboard(*one, "--time-budget=0.001")
+        print(out, err)
+        self.assertEqual((code, len(self.files())), (3, 1))
+        with open(stress, "r+", encoding="utf-8") as file:
+            text = file.read().replace("exec", 'echo "# built again" >> "$0"\nexec')
+            file.seek(0)
+            file.write(text)
+        for folder, left in ((self.folder, 1), (self.folder + "/new", 0)):
+            code, out, err = scoreboard(*one, f"--output-folder={folder}")
+            print(out, err)
+            self.assertEqual((code, out), (2, ""))
+            self.assertIn(f"{folder}: its launches are of another build of {stress}; give that by "
+                          "--stress, or another --output-folder", err.splitlines()[-1])
+            self.assertEqual(len([name for name in os.listdir(folder) if name.endswith(".h5")]),
+                             left, "what was built again between its ranks does not count")
+        os.remove(os.path.join(self.folder, "asked.json"))
+        code, out, err = scoreboard(*one)
+        self.assertEqual((code, out, len(err.splitlines())), (2, "", 1), err)
+        self.assertIn("no asked.json that tells what they are of; give another --output-folder", err)
+
     def test_a_noisy_machine(self):
         code, out, err = scoreboard("--ranks=3", "--repeat=0", "--healthy=30", "--busy-loops=1",
                                     "--stop-agents=50ms", f"--output-folder={self.folder}")

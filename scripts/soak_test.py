@@ -31,6 +31,10 @@ with open(folder + "/calls", "a+") as file:
     number = len(file.readlines())
 with open(folder + "/script") as file:
     what = (file.read().split() + ["PASSED"] * 100)[number - 1]
+if what == "commit":
+    with open(folder + "/tree/scripts/workspace_status", "w") as file:
+        file.write("#!/bin/sh\\necho STABLE_LOCKSTEP_COMMIT 7654321\\n")
+    what = "FAILED"
 if what == "wait":
     time.sleep(600)
 if what == "broken":
@@ -151,6 +155,16 @@ class SoakTest(unittest.TestCase):
         self.assertEqual((code, lines, len(err.splitlines())), (2, [], 1), err)
         self.assertIn("commit them first", err)
         self.assertEqual((self.calls(), os.path.exists(self.output)), ([], False))
+
+    def test_a_pass_in_which_the_commit_changed_does_not_count(self):
+        self.script("PASSED commit PASSED")
+        code, lines, err = self.soak("2", "--busy-loops=0")
+        self.assertEqual((code, len(lines), len(err.splitlines())), (2, 1, 1), err)
+        self.assertIn("another commit than " + self.output, err)
+        self.checkout("STABLE_LOCKSTEP_COMMIT 1234567")
+        code, lines, _ = self.soak("2", "--busy-loops=0")
+        self.assertEqual((code, lines[-1]),
+                         (0, "PASS: 2 tests; clean passes: 2 of 2 beside 0 busy loops"))
 
     def test_told_to_end_it_says_what_is_known(self):
         self.script("PASSED wait")

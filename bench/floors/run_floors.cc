@@ -6,7 +6,8 @@ namespace lockstep::bench::floors {
 namespace {
 
 constexpr double kMeasureSeconds = 0.3;
-// Cache-line round trips that differ by more than this say that the processors moved.
+// Cache-line round trips that differ by more than this are of two machines: ranks moved, or a
+// virtual machine's processors did, or others used them.
 constexpr double kPlacementChange = 1.5;
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "core/agent/silence_watch.h"
+#include "core/base/clock.h"
 #include "gtest/gtest.h"
 
 namespace lockstep::agent {
@@ -85,28 +86,40 @@ TEST(ProgressProbe, WhoSleepsShowsNone) {
       Await([&] { return FirstWord(sleeper.pid(), "syscall") == std::to_string(SYS_pause); }));
   ProgressProbe life;
   life.Look(sleeper.pid(), kSilence - 1, kPolls);
-  const Ticks between = NowTicks();
   usleep(100'000);
   life.Look(sleeper.pid(), kSilence, kPolls);
-  EXPECT_LT(life.newest_page_fault(), between);
+  EXPECT_EQ(life.BusySeconds(kSilence), 0);
   EXPECT_EQ(life.RunDelaySeconds(kSilence), 0);
 }
 
-TEST(ProgressProbe, MemoryThatComesIsOne) {
-  const Busy grower([] {
-    char* page = static_cast<char*>(
-        mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    *page = 1;
-    munmap(page, 4096);
-    usleep(5'000);
-  });
+void TouchANewPage() {
+  char* page = static_cast<char*>(
+      mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  *page = 1;
+  munmap(page, 4096);
+}
+
+TEST(ProgressProbe, MemoryThatComesIsWork) {
+  const Busy grower(TouchANewPage);
   ProgressProbe life;
-  life.Look(grower.pid(), kSilence, kPolls);
-  const Ticks between = NowTicks();
+  life.Look(grower.pid(), kSilence - 1, kPolls);
   EXPECT_TRUE(Await([&] {
     life.Look(grower.pid(), kSilence, kPolls);
-    return life.newest_page_fault() > between;
+    return life.BusySeconds(kSilence) - life.RunDelaySeconds(kSilence) > 0.1;
   }));
+}
+
+// It is no more work than it takes: of a thread that spins, too, such as one whose pages the kernel
+// moves between memories now and then.
+TEST(ProgressProbe, APageNowAndThenIsNone) {
+  ProgressProbe life;
+  life.Look(getpid(), kSilence - 1, kPolls);
+  const std::int64_t before_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID);
+  TouchANewPage();
+  while (ClockNs(CLOCK_THREAD_CPUTIME_ID) < before_ns + 2'000'000'000) {
+  }
+  life.Look(getpid(), kSilence, kPolls);
+  EXPECT_LT(life.BusySeconds(kSilence) - life.RunDelaySeconds(kSilence), 1);
 }
 
 TEST(ProgressProbe, WhoSharesItsProcessorIsStarved) {
@@ -114,14 +127,33 @@ TEST(ProgressProbe, WhoSharesItsProcessorIsStarved) {
   ASSERT_TRUE(HasComputed(one.pid()));  // and has all the memory that it needs
   ProgressProbe life;
   life.Look(one.pid(), kSilence, kPolls);
-  const Ticks between = NowTicks();
   EXPECT_TRUE(Await([&] {
     life.Look(one.pid(), kSilence, kPolls);
     return life.RunDelaySeconds(kSilence) > 0.1;
   }));
   // Nothing is known of a silence that was not looked at.
   EXPECT_EQ(life.RunDelaySeconds(kSilence + 1), 0);
-  EXPECT_LT(life.newest_page_fault(), between);
+}
+
+// Its ticks go on, and the kernel's clock does not.
+TEST(ProgressProbe, WhileTheMachineIsSuspendedNoTimePasses) {
+  constexpr std::int64_t kHourNs = 3'600'000'000'000;
+  std::int64_t now_ns = kHourNs;
+  const VirtualTime time(&now_ns);
+  ProgressProbe life;
+  const auto since = static_cast<Ticks>(now_ns + 1);
+  life.Look(getpid(), kSilence, kPolls);
+  now_ns += kHourNs;
+  EXPECT_NEAR(life.PassedSeconds(kSilence, NowTicks()), 3600, 60) << "before the first look";
+  EXPECT_LT(life.PassedSeconds(since, NowTicks()), 60) << "not looked at yet";
+  life.Look(getpid(), since, kPolls);
+  now_ns += kHourNs;
+  life.Look(getpid(), since, kPolls);
+  now_ns += kHourNs;
+  EXPECT_LT(life.PassedSeconds(since, NowTicks()), 60);
+  // A silence that begins behind it is all there.
+  life.Look(getpid(), NowTicks() - 1'000, kPolls);
+  EXPECT_NEAR(life.PassedSeconds(NowTicks() - 1'000, NowTicks()), 1e-6, 1e-7);
 }
 
 // A look comes late where the agent itself waits for a processor.
@@ -238,7 +270,7 @@ TEST(ProgressProbe, OfAProcessThatIsGoneThereAreNone) {
   ProgressProbe life;
   life.Look(pid, kSilence, kPolls);
   life.Look(pid, kSilence, kPolls);
-  EXPECT_EQ(life.newest_page_fault(), 0u);
+  EXPECT_EQ(life.BusySeconds(kSilence), 0);
   EXPECT_EQ(life.RunDelaySeconds(kSilence), 0);
 }
 

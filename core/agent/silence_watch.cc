@@ -1,6 +1,7 @@
 // Two bounds of silence: a short one (quiet), after which somebody asks whether anyone can go on,
-// and the deadline. A worker that idles or has left is not silent, and one that is to compute shows
-// progress by page faults, or wants a processor.
+// and the deadline. Progress is what the journal shows. Of a worker that is to compute the kernel's
+// figures only put the verdict off, by the time that its page faults, its files and its waits for a
+// processor took. One that idles or has left is not silent.
 #include "core/agent/silence_watch.h"
 
 #include <fmt/core.h>
@@ -10,9 +11,10 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
-#include <system_error>
+#include <string>
 #include <utility>
 
+#include "core/base/file_text.h"
 #include "core/base/process_stat.h"
 #include "core/collective/data_type.h"
 
@@ -29,6 +31,10 @@ constexpr std::int64_t kLongestPollNs = 100'000;
 constexpr std::int64_t kLeastPartBytes = 4096;
 constexpr std::int64_t kPollsPerPart = 10;
 constexpr std::int64_t kSplitBytes = 64 << 10;
+// No page takes longer to be given: a huge one to be cleared, or others to be reclaimed for it.
+constexpr std::int64_t kLongestFaultNs = 10'000'000;
+// A file that comes slower than 1 MB/s is no work.
+constexpr std::int64_t kLongestByteNs = 1'000;
 
 // It is in a call that ends when others come. One that is only queued has not begun: what stands
 // before it in its stream is work of the rank.
@@ -54,6 +60,25 @@ std::int64_t PollsOfOneWhoWaits(const SilenceWatch::LastEvent& last, std::int64_
   return kPollsPerPart * 2 * ranks * (1 + bytes / kLeastPartBytes);
 }
 
+// From and to files, without what memory kept of them (proc(5)).
+std::int64_t IoBytesOf(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/io", pid));
+  std::string name;
+  std::int64_t sum = 0;
+  for (std::int64_t bytes = 0; file >> name >> bytes;) {
+    if (name == "read_bytes:" || name == "write_bytes:") sum += bytes;
+  }
+  return sum;
+}
+
+// A worker's newest event, or its start, or its stop while it was idle.
+Ticks BeginOf(const WorkerState& worker, const SilenceWatch::LastEvent& last) {
+  if (!last) return worker.started;
+  const bool stopped = worker.process == verdict::ProcessState::kStopped;
+  if (last->kind == journal::EventKind::kIdle && stopped) return worker.stopped;
+  return std::max(last->ticks, worker.started);
+}
+
 }  // namespace
 
 SilenceWatch::LastEvent SilenceWatch::Newest(const journal::JournalReader& reader) {
@@ -65,7 +90,7 @@ SilenceWatch::LastEvent SilenceWatch::Newest(const journal::JournalReader& reade
 }
 
 void SilenceWatch::Begin() {
-  progress_ = ProgressProbe();
+  progress_ = ProgressProbe(scale_);
   overdue_since_.reset();
   quiet_since_.reset();
   next_look_ = next_glance_ = Deadline::AfterNs(0);
@@ -91,7 +116,7 @@ bool SilenceWatch::TakeLook() {
 bool SilenceWatch::IsNewlyQuiet(const WorkerState& worker, const LastEvent& last) {
   if (!last || last->kind == journal::EventKind::kIdle || last->kind == journal::EventKind::kExit)
     return false;
-  if (quiet_since_ == last->ticks || Seconds(worker, last) < quiet_seconds_) return false;
+  if (quiet_since_ == last->ticks || Seen(worker, last).seconds < quiet_seconds_) return false;
   quiet_since_ = last->ticks;
   return true;
 }
@@ -107,7 +132,7 @@ bool SilenceWatch::IsNewlyOverdue(pid_t pid, const WorkerState& worker, const La
     return false;
   }
   const Ticks silence = last ? last->ticks : worker.started;
-  const double silent = Seconds(worker, last);
+  const double silent = Now(worker, last).seconds;
   if (silent < deadline_seconds_) {
     overdue_since_.reset();
     LookAgainIn(std::min(deadline_seconds_ - silent, deadline_seconds_ / kLooksPerDeadline));
@@ -119,50 +144,64 @@ bool SilenceWatch::IsNewlyOverdue(pid_t pid, const WorkerState& worker, const La
 }
 
 void SilenceWatch::LookForProgress(pid_t pid, const WorkerState& worker, const LastEvent& last) {
-  progress_.Look(pid, last ? std::max(last->ticks, worker.started) : worker.started,
-                 PollsOfOneWhoWaits(last, ranks_));
+  progress_.Look(pid, BeginOf(worker, last), PollsOfOneWhoWaits(last, ranks_));
 }
 
-double SilenceWatch::AwakeSeconds(Ticks since, Ticks now, bool waits_for_peers) {
-  const double kept_s =
-      waits_for_peers ? progress_.StarvedSeconds(since) : progress_.RunDelaySeconds(since);
-  const double awake_s = scale_.DurationNs(since, now) * 1e-9 - kept_s;
-  const double told_s = std::exchange(awake_since_, since) == since ? awake_s_ : 0;
-  return awake_s_ = std::max(awake_s, told_s);
+double SilenceWatch::AwakeSeconds(const LastEvent& last, Ticks since, double passed_s) const {
+  const double kept_s = WaitsForPeers(last) ? progress_.StarvedSeconds(since)
+                        : Meets(last)       ? progress_.RunDelaySeconds(since)
+                                            : progress_.BusySeconds(since);
+  return std::min(std::max(passed_s - kept_s, awake_since_ == since ? awake_s_ : 0), passed_s);
+}
+
+SilenceWatch::Silence SilenceWatch::Seen(const WorkerState& worker, const LastEvent& last) const {
+  const Ticks since = BeginOf(worker, last);
+  const double seconds = progress_.PassedSeconds(since, worker.death ? worker.died : NowTicks());
+  const double awake_s = AwakeSeconds(last, since, seconds);
+  if (WaitsForPeers(last)) return {seconds, seconds - awake_s};
+  return {awake_s, 0};
 }
 
 SilenceWatch::Silence SilenceWatch::Now(const WorkerState& worker, const LastEvent& last) {
-  Ticks since = last ? std::max(last->ticks, worker.started) : worker.started;
-  const bool stopped = worker.process == verdict::ProcessState::kStopped;
-  if (last && last->kind == journal::EventKind::kIdle && stopped) since = worker.stopped;
-  const Ticks now = worker.death ? worker.died : NowTicks();
-  const Ticks page_fault = progress_.newest_page_fault();
-  const double seconds = scale_.DurationNs(since, now) * 1e-9;
-  const double awake_s = std::min(AwakeSeconds(since, now, WaitsForPeers(last)), seconds);
-  if (WaitsForPeers(last)) return {seconds, seconds - awake_s};
-  if (!Meets(last) && page_fault > since) {
-    return {std::min(scale_.DurationNs(page_fault, now) * 1e-9, awake_s), 0};
-  }
-  return {awake_s, 0};
+  const Silence silence = Seen(worker, last);
+  awake_since_ = BeginOf(worker, last);
+  awake_s_ = silence.seconds - silence.starved_s;
+  return silence;
 }
 
 void SilenceWatch::LookAgainIn(double seconds) {
   next_look_ = Deadline::AfterSeconds(std::max(seconds, 0.0) + 0.001);
 }
 
+std::int64_t ProgressProbe::SpanNs(Ticks from, Ticks to, std::int64_t to_monotonic_ns) const {
+  const auto ns = static_cast<std::int64_t>(scale_.DurationNs(from, to));
+  return looked_ == 0 ? ns : std::min(ns, to_monotonic_ns - looked_monotonic_ns_);
+}
+
 void ProgressProbe::Look(pid_t pid, Ticks since, std::int64_t polls) {
-  const std::uint64_t faults = StatOf(pid).value_or(ProcessStat()).page_faults;
-  if (faults > page_faults_) newest_page_fault_ = NowTicks();
-  page_faults_ = faults;
   if (since != since_) {
     since_ = since;
+    passed_ns_ = io_ns_ = 0;
     before_ = newest_;
     at_first_.clear();
-    waited_ns_.clear();
-    starved_ns_.clear();
+    for (Spans* spans : {&waited_ns_, &starved_ns_, &worked_ns_}) spans->clear();
   }
-  newest_ = ThreadsOf(pid);
+  const Ticks now_ticks = NowTicks();
+  const std::int64_t now_ns = MonotonicNs();
+  // Of the time since the last look, what is in the silence: nobody worked longer in it.
+  const std::int64_t span_ns =
+      std::max<std::int64_t>(SpanNs(std::max(since, looked_), now_ticks, now_ns), 0);
+  looked_ = now_ticks;
+  looked_monotonic_ns_ = now_ns;
+  passed_ns_ += span_ns;
+  const std::int64_t io_bytes = IoBytesOf(pid);
+  io_ns_ += std::min((io_bytes - std::exchange(io_bytes_, io_bytes)) * kLongestByteNs, span_ns);
+  const Threads last = std::exchange(newest_, ThreadsOf(pid));
   for (const auto& [thread, now] : newest_) {
+    const auto seen = last.find(thread);
+    const Times then = seen == last.end() ? Times() : seen->second;
+    worked_ns_[thread] += std::min({(now.page_faults - then.page_faults) * kLongestFaultNs,
+                                    now.ran_ns - then.ran_ns, span_ns});
     waited_ns_[thread] = now.waited_ns - before_[thread].waited_ns;
     const auto [first, is_first_look] = at_first_.emplace(thread, now);
     if (is_first_look) continue;
@@ -173,22 +212,37 @@ void ProgressProbe::Look(pid_t pid, Ticks since, std::int64_t polls) {
   }
 }
 
-double ProgressProbe::LongestOf(const Waits& waits, Ticks since) const {
+double ProgressProbe::PassedSeconds(Ticks since, Ticks now) const {
+  const bool looked = since == since_ && looked_ > since;
+  const Ticks from = looked ? looked_ : since;
+  const std::int64_t rest_ns = SpanNs(from, now, MonotonicNs());
+  return static_cast<double>((looked ? passed_ns_ : 0) + std::max<std::int64_t>(rest_ns, 0)) * 1e-9;
+}
+
+double ProgressProbe::BusySeconds(Ticks since) const {
+  if (since != since_) return 0;
+  Spans busy_ns = waited_ns_;
+  for (const auto& [thread, ns] : worked_ns_) busy_ns[thread] += ns;
+  return static_cast<double>(io_ns_) * 1e-9 + LongestOf(busy_ns, since);
+}
+
+double ProgressProbe::LongestOf(const Spans& spans, Ticks since) const {
   std::int64_t longest_ns = 0;
   if (since != since_) return 0;
-  for (const auto& [thread, ns] : waits) longest_ns = std::max(longest_ns, ns);
+  for (const auto& [thread, ns] : spans) longest_ns = std::max(longest_ns, ns);
   return static_cast<double>(longest_ns) * 1e-9;
 }
 
 ProgressProbe::Threads ProgressProbe::ThreadsOf(pid_t pid) {
   Threads threads;
-  std::error_code gone;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), gone)) {
-    std::ifstream file(entry.path() / "schedstat");
-    Times times;
-    if (!(file >> times.ran_ns >> times.waited_ns >> times.runs)) continue;
-    threads[std::atoi(entry.path().filename().c_str())] = times;
+  for (const std::filesystem::path& entry : EntriesOf(fmt::format("/proc/{}/task", pid))) {
+    std::ifstream file(entry / "schedstat");
+    const std::optional<ProcessStat> stat = ReadStat(TextOf(entry / "stat"));
+    if (!stat) continue;
+    Times times{.page_faults = static_cast<std::int64_t>(stat->page_faults)};
+    // Where the kernel does not tell how long a thread ran, it may have run all the time.
+    if (!(file >> times.ran_ns >> times.waited_ns >> times.runs)) times.ran_ns = MonotonicNs();
+    threads[std::atoi(entry.filename().c_str())] = times;
   }
   return threads;
 }

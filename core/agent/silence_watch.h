@@ -15,23 +15,28 @@
 
 namespace lockstep::agent {
 
-// That a process lives although it tells nothing: it is given memory, or wants to compute and does
-// not get a processor.
+// That a process works although it tells nothing: it is given memory, reads or writes files, or
+// wants to compute and does not get a processor. Of each only the time that it takes counts: a page
+// fault now and then is no work.
 class ProgressProbe {
  public:
+  explicit ProgressProbe(const TickScale& scale = {}) : scale_(scale) {}
+
   // Of the process, in the silence that began at `since`. To be repeated while it lasts. A thread
   // only polls when it had a processor `polls` times, each time for a moment.
   void Look(pid_t pid, Ticks since, std::int64_t polls);
 
-  // When the process was last seen to have been given memory (page faults, proc(5)); 0: never.
-  Ticks newest_page_fault() const { return newest_page_fault_; }
-
+  // From `since` to `now`. While the machine was suspended no time passed: ticks of some machines
+  // go on, CLOCK_MONOTONIC does not. So between two looks as much passed as both tell.
+  double PassedSeconds(Ticks since, Ticks now) const;
   // So long, since the last look before the silence that began at `since`, the thread of the
   // process that waited longest was ready to run and did not (run delay,
   // /proc/<pid>/task/<tid>/schedstat). No wait in the silence is missed, however late its first
   // look was.
   double RunDelaySeconds(Ticks since) const { return LongestOf(waited_ns_, since); }
-  // The same since the first look in the silence, without threads that look for news, and then
+  // The same with the time in which it worked, as far as looks tell.
+  double BusySeconds(Ticks since) const;
+  // The run delay since the first look in the silence, without threads that look for news, and then
   // sleep or give their processor away, again and again: they want none.
   double StarvedSeconds(Ticks since) const { return LongestOf(starved_ns_, since); }
 
@@ -40,20 +45,28 @@ class ProgressProbe {
     std::int64_t ran_ns = 0;
     std::int64_t waited_ns = 0;
     std::int64_t runs = 0;  // so often it was given a processor
+    std::int64_t page_faults = 0;
   };
   using Threads = std::map<pid_t, Times>;
-  using Waits = std::map<pid_t, std::int64_t>;  // of threads, ns
+  using Spans = std::map<pid_t, std::int64_t>;  // of threads, ns
 
   static Threads ThreadsOf(pid_t pid);
-  double LongestOf(const Waits& waits, Ticks since) const;
+  double LongestOf(const Spans& spans, Ticks since) const;
+  std::int64_t SpanNs(Ticks from, Ticks to, std::int64_t to_monotonic_ns) const;
 
+  TickScale scale_;
   Ticks since_ = 0;  // of the silence
-  Ticks newest_page_fault_ = 0;
-  std::uint64_t page_faults_ = 0;
+  // The newest look.
+  Ticks looked_ = 0;
+  std::int64_t looked_monotonic_ns_ = 0;
+  std::int64_t io_bytes_ = 0;
   Threads newest_;
   Threads before_;    // the silence
   Threads at_first_;  // look in the silence
-  Waits waited_ns_, starved_ns_;
+  // In the silence, up to the newest look.
+  std::int64_t passed_ns_ = 0;
+  std::int64_t io_ns_ = 0;
+  Spans waited_ns_, starved_ns_, worked_ns_;
 };
 
 // A silence is known by the event that began it, and reported once. Looks are few: the agent shares
@@ -83,13 +96,13 @@ class SilenceWatch {
   bool IsNewlyQuiet(const WorkerState& worker, const LastEvent& last);
   bool IsNewlyOverdue(pid_t pid, const WorkerState& worker, const LastEvent& last);
 
-  // Memory comes page by page, and a processor late, without an event: a rank that is to compute is
-  // not silent for want of these, nor one that connects for want of a processor. In a collective it
-  // waits for peers all the same.
+  // Memory and files come page by page, and a processor late, without an event: a rank that is to
+  // compute is not silent while it takes these, nor one that connects for want of a processor. In a
+  // collective it waits for peers all the same.
   void LookForProgress(pid_t pid, const WorkerState& worker, const LastEvent& last);
   struct Silence {
     // From the worker's newest event (or its start, or its stop while it was idle) to now, without
-    // the time in which it showed progress.
+    // the time in which it worked, or the machine was suspended.
     double seconds = 0;
     // Of a worker in a call that waits for peers: for so long of that it was kept from a processor,
     // as far as looks tell. A library that polls, or adds up what came, is silent then, and waits
@@ -101,12 +114,10 @@ class SilenceWatch {
 
  private:
   void LookAgainIn(double seconds);
-  double Seconds(const WorkerState& worker, const LastEvent& last) {
-    return Now(worker, last).seconds;
-  }
-  // From `since` to `now`, without the time in which it was kept from a processor. In a call that
-  // waits for peers, who only polls is not kept from it.
-  double AwakeSeconds(Ticks since, Ticks now, bool waits_for_peers);
+  Silence Seen(const WorkerState& worker, const LastEvent& last) const;
+  // Of `passed_s` since the event: without the time in which it worked or was kept from a
+  // processor. In a call that waits for peers, who only polls is not kept from it.
+  double AwakeSeconds(const LastEvent& last, Ticks since, double passed_s) const;
 
   double quiet_seconds_;
   double deadline_seconds_;

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/base/clock.h"
 #include "gtest/gtest.h"
 
 namespace lockstep::agent {
@@ -36,14 +37,16 @@ class Written {
   journal::JournalReader reader_{memory_.bytes, kEvents};
 };
 
-// A page that this process was not given yet.
-void TouchANewPage() {
+// Pages that this process was not given yet.
+void TouchNewPages(int pages) {
   const auto size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  void* const page =
-      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  ASSERT_NE(page, MAP_FAILED);
-  *static_cast<volatile char*>(page) = 1;
-  munmap(page, size);
+  for (int i = 0; i < pages; ++i) {
+    void* const page =
+        mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(page, MAP_FAILED);
+    *static_cast<volatile char*>(page) = 1;
+    munmap(page, size);
+  }
 }
 
 TEST(SilenceWatch, ACallQueuedBehindOneThatHasBegunIsNoWorkOfTheRank) {
@@ -60,8 +63,9 @@ TEST(SilenceWatch, ACallQueuedBehindOneThatHasBegunIsNoWorkOfTheRank) {
   EXPECT_EQ(written.Newest()->kind, EventKind::kEnqueue);
 }
 
-// Memory that is given is progress of work before the call; none of a call that waits for peers.
-TEST(SilenceWatch, WorkBeforeAQueuedCallIsProgress) {
+// Memory that is given is work before the call, for as long as it takes; none of a call that waits
+// for peers.
+TEST(SilenceWatch, WorkBeforeAQueuedCallPutsTheVerdictOff) {
   const TickScale scale{.ns_per_tick = 1};
   SilenceWatch watch(AgentOptions{}, scale, 2);
   watch.Begin();
@@ -73,11 +77,17 @@ TEST(SilenceWatch, WorkBeforeAQueuedCallIsProgress) {
   const auto look = [&](EventKind kind) {
     event.kind = kind;
     watch.LookForProgress(getpid(), worker, event);
-    TouchANewPage();
-    watch.LookForProgress(getpid(), worker, event);
     return watch.Now(worker, event).seconds;
   };
-  EXPECT_LT(look(EventKind::kEnqueue), silent);
+  look(EventKind::kEnqueue);
+  TouchNewPages(1);
+  EXPECT_GT(look(EventKind::kEnqueue), silent - 100) << "one page is no work";
+  const double seconds = look(EventKind::kEnqueue);
+  const std::int64_t begin_ns = MonotonicNs();
+  const std::int64_t busy_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID) + 300'000'000;
+  while (ClockNs(CLOCK_THREAD_CPUTIME_ID) < busy_ns) TouchNewPages(1'000);
+  const double passed_s = SecondsSince(begin_ns);
+  EXPECT_LT(look(EventKind::kEnqueue), seconds + passed_s - 0.2) << "many are";
   EXPECT_GE(look(EventKind::kStart), silent);
 }
 

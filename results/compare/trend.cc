@@ -172,6 +172,29 @@ Series SeriesOf(const std::string& machine, const CaseKey& key,
   return series;
 }
 
+// Whether a machine is to be launched nobody tells, so this decides nothing.
+std::vector<std::string> AbsentOf(
+    const std::map<std::string, std::vector<LaunchesOfNight>>& by_machine,
+    const TrendOptions& options) {
+  std::vector<std::string> absent;
+  for (const auto& [machine, own] : by_machine) {
+    if (own.empty() || machine == "unknown") continue;
+    const std::string& last = own.back().back()->started_at;
+    std::string other;
+    std::ptrdiff_t most = 0;
+    for (const auto& [name, nights] : by_machine) {
+      const std::ptrdiff_t since = std::ranges::count_if(
+          nights, [&](const LaunchesOfNight& night) { return night.front()->started_at > last; });
+      if (since > most) other = name;
+      most = std::max(most, since);
+    }
+    if (most < static_cast<std::ptrdiff_t>(options.recent_nights)) continue;
+    absent.push_back(fmt::format("{}: launched last on {}; {} was in {} nights since", machine,
+                                 last.substr(0, 10), other, most));
+  }
+  return absent;
+}
+
 // Launches of one night start within its gap; a case may be missing in a night, so the index does
 // not tell: the start of the machine's night does.
 std::vector<TrendEvent> EventsOf(const std::vector<Series>& all, const TrendOptions& options) {
@@ -240,6 +263,7 @@ std::string ReasonsOf(const Trend& trend, const Totals& totals, const TrendOptio
   if (totals.lost > 0) what += fmt::format(", {} without a time now", totals.lost);
   what += Counted(trend.failures.size(), "failure of no history", "failures of no history");
   what += Counted(trend.notes.size(), "file passed over", "files passed over");
+  what += Counted(trend.absent.size(), "machine launched no more", "machines launched no more");
   if (totals.long_enough == 0) {
     what += fmt::format(", no case has {} nights yet", stats::kFewestNights);
   }
@@ -276,7 +300,9 @@ Trend FindTrend(std::span<const Launch> launches, const TrendOptions& options,
   }
   const Machines machines = FindMachines(launches);
   trend.failures = machines.failures;
-  for (const auto& [machine, nights] : NightsByMachine(machines, options.night_gap_seconds)) {
+  const auto by_machine = NightsByMachine(machines, options.night_gap_seconds);
+  trend.absent = AbsentOf(by_machine, options);
+  for (const auto& [machine, nights] : by_machine) {
     for (const auto& [key, sightings] : SightingsOf(nights, options.cases)) {
       trend.series.push_back(SeriesOf(machine, key, nights, sightings, options));
     }

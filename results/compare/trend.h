@@ -80,6 +80,8 @@ struct Trend {
   std::vector<Series> series;
   std::vector<TrendEvent> events;  // newest first
   std::vector<Peer> peers;  // slow ones first, then by excess; empty with fewer than three machines
+  std::vector<std::string>
+      absent;  // machines that are launched no more, and since when; a line each
   std::size_t launches = 0;
   std::vector<std::string> failures;  // of launches that are of no history (machines.h)
   std::vector<std::string> notes;     // files that were not read, or do not say when

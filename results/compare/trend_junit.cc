@@ -58,6 +58,9 @@ std::string FormatTrendJUnit(const Trend& trend) {
       suite.Add("machines", peer.machine);
     }
   }
+  for (const std::string& one : trend.absent) {
+    suite.Add("absent machines", one.substr(0, one.find(':')), "skipped", one);
+  }
   for (const std::string& note : trend.notes) {
     suite.Add("files", note.substr(0, note.find(':')), "error", note);
   }

@@ -188,6 +188,7 @@ std::string Lists(const Trend& trend, std::string_view heading, std::string_view
   };
   list("Cases without a time now", TextsOf(trend, &Series::no_time));
   list("Failures of no history", trend.failures);
+  list("Machines that are launched no more", trend.absent);
   list("Cases that newer plans leave out", TextsOf(trend, &Series::left_out));
   if (!trend.peers.empty()) head("Machines beside their peers");
   for (const Peer& peer : trend.peers) text += fmt::format("{}{}\n", item, PeerText(peer));
@@ -258,6 +259,7 @@ std::string FormatTrendJson(const Trend& trend) {
                {"events", Json::array()},
                {"machines", Json::array()},
                {"histories", Json::array()},
+               {"absent", trend.absent},
                {"failures", trend.failures},
                {"not_read", trend.notes}};
   for (const TrendEvent& event : trend.events) {

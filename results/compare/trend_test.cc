@@ -201,6 +201,28 @@ TEST(TrendTest, AMachineThatNeverHadATimeDoesNotPass) {
   EXPECT_NE(trend.failures[0].find("node2 never had a time"), std::string::npos);
 }
 
+TEST(TrendTest, AMachineThatIsLaunchedNoMoreIsNamed) {
+  const auto trend_of = [](std::size_t nights) {
+    std::vector<Launch> launches = Nights({{20, 100}});
+    for (Launch& launch : Nights({{20, 100}})) {
+      if (launches.size() == 20 + nights) break;
+      launch.facts = {{"ranks/0/host", "node2"}, {"ranks/1/host", "node2"}};
+      launches.push_back(launch);
+    }
+    return FindTrend(launches, {});
+  };
+  EXPECT_TRUE(trend_of(14).absent.empty()) << "not every machine is launched every night";
+  const Trend trend = trend_of(13);
+  EXPECT_EQ(trend.exit_code, ExitCode::kPass) << "nobody tells whether it should be";
+  const std::string text = "node2: launched last on 2026-11-13; node1 was in 7 nights since";
+  EXPECT_EQ(trend.absent, std::vector<std::string>{text});
+  EXPECT_NE(trend.headline.find(", 1 machine launched no more"), std::string::npos);
+  for (const std::string& form : {FormatTrendTable(trend), FormatTrendMarkdown(trend),
+                                  FormatTrendJson(trend), FormatTrendJUnit(trend)}) {
+    EXPECT_NE(form.find(text), std::string::npos) << form;
+  }
+}
+
 TEST(TrendTest, AFileThatWasNotReadDoesNotPass) {
   const Trend trend = FindTrend(Nights({{12, 100}}), {}, {"night13.h5: truncated"});
   EXPECT_EQ(trend.exit_code, ExitCode::kInconclusive);

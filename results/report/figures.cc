@@ -91,11 +91,11 @@ std::string LimitPrecisionText(const store::Summary& summary) {
 }
 
 std::string LineText(const store::Summary& summary) {
-  constexpr double kMoved = 1.5;
+  constexpr double kVaried = 1.5;
   if (!std::isfinite(summary.line_least_ns)) return "-";
-  const bool moved = summary.line_most_ns > kMoved * summary.line_least_ns;
+  const bool varied = summary.line_most_ns > kVaried * summary.line_least_ns;
   return fmt::format("{:.0f}", summary.line_least_ns) +
-         (moved ? fmt::format("-{:.0f}", summary.line_most_ns) : "");
+         (varied ? fmt::format("-{:.0f}", summary.line_most_ns) : "");
 }
 
 std::string WrongText(const store::Summary& summary) {

@@ -34,7 +34,7 @@ std::string PartText(const store::Part& part, const TimeUnit& unit);
 std::string PrecisionText(const store::Summary& summary);
 // … of the percentage of the limit.
 std::string LimitPrecisionText(const store::Summary& summary);
-// "64", or "64-298" where the processors moved between the rounds.
+// "64", or "64-298" where it varied between the rounds.
 std::string LineText(const store::Summary& summary);
 // Wrong elements; "-" when nothing was compared.
 std::string WrongText(const store::Summary& summary);

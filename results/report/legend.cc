@@ -81,14 +81,16 @@ std::string NoLimit(const store::Run& run) {
   return crowd.empty() ? "the host was too busy to measure its rates" : crowd + ", so no floors";
 }
 
-// The processors of the ranks moved while the run lasted.
-std::string Moved(const store::Run& run) {
+// Cache lines took different times while the run lasted. Why is not known: ranks that are not bound
+// move, a virtual machine moves its processors, or others use them.
+std::string Varied(const store::Run& run) {
   const double least = FloorFigure(run, "line_round_trip_least_ns");
   const double most = FloorFigure(run, "line_round_trip_most_ns");
-  if (!std::isfinite(least)) return "  (the processors moved meanwhile: limits are rough)\n";
+  if (!std::isfinite(least))
+    return "  (cache lines took different times meanwhile: limits are rough)\n";
   return fmt::format(
-      "  (the processors moved meanwhile: cache line {:.0f} to {:.0f} ns; a floor a round)\n",
-      least, most);
+      "  (a cache line took {:.0f} to {:.0f} ns meanwhile: each round has its own floor)\n", least,
+      most);
 }
 
 std::string Limit(const store::Run& run) {
@@ -117,7 +119,7 @@ std::string Limit(const store::Run& run) {
   if (const double handover = FloorFigure(run, "handover_gbps_in_cache"); handover > 0) {
     text += fmt::format("  (between processors {} GB/s, of 64 KiB)\n", BandwidthText(handover));
   }
-  if (FloorFigure(run, "placement_changed") > 0) text += Moved(run);
+  if (FloorFigure(run, "placement_changed") > 0) text += Varied(run);
   return text;
 }
 
@@ -170,7 +172,7 @@ std::string FormatLegend(const store::Run& run, Columns columns) {
   text += StepLegend(run, columns);
   if (collectives) text += Limit(run);
   if (collectives && all) {
-    text += "line: a cache line there and back, before the rounds; least-most: processors moved\n";
+    text += "line: a cache line there and back, before the rounds; least-most: it varied\n";
   }
   return all ? text + HostFigures(run) : text + "All columns: --wide\n";
 }

@@ -142,6 +142,17 @@ TEST(Table, WhyThereIsNoFloor) {
   EXPECT_THAT(FormatTable(run), HasSubstr("none: the data is not in the host's memory\n"));
 }
 
+// Ranks that are bound cannot move, and so nothing is said of why.
+TEST(Table, ThatCacheLinesVariedIsSaidWithoutACause) {
+  auto run = PassingRun();
+  run.floors.insert(run.floors.end(), {{"line_round_trip_least_ns", 64},
+                                       {"line_round_trip_most_ns", 298},
+                                       {"placement_changed", 1}});
+  const std::string table = FormatTable(run, Columns::kAll);
+  EXPECT_THAT(table, HasSubstr("  (a cache line took 64 to 298 ns meanwhile: each round has its"));
+  EXPECT_THAT(table, Not(HasSubstr("moved")));
+}
+
 TEST(Table, ACaseThatABudgetCutShort) {
   auto run = PassingRun();
   run.cases[0].summary.stopped_by = "cut_short";

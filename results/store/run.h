@@ -100,7 +100,7 @@ struct Summary {
   double limit_low = std::numeric_limits<double>::quiet_NaN();
   double limit_high = std::numeric_limits<double>::quiet_NaN();
   // A cache line there and back just before the rounds: the least and the most. Where these differ,
-  // processors moved, and the median is of two machines. NaN: not known.
+  // processors moved or others used them, and the median is of two machines. NaN: not known.
   double line_least_ns = std::numeric_limits<double>::quiet_NaN();
   double line_most_ns = std::numeric_limits<double>::quiet_NaN();
   std::int64_t checked_elements = 0;

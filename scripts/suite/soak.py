@@ -54,7 +54,7 @@ class Journal:
     """What is over: the first line tells of what, each further one is a pass."""
 
     def __init__(self, folder, what):
-        self.folder = folder
+        self.folder, self.what = folder, what
         os.makedirs(folder, exist_ok=True)
         self._file = launches.JsonLines(os.path.join(folder, "soak.jsonl"))
         lines = [json.loads(line) for line in self._file.lines]
@@ -63,7 +63,7 @@ class Journal:
         elif lines[0] != what:
             raise SoakError("%s is of other targets or another commit (%s); give another "
                             "--output-folder" % (self._file.path, json.dumps(lines[0])), 2)
-        self.passes = lines[1:]
+        self.path, self.passes = self._file.path, lines[1:]
 
     def holds(self, number, load):
         return any((one["pass"], one["load"]) == (number, load) for one in self.passes)
@@ -85,6 +85,14 @@ def commit():
     return what
 
 
+def check_commit(journal):
+    """Bazel builds what is there when it comes to it, so a tree that changed meanwhile is none."""
+    if commit() != {name: what for name, what in journal.what.items() if name != "targets"}:
+        raise SoakError("the checkout is of another commit than %s, so this pass does not count; "
+                        "go back to that commit, or give another --output-folder" %
+                        journal.path, 2)
+
+
 def run_pass(options, journal, number, load):
     """All tests once; its outcome is in the journal afterwards."""
     events_path = os.path.join(journal.folder, "events")
@@ -104,6 +112,7 @@ def run_pass(options, journal, number, load):
         raise SoakError("%s test ended with exit code %d and %d results; run `bazel test %s` to "
                         "see why" % (options.bazel, done.returncode, len(found),
                                      " ".join(options.targets)), 4)
+    check_commit(journal)
     logs = test_summary.logs_of(events)
     for label in failed:
         for path in logs[label]:

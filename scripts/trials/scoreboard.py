@@ -10,9 +10,11 @@ Three kinds of launches, in turn:
 --busy-loops and --stop-agents make the machine a noisy one.
 
 Every launch is a file in --output-folder, and what is there is not run again: an interrupted or
-short run is continued by the same command. Other scenarios, time-outs or noise need another folder.
+short run is continued by the same command. Other scenarios, time-outs, noise or another build of
+lockstep-stress need another folder.
 Exit codes: those of `lockstep score`; 3 when launches are left.
 """
+import hashlib
 import json
 import os
 import random
@@ -200,6 +202,7 @@ def run_job(job, options, generator):
             raise
     if stopped.count > 0:
         print(f"         {job.name}: agents were stopped {stopped.count} times", file=sys.stderr)
+    check_program(options, options.program)
     if launch.returncode in (0, 1, 3) and os.path.exists(temporary):
         os.rename(temporary, path)
         return path, launch.returncode, said
@@ -221,20 +224,36 @@ def none_for(text):
 
 def check_folder(options):
     """What is there must be what is asked for now: names of files do not tell it all."""
-    path = os.path.join(options.output_folder, "asked.json")
+    folder = options.output_folder
+    path = os.path.join(folder, "asked.json")
     asked = {name: getattr(options, name)
              for name in ("scenario", "timeout", "busy_loops", "stop_agents")}
-    made = any(name.endswith((".h5", ".none")) for name in os.listdir(options.output_folder))
-    if not made or not os.path.exists(path):
-        write_whole(path, json.dumps(asked) + "\n")
+    if not any(name.endswith((".h5", ".none")) for name in os.listdir(folder)):
+        write_whole(path, json.dumps({**asked, "program": options.program}) + "\n")
         return
+    if not os.path.exists(path):
+        launches.fail("scoreboard", 2, f"{folder}: it holds launches, and no asked.json that tells "
+                      "what they are of; give another --output-folder")
     with open(path, encoding="utf-8") as file:
         there = json.load(file)
     for name, value in asked.items():
         if there.get(name) != value:
-            launches.fail("scoreboard", 2, f"{options.output_folder}: its launches are of "
+            launches.fail("scoreboard", 2, f"{folder}: its launches are of "
                           f"--{name.replace('_', '-')}={there.get(name)}, not {value}; give that, "
                           "or another --output-folder")
+    check_program(options, there.get("program"))
+
+
+def digest_of(path):
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+def check_program(options, known):
+    """Ranks of one launch, and launches of one folder, must be of one program."""
+    if digest_of(options.stress) != known:
+        launches.fail("scoreboard", 2, f"{options.output_folder}: its launches are of another build "
+                      f"of {options.stress}; give that by --stress, or another --output-folder")
 
 
 def run_all(options, jobs):
@@ -318,6 +337,7 @@ def read_options(arguments):
             parser.error(f"--{name}: {path} cannot be run; bazel build //stress "
                          "//cli:lockstep, or give its path")
         setattr(options, name, os.path.abspath(found))
+    options.program = digest_of(options.stress)
     return options
 
 
