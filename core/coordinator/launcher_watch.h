@@ -33,10 +33,11 @@ class LauncherWatch {
       fd_.Reset(static_cast<int>(syscall(SYS_pidfd_open, *launcher, 0)));
       ended = !fd_.valid() && errno == ESRCH;
     }
-    // A launcher that ended before all this left us another parent.
+    // A launcher that ended before all this left us another parent. torchrun reads no output.
     const bool wrapped =
         !ancestors.empty() && control::Inherited(ancestors.front(), context.settings);
-    ended = ended || (!wrapped && OutputsAreUnread());
+    const bool reads = context.launcher != control::kTorchrun;
+    ended = ended || (reads && !wrapped && OutputsAreUnread());
     if (ended) fd_.Reset(eventfd(1, EFD_CLOEXEC));
   }
   int fd() const { return fd_.get(); }  // readable when it is gone; -1: not watched

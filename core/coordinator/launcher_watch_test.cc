@@ -92,6 +92,20 @@ TEST(LauncherWatch, ALauncherThatEndedBeforeIsSeen) {
             'y');
 }
 
+// torchrun's ranks write where it writes. Whoever read that may be gone long before it.
+TEST(LauncherWatch, OutputsThatNobodyReadSayNothingOfTorchrun) {
+  for (const bool torchrun : {true, false}) {
+    const auto rank = [=](control::LaunchContext context, int) {
+      if (torchrun) context.launcher = control::kTorchrun;
+      const Pipe unread = MakePipe();
+      close(unread[0]);
+      for (const int output : {STDOUT_FILENO, STDERR_FILENO}) dup2(unread[1], output);
+      return IsGone(LauncherWatch(context), 0) ? 'y' : 'n';
+    };
+    EXPECT_EQ(RankOf(rank), torchrun ? 'n' : 'y');
+  }
+}
+
 TEST(LauncherWatch, WithoutALauncherThereIsNothingToWatch) {
   control::LaunchContext context;
   context.launcher = "none";

@@ -26,6 +26,7 @@ struct LostHost {
   bool told = false;     // its own agents say so
   bool reset = false;    // kEnded: a connection was reset, which something on the way may have done
   bool assumed = false;  // … not all of its agents were seen to end
+  bool gone = false;     // … the launcher may have ended some of its agents
 };
 
 // It may live.
@@ -83,12 +84,13 @@ std::vector<LostHost> FindLostHosts(const std::vector<RankPlace>& places,
     if (!fate || (hosts.size() < 2 && *fate != Fate::kLauncher)) continue;
     const auto first = static_cast<std::size_t>(ranks.front());
     const bool told = places[first].loss == Loss::kNone || *fate == Fate::kLauncher;
-    const bool reset = std::ranges::any_of(ranks, [&](int rank) {
-      return places[static_cast<std::size_t>(rank)].loss == Loss::kReset;
-    });
+    const auto any = [&](Loss loss) {
+      return std::ranges::any_of(
+          ranks, [&](int rank) { return places[static_cast<std::size_t>(rank)].loss == loss; });
+    };
     const bool assumed = std::ranges::any_of(
         ranks, [&](int rank) { return places[static_cast<std::size_t>(rank)].assumed; });
-    lost.push_back({name, ranks, *fate, told, reset, assumed});
+    lost.push_back({name, ranks, *fate, told, any(Loss::kReset), assumed, any(Loss::kGone)});
   }
   // Who waits for a stopped host is not stopped itself: all hosts alike is job control.
   if (lost.size() == hosts.size()) {
@@ -118,25 +120,32 @@ LostHost OurSide(const std::vector<RankPlace>& places) {
 constexpr const char* kWhatResets =
     "their processes ended, or something between the hosts (a firewall, a NAT) ended connections";
 
+bool IsDoubtful(const LostHost& host) { return host.reset || host.assumed || host.gone; }
+
+// A connection is closed by a kernel that lives: the agents ended, not the host.
+std::string DescribeEnd(const LostHost& host, const std::string& who) {
+  if (host.reset) {
+    return fmt::format("{}: every connection of its agents was reset, refused or closed: {}", who,
+                       kWhatResets);
+  }
+  if (host.assumed || host.gone) {
+    return fmt::format(
+        "{} seems to have lost all its agents: one's connection was closed, without a word, and {}",
+        who,
+        host.assumed ? "of the others nothing was heard"
+                     : "others ended while the launch was being ended");
+  }
+  return fmt::format("{} lost all its agents: every connection was closed, without a word", who);
+}
+
 Finding Describe(const LostHost& host) {
   Finding finding{.culprits = host.ranks};
   const std::string who = fmt::format("host {} ({})", host.name, FormatRanks(host.ranks));
   switch (host.fate) {
     case Fate::kEnded:
-      // A connection is closed by a kernel that lives: the agents ended, not the host.
       finding.cause = Cause::kHostLost;
-      finding.proved = !host.reset && !host.assumed;
-      finding.message =
-          host.reset
-              ? fmt::format("{}: every connection of its agents was reset, refused or closed: {}",
-                            who, kWhatResets)
-          : host.assumed
-              ? fmt::format(
-                    "{} seems to have lost all its agents: one's connection was closed, without "
-                    "a word, and of the others nothing was heard",
-                    who)
-              : fmt::format("{} lost all its agents: every connection was closed, without a word",
-                            who);
+      finding.proved = !IsDoubtful(host);
+      finding.message = DescribeEnd(host, who);
       finding.remedy = fmt::format(
           "See whether {} is up and why its processes ended: an out-of-memory kill (dmesg), the "
           "launcher's daemon that was ended there, a shutdown or a crash{}.",
@@ -195,8 +204,7 @@ bool IsConsequence(const Finding& finding, const std::vector<int>& lost) {
 }
 
 Outcome OutcomeOf(const LostHost& host) {
-  if (host.fate == Fate::kEnded)
-    return host.reset || host.assumed ? Outcome::kFailed : Outcome::kKilled;
+  if (host.fate == Fate::kEnded) return IsDoubtful(host) ? Outcome::kFailed : Outcome::kKilled;
   return host.fate == Fate::kStopped ? Outcome::kStopped : Outcome::kHung;
 }
 

@@ -37,9 +37,9 @@ bool WeAreCutOff(const std::vector<RankPlace>& places);
 // Puts findings about hosts before all others: host_lost, launcher_lost (proved), host_cut_off,
 // host_stopped (suspected, unless its agents say that their workers are stopped). Where no host is
 // lost as a whole, agents that ended are named: agent_lost (proved), or unknown where they may have
-// been ended with the launch. Connections that were reset make both a suspicion, and so does an
-// agent of the host that only was not heard. What is said of
-// the ranks of such a host or agent, and what others suffer from that, becomes evidence of it:
+// been ended with the launch. Connections that were reset make both a suspicion. So does an agent
+// of the host that only was not heard, or may have been ended with the launch. What is said of the
+// ranks of such a host or agent, and what others suffer from that, becomes evidence of it:
 // their errors, and that they ended. A launch of one host can only have lost its launcher, or
 // agents. Outcomes of ranks of which nothing is known follow: killed, hung, stopped; failed where
 // nobody knows what ended them. Other findings say on which of several hosts their culprits are.

@@ -240,9 +240,14 @@ TEST(LostHosts, OneAgentThatEndedBesideASilentOneIsNoHostThatIsCutOff) {
 TEST(LostHosts, AHostThatMayHaveBeenEndedWithTheLaunchIsNotAccused) {
   Launch gone = LaunchOf({Loss::kGone, Loss::kGone, kHere, kHere});
   EXPECT_EQ(Named(gone)->cause, Cause::kUnknown);
-  // One of its agents was seen to be lost before that.
+  // One of its agents was seen to be lost before that. The launcher may have ended the other one.
   Launch died = LaunchOf({kClosed, Loss::kGone, kHere, kHere});
-  EXPECT_EQ(Named(died)->cause, Cause::kHostLost);
+  const Finding* const finding = Named(died);
+  EXPECT_EQ(finding->cause, Cause::kHostLost);
+  EXPECT_FALSE(finding->proved);
+  EXPECT_NE(finding->message.find("ended while the launch was being ended"), std::string::npos)
+      << finding->message;
+  EXPECT_EQ(died.judgement.outcomes[1].outcome, Outcome::kFailed);
 }
 
 TEST(LostAgents, AWorkerThatEndedBeforeItsAgentTellsMore) {

@@ -331,7 +331,9 @@ std::string FateOf(const RankView& view) {
 bool IsEcho(std::string_view error) { return !error.empty() && WeightOf(error) < kWaited; }
 
 bool WaitedInVain(std::string_view error) {
-  constexpr std::string_view kWords[] = {"in time", "imed out", "deadline"};
+  // A kernel has no route to a neighbour that does not answer.
+  constexpr std::string_view kWords[] = {"in time", "imed out", "imeout", "deadline",
+                                         "No route to host"};
   return std::ranges::any_of(
       kWords, [&](std::string_view words) { return error.find(words) != std::string_view::npos; });
 }

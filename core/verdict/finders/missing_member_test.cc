@@ -163,20 +163,21 @@ TEST(Connecting, AnErrorIsAnInitFailureOfWhoReportsIt) {
 }
 
 TEST(Connecting, WhoDidNotComeIsNamed) {
-  const auto in_vain = [](int rank) {
-    return History(rank)
-        .In(journal::Phase::kConnect)
-        .Reports("'world/1' did not come in time")
-        .Leaves(1);
-  };
-  const Judgement judgement = JudgeAll({in_vain(0), History(1), in_vain(2)});
-  EXPECT_EQ(judgement.findings.at(0).cause, Cause::kInitFailure);
-  EXPECT_FALSE(judgement.findings[0].proved);
-  EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
-  EXPECT_THAT(judgement.findings[0].message, HasSubstr("rank 1 did not begin to connect"));
-  // All had begun: nobody can say whose fault it is.
-  const Judgement all = JudgeAll({in_vain(0), in_vain(1)});
-  EXPECT_THAT(all.findings.at(0).culprits, ElementsAre(0, 1));
+  for (const char* words : {"'world/1' did not come in time",
+                            "gloo: rank 0 of 3 can't connect: Connect timeout [10.0.0.2]:7047"}) {
+    const auto in_vain = [&](int rank) {
+      return History(rank).In(journal::Phase::kConnect).Reports(words).Leaves(1);
+    };
+    const Judgement judgement = JudgeAll({in_vain(0), History(1), in_vain(2)});
+    EXPECT_EQ(judgement.findings.at(0).cause, Cause::kInitFailure);
+    EXPECT_FALSE(judgement.findings[0].proved) << words;
+    EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
+    EXPECT_THAT(judgement.findings[0].message, HasSubstr("rank 1 did not begin to connect"));
+    // All had begun: nobody can say whose fault it is.
+    const Judgement all = JudgeAll({in_vain(0), in_vain(1)});
+    EXPECT_THAT(all.findings.at(0).culprits, ElementsAre(0, 1));
+    EXPECT_FALSE(all.findings[0].proved) << words;
+  }
 }
 
 TEST(Connecting, AlsoOfAnotherCommunicator) {
