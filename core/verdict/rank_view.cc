@@ -332,7 +332,8 @@ bool IsEcho(std::string_view error) { return !error.empty() && WeightOf(error) <
 
 bool WaitedInVain(std::string_view error) {
   // A kernel has no route to a neighbour that does not answer.
-  constexpr std::string_view kWords[] = {"in time", "imed out", "imeout", "deadline",
+  constexpr std::string_view kWords[] = {"in time",         "imed out",      "imeout",
+                                         "deadline",        "return within", "complete within",
                                          "No route to host"};
   return std::ranges::any_of(
       kWords, [&](std::string_view words) { return error.find(words) != std::string_view::npos; });

@@ -156,6 +156,8 @@ TEST(RankFailed, ErrorsOfAConnectionEchoThatOfAPeer) {
        {"gloo: Connection reset by peer", "remote process exited or there was a network error (6)",
         "gloo: Timed out waiting 30000ms for recv operation to complete",
         "gloo: [pair.cc:799] Connect timeout [10.0.0.2]:7047",
+        "nccl: an operation was not complete within 30 s",
+        "nccl: ncclGroupEnd did not return within 30 s; the communicator was aborted",
         "gloo: [pair.cc:589] Read error [10.0.0.2]:7047: No route to host"}) {
     EXPECT_FALSE(judge(effect).findings[0].proved) << effect;
   }
