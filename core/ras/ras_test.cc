@@ -20,7 +20,7 @@ using testing::IsEmpty;
 using verdict::Verdict;
 
 std::string RankJson(int rank, int all_reduce, int broadcast, int init_state = 0,
-                     int async_error = 0) {
+                     int async_error = 0, bool aborted = false) {
   return fmt::format(R"(        {{
           "rank": {0},
           "host": "10.0.0.{0}",
@@ -32,7 +32,7 @@ std::string RankJson(int rank, int all_reduce, int broadcast, int init_state = 0
             "async_error": {3},
             "finalize_called": false,
             "destroy_flag": false,
-            "abort_flag": false
+            "abort_flag": {6}
           }},
           "collective_counts": {{
             "Broadcast": {4},
@@ -42,7 +42,7 @@ std::string RankJson(int rank, int all_reduce, int broadcast, int init_state = 0
             "AllReduce": {5}
           }}
         }})",
-                     rank, 100 + rank, init_state, async_error, broadcast, all_reduce);
+                     rank, 100 + rank, init_state, async_error, broadcast, all_reduce, aborted);
 }
 
 // `comma`: as of NCCL 2.29; 2.28.7 to 2.28.9 leave it out.
@@ -194,6 +194,20 @@ TEST(RasTest, WhoIsMissedInBothLooksOrReportsAnError) {
                           "stopped, gone or cut off"));
   const std::string well = RankJson(0, 10, 0);
   EXPECT_THAT(SaidBy(Hear(Json(well), Json(well, missing))), IsEmpty()) << "it may be about to end";
+}
+
+// PyTorch's destroy_process_group aborts the communicators of a job that is well.
+TEST(RasTest, AnAbortFailsARankOnlyWhereItLasts) {
+  const std::string other = "," + RankJson(1, 10, 0);
+  const JobStatus before = Json(RankJson(0, 9, 0) + other);
+  const JobStatus aborted = Json(RankJson(0, 10, 0, 0, 0, true) + other);
+  EXPECT_THAT(SaidBy(Hear(before, aborted)),
+              ElementsAre("unknown: rank 0 (pid 100 on 10.0.0.0) aborted the communicator by the "
+                          "second look: an error, or its program ends it"));
+  EXPECT_EQ(Hear(before, aborted).verdict, Verdict::kUnknown);
+  EXPECT_THAT(SaidBy(Hear(aborted, aborted)),
+              ElementsAre("rank_failed: rank 0 (pid 100 on 10.0.0.0) aborted the communicator "
+                          "before the first look, and still has it"));
 }
 
 TEST(RasTest, WhoStillInitializes) {

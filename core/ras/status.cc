@@ -66,7 +66,7 @@ void AddErrors(const Json& status, const Rank& rank, Communicator& communicator)
     communicator.errors.push_back({rank, ErrorText(error)});
     return;
   }
-  if (At(status, "abort_flag") == true) communicator.errors.push_back({rank, "aborted"});
+  if (At(status, "abort_flag") == true) communicator.aborted.push_back(rank);
 }
 
 using Counts = std::map<std::string, std::map<std::uint64_t, std::vector<Rank>>>;

@@ -30,7 +30,7 @@ struct CountGroup {
 
 struct RankError {
   Rank rank;
-  std::string what;  // "Remote process error", "aborted"
+  std::string what;  // "Remote process error"
 };
 
 struct Communicator {
@@ -40,6 +40,7 @@ struct Communicator {
   std::vector<Rank> missing;         // they do not answer RAS
   std::vector<RankError> errors;     // errors that ranks reported
   std::vector<Rank> initializing;    // JSON only
+  std::vector<Rank> aborted;         // JSON only: without an error; so programs also end one
   std::vector<std::uint64_t> total;  // JSON only: every count of every rank
 };
 

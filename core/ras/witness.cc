@@ -1,6 +1,6 @@
 // A difference counts only if both looks show it: collectives outpace the looks, and communicators
-// come and go. An error stays, so one look shows it. Who launched least is behind; whom RAS does
-// not reach may be stopped, gone or cut off.
+// come and go. An error stays, so the second look tells it. Who launched least is behind; whom RAS
+// does not reach may be stopped, gone or cut off.
 #include "core/ras/witness.h"
 
 #include <fmt/core.h>
@@ -53,6 +53,17 @@ void SuspectErrors(const Communicator& now, std::vector<Finding>& findings) {
   for (const RankError& error : now.errors) {
     findings.push_back(Suspect(Cause::kRankFailed, {error.rank}, now,
                                fmt::format("{} reports: {}", Named(error.rank), error.what)));
+  }
+}
+
+void AddAborted(const Communicator* before, const Communicator& now,
+                std::vector<Finding>& findings) {
+  for (const Rank& rank : now.aborted) {
+    const bool lasts = before != nullptr && Contains(before->aborted, rank);
+    const char* const what = lasts ? "before the first look, and still has it"
+                                   : "by the second look: an error, or its program ends it";
+    findings.push_back(Suspect(lasts ? Cause::kRankFailed : Cause::kUnknown, {rank}, now,
+                               fmt::format("{} aborted the communicator {}", Named(rank), what)));
   }
 }
 
@@ -143,6 +154,7 @@ Testimony Hear(const JobStatus& first, const JobStatus& second) {
   for (const Communicator& now : second.communicators) {
     SuspectErrors(now, testimony.findings);
     const Communicator* before = Find(first, now);
+    AddAborted(before, now, testimony.findings);
     if (before == nullptr) continue;
     AddMissing(*before, now, testimony.findings);
     AddInitializing(*before, now, testimony.findings);

@@ -13,7 +13,7 @@
 
 namespace lockstep::watch::events {
 
-inline constexpr std::uint64_t kMagic = 0x3468637461776b6cULL;  // "lkwatch4"
+inline constexpr std::uint64_t kMagic = 0x3568637461776b6cULL;  // "lkwatch5"
 inline constexpr std::uint64_t kChunkEvents = 4096;
 inline constexpr std::uint64_t kChunks = 1024;
 inline constexpr std::size_t kLibraryThreads = 16;
@@ -63,6 +63,7 @@ struct Header {
   std::atomic<std::uint64_t> ready;  // chunks that were prepared: events are in these alone
   std::atomic<std::uint64_t> polls;  // tests that found nothing
   std::atomic<std::uint64_t> poll_site;
+  std::atomic<Call> poll_call;
   std::uint64_t started;  // the process, in clock ticks since boot
   char job[256];          // what the launcher calls this launch
   char maps[6144];        // file names too long for it are cut off

@@ -218,7 +218,8 @@ Event* ClaimBesideOthers(Header& to) {
 
 }  // namespace internal
 
-void CountPoll(Header& to, std::uint64_t site) {
+void CountPoll(Header& to, events::Call call, std::uint64_t site) {
+  to.poll_call.store(call, std::memory_order_relaxed);
   to.poll_site.store(site, std::memory_order_relaxed);
   if (several_threads) {
     to.polls.fetch_add(1, std::memory_order_relaxed);

@@ -68,7 +68,7 @@ bool OpenSegment();
 void Say(const char* what);
 void SetRank(int rank, int size, bool threads);
 void Stop(events::Stopped why);
-void CountPoll(events::Header& to, std::uint64_t site);
+void CountPoll(events::Header& to, events::Call call, std::uint64_t site);
 void NoteEnd(events::Exit how);
 void AwaitExit();
 

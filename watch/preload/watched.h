@@ -251,7 +251,7 @@ AsCalled CalledAs(events::Call call, const void* site, Words... words) {
     const int result = real ARGUMENTS;                                 \
     if (!MayHaveFound(result) || !(FOUND)) {                           \
       if (events::Header* const to = internal::header) {               \
-        CountPoll(*to, call.site());                                   \
+        CountPoll(*to, events::Call::k##NAME, call.site());            \
       }                                                                \
       return result;                                                   \
     }                                                                  \

@@ -165,7 +165,10 @@ class Looker {
     }
     if (!rank.watched) return rank;
     rank.polls = header.polls.load() > found.polls;
-    if (rank.polls) rank.poll_site = Line(header, header.poll_site.load());
+    if (rank.polls) {
+      rank.poll_call = header.poll_call.load();
+      rank.poll_site = Line(header, header.poll_site.load());
+    }
     const std::vector<Event> newest = found.segment->NewestEvents();
     const bool counts = !newest.empty() && newest.back().phase == events::Phase::kAgain;
     if (counts) rank.events += static_cast<std::uint64_t>(newest.back().count);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "watch/events/calls.h"
 #include "watch/status/where.h"
 
 namespace lockstep::watch::status {
@@ -25,7 +26,9 @@ struct RankNow {
   int exit_code = -1;        // of one that ended by exit(); -1: not known
   bool watched = true;       // false: it stopped to write events
   std::uint64_t events = 0;  // since it began; a call and its return are mostly one
-  bool polls = false;        // a Test was called again and again while it was looked at
+  // A call that found nothing was made again and again while it was looked at.
+  bool polls = false;
+  events::Call poll_call = events::Call::kNone;  // the newest
   std::string poll_site;
   std::vector<CallNow> calls;  // threads in a call; where none is, the one that left one last
 };

@@ -48,7 +48,8 @@ void AddRank(const RankNow& rank, Grid& grid) {
               OrDash(OneLine(call.site))},
              grid);
     } else if (rank.polls) {
-      AddRow(rank, {"-", "polls (test or probe)", "-", OrDash(OneLine(rank.poll_site))}, grid);
+      const std::string what = fmt::format("polls with {}", events::FactsOf(rank.poll_call).name);
+      AddRow(rank, {"-", what, "-", OrDash(OneLine(rank.poll_site))}, grid);
     } else {
       AddRow(rank, {seconds, "in no call", "-", "-"}, grid);
     }
@@ -100,6 +101,7 @@ Json ToJson(const RankNow& rank) {
           {"watched", rank.watched},
           {"events", rank.events},
           {"polls", rank.polls},
+          {"poll_call", rank.polls ? Json(events::FactsOf(rank.poll_call).name) : Json(nullptr)},
           {"poll_site", rank.poll_site.empty() ? Json(nullptr) : Json(rank.poll_site)},
           {"calls", std::move(calls)}};
 }

@@ -38,6 +38,7 @@ std::vector<JobNow> Jobs() {
   }
   job.ranks[2].exit_code = 3;
   job.ranks[3].polls = true;
+  job.ranks[3].poll_call = events::Call::kIprobe;
   job.ranks[3].poll_site = "solver.c:40";
   return {job};
 }
@@ -49,7 +50,7 @@ job 4711: mpirun -np 4 ./solver (4 ranks, watcher 99)
    0  100  sleeping     12.3  MPI_Recv from 1, tag 7  world  solver.c:31
    1  101  sleeping     12.3  in no call              -      -
    2  102  ended           -  ended, exit code 3      -      -
-   3  103  sleeping        -  polls (test or probe)   -      solver.c:40
+   3  103  sleeping        -  polls with MPI_Iprobe   -      solver.c:40
 )");
 }
 

@@ -91,7 +91,11 @@ class StatusTest(unittest.TestCase):
         self.assertEqual((call["inside"], call["communicator"]), (True, "world"))
         self.assertRegex(call["site"], r"^cases\.c:\d+$")
         self.assertGreaterEqual(call["seconds"], 0)
-        late = job["ranks"][1]["pid"]
+        job = self.until(watcher, lambda job: job["ranks"][1]["polls"])
+        rank = job["ranks"][1]
+        self.assertEqual((rank["poll_call"], rank["poll_site"]),
+                         ("MPI_Iprobe", line_of("MPI_Iprobe(rank, 99")))
+        late = rank["pid"]
         os.kill(late, signal.SIGSTOP)
         self.until(watcher, lambda job: job["ranks"][1]["state"] == "stopped")
         os.kill(late, signal.SIGCONT)
