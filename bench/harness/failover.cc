@@ -17,9 +17,11 @@
 #include "bench/measure/sample_book.h"
 #include "bench/measure/summarize.h"
 #include "bench/measure/visit_figure.h"
+#include "core/base/print_stderr.h"
 #include "core/coordinator/machine_facts.h"
 #include "core/verdict/judge.h"
 #include "core/verdict/lost_hosts.h"
+#include "core/verdict/wording.h"
 
 namespace lockstep::bench::harness {
 namespace {
@@ -72,6 +74,13 @@ std::vector<int> LivingOf(const coordinator::FailoverReport& failover) {
     if (rank.state != verdict::ProcessState::kLost) living.push_back(rank.rank);
   }
   return living;
+}
+
+// Living ranks whose records are not all there.
+std::vector<int> CutOf(const coordinator::FailoverReport& failover) {
+  std::vector<int> cut = LivingOf(failover);
+  std::erase_if(cut, [&](int rank) { return !failover.data_cut[static_cast<std::size_t>(rank)]; });
+  return cut;
 }
 
 // What was replicated, record by record, if it is of this plan.
@@ -150,18 +159,24 @@ measure::SampleBook BookOf(const coordinator::FailoverReport& failover, const pl
   return book;
 }
 
-// Why the cases of the repetition that ran have no more rounds. A case that was lost stays lost.
+// Why the cases of the repetition that ran have no more rounds. A case that was lost stays lost. Of
+// one without records it is known that it was not run only if a rank lacks them that kept all.
 std::vector<std::string> StoppedBy(const measure::SampleBook& book, const plan::Plan& plan,
-                                   const std::vector<int>& living,
+                                   const std::vector<int>& living, const std::vector<int>& cut,
                                    const measure::Measurement& measurement) {
   std::vector<std::string> stopped_by;
   for (std::size_t i = 0; i < plan.cases.size(); ++i) {
     const auto& rows = book.Book(book.repetitions() - 1, i).ranks;
-    const bool begun = std::ranges::all_of(
-        living, [&](int rank) { return !rows[static_cast<std::size_t>(rank)].entry.empty(); });
+    const auto has_begun = [&](int rank) {
+      return !rows[static_cast<std::size_t>(rank)].entry.empty();
+    };
+    const bool begun = std::ranges::all_of(living, has_begun);
+    const bool known = std::ranges::any_of(living, [&](int rank) {
+      return !has_begun(rank) && std::ranges::find(cut, rank) == cut.end();
+    });
     const bool lost = std::ranges::count(measurement.interruptions, std::optional(i),
                                          &measure::Interruption::case_index) > 0;
-    stopped_by.emplace_back(lost ? "lost" : begun ? "interrupted" : "not_run");
+    stopped_by.emplace_back(lost ? "lost" : begun ? "interrupted" : known ? "not_run" : "not_kept");
   }
   return stopped_by;
 }
@@ -172,6 +187,7 @@ void ConcludeAfter(const coordinator::FailoverReport& failover, const plan::Plan
                    int repetitions, const control::LaunchContext& context, results::store::Run& run,
                    const std::function<void(const measure::SampleBook&)>& judge) {
   const std::vector<int> living = LivingOf(failover);
+  const std::vector<int> cut = CutOf(failover);
   measure::Measurement measurement = KnownBefore(failover, plan.cases.size());
   measurement.terminated = true;
   const std::size_t over = measurement.ends.size();
@@ -186,7 +202,9 @@ void ConcludeAfter(const coordinator::FailoverReport& failover, const plan::Plan
   // Once all repetitions are over, there is no case that could be lost.
   if (over < begun) interruption.case_index = measure::LostCase(evidence, interruption.judgement);
   measurement.interruptions.push_back(std::move(interruption));
-  if (over < begun) measurement.stopped_by.push_back(StoppedBy(book, plan, living, measurement));
+  if (over < begun) {
+    measurement.stopped_by.push_back(StoppedBy(book, plan, living, cut, measurement));
+  }
   const double ns_per_tick = book.scale().ns_per_tick;
   run.ns_per_tick = ns_per_tick;
   run.origin_ticks = book.scale().origin_ticks;
@@ -218,6 +236,12 @@ void ConcludeAfter(const coordinator::FailoverReport& failover, const plan::Plan
   }
   run.environment = coordinator::MachineFacts(failover.agents, context, "");
   run.environment.emplace_back("launch/successor", fmt::format("{}", failover.successor));
+  if (cut.empty()) return;
+  run.environment.emplace_back("launch/records_cut", fmt::format("{}", fmt::join(cut, ",")));
+  PrintStderr(
+      "{}: note: not all records of {} were kept (1 GiB a rank) or came in time; "
+      "what came later is unknown\n",
+      run.name, verdict::FormatRanks(cut));
 }
 
 }  // namespace lockstep::bench::harness

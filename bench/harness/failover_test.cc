@@ -63,6 +63,7 @@ coordinator::FailoverReport FailoverReportOf(std::vector<verdict::RankEvidence> 
     failover.journals.push_back(rank.journal);
   }
   failover.evidence = std::move(evidence);
+  failover.data_cut.assign(data.size(), false);
   failover.data = std::move(data);
   return failover;
 }
@@ -194,6 +195,29 @@ TEST(Failover, AllWaitForAnOrder) {
             "unknown: interrupted, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
             "unknown: interrupted, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
             "2 journals\n");
+}
+
+// Rank 2 kept the first case only: what came behind it nobody can tell, unless rank 1 has nothing
+// of it either.
+TEST(Failover, WhatWasNotKeptIsUnknown) {
+  coordinator::FailoverReport failover =
+      FailoverReportOf({Gone(0), In(0, 1), In(0, 2)}, {"", Rows(0, 4) + Rows(1, 4), Rows(0, 4)});
+  failover.data_cut = {true, false, true};
+  std::int64_t now_ns = coordinator::FakeCoordinator::kBeginNs;
+  const VirtualTime time(&now_ns);
+  testing::internal::CaptureStderr();
+  results::store::Run left = measure::NewRun("bench", ThreeRanks());
+  ConcludeAfter(failover, ThreeRanks(), 1, control::LaunchContext{}, left,
+                [](const measure::SampleBook&) {});
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "bench: note: not all records of rank 2 were kept (1 GiB a rank) or came in time; what "
+            "came later is unknown\n");
+  EXPECT_EQ(left.environment.back(),
+            std::make_pair(std::string("launch/records_cut"), std::string("2")));
+  EXPECT_EQ(left.cases[1].summary.stopped_by, "not_kept");
+  EXPECT_EQ(left.cases[1].judgement.verdict, verdict::Verdict::kUnknown);
+  failover.data[1] = Rows(0, 4);
+  EXPECT_NE(Conclude(failover).find("not_run"), std::string::npos);
 }
 
 TEST(Failover, RanksThatAreSilentToo) {

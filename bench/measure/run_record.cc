@@ -85,7 +85,7 @@ verdict::Judgement AllFinished(int ranks) {
 verdict::Judgement JudgeData(const CaseBook& book, const plan::PlannedCase& planned,
                              const std::string& stopped, int ranks) {
   verdict::Judgement judgement = AllFinished(ranks);
-  if (stopped == "not_run" || stopped == "interrupted")
+  if (stopped == "not_run" || stopped == "not_kept" || stopped == "interrupted")
     judgement.verdict = verdict::Verdict::kUnknown;
   if (book.wrong.empty() && book.wrong_elements == 0) return judgement;
   judgement.verdict = verdict::Verdict::kFail;

@@ -287,10 +287,11 @@ struct FailoverFrame {
   verdict::Loss loss = verdict::Loss::kNone;  // of the coordinator
   verdict::RankEvidence evidence;
   journal::Journal journal;
+  bool data_cut = false;  // not all of the outboxes was kept
   static void Describe(auto& fields, auto& frame) {
     fields(frame.lifetime);
     fields.UpTo(frame.loss, verdict::Loss::kGone);
-    fields(frame.evidence, frame.journal);
+    fields(frame.evidence, frame.journal, frame.data_cut);
   }
 };
 

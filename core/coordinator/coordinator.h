@@ -39,9 +39,11 @@ struct FailoverReport {
   std::vector<verdict::RankPlace> places;
   std::vector<RankEvidence> evidence;      // of before anything was ended; kLost: nothing was heard
   std::vector<journal::Journal> journals;  // the newest events
-  std::vector<std::string> data;           // all bytes of the outboxes, of all lifetimes
-  int lifetime = -1;                       // the newest
-  std::vector<std::string> replicated;     // by Coordinator::Replicate, in this order
+  std::vector<std::string> data;           // the bytes of the outboxes, of all lifetimes
+  // Some may be missing at the end of a rank's data: more than are kept, or they did not come.
+  std::vector<bool> data_cut;
+  int lifetime = -1;                    // the newest
+  std::vector<std::string> replicated;  // by Coordinator::Replicate, in this order
 };
 
 struct CoordinatorOptions : agent::AgentOptions {

@@ -116,12 +116,14 @@ std::optional<Channel> Failover::FindSuccessor() {
 }
 
 ExitCode Failover::Give(Channel& channel, const FailoverPart& own) {
-  channel.Send(control::FailoverFrame{own.lifetime, loss_, own.evidence, own.journal});
-  for (std::size_t at = 0; at < own.data.size(); at += kPieceBytes) {
+  channel.Send(
+      control::FailoverFrame{own.lifetime, loss_, own.evidence, own.journal, own.data_cut});
+  bool whole = true;
+  for (std::size_t at = 0; whole && at < own.data.size(); at += kPieceBytes) {
     channel.Send(FrameType::kData, std::string_view(own.data).substr(at, kPieceBytes));
-    if (!channel.FlushUntil(Within(kGiveSeconds))) break;
+    whole = channel.FlushUntil(Within(kGiveSeconds));
   }
-  channel.Send(FrameType::kFailoverEnd);
+  if (whole) channel.Send(FrameType::kFailoverEnd);
   const Deadline deadline = Deadline::AfterSeconds(kGiveSeconds);
   // Until the successor is done, or gone: the launcher is to see its exit code first.
   while (channel.open() && !deadline.Passed()) channel.MoveOn(deadline);
@@ -136,9 +138,13 @@ std::size_t Failover::Expected() const {
 void Failover::Hear(control::rendezvous::JoinRequest& request, FailoverReport& failover,
                     Deadline deadline) {
   const auto rank = static_cast<std::size_t>(request.info.rank);
+  bool cut = true;
   while (true) {
     while (const std::optional<control::Frame> frame = request.channel.Take()) {
-      if (frame->is(FrameType::kFailoverEnd)) return;
+      if (frame->is(FrameType::kFailoverEnd)) {
+        failover.data_cut[rank] = cut;
+        return;
+      }
       if (frame->is(FrameType::kData)) failover.data[rank] += frame->payload;
       if (!frame->is(FrameType::kFailoverPart)) continue;
       auto part = control::Decode<control::FailoverFrame>(frame->payload);
@@ -147,6 +153,7 @@ void Failover::Hear(control::rendezvous::JoinRequest& request, FailoverReport& f
       if (loss_ == Loss::kReset && part->loss == Loss::kClosed) {
         loss_ = part->loss;
       }
+      cut = part->data_cut;
       part->evidence.rank = request.info.rank;
       failover.lifetime = std::max<int>(failover.lifetime, part->lifetime);
       failover.evidence[rank] = std::move(part->evidence);
@@ -207,6 +214,7 @@ FailoverReport Failover::Gather(FailoverPart own,
   failover.places.resize(size);
   failover.journals.resize(size);
   failover.data.resize(size);
+  failover.data_cut.assign(size, true);
   for (int rank = 0; rank < context_.size; ++rank) {
     failover.agents[static_cast<std::size_t>(rank)].rank = rank;
     failover.evidence.push_back(Unheard(rank));
@@ -216,6 +224,7 @@ FailoverReport Failover::Gather(FailoverPart own,
   failover.evidence[self] = std::move(own.evidence);
   failover.journals[self] = std::move(own.journal);
   failover.data[self] = std::move(own.data);
+  failover.data_cut[self] = own.data_cut;
   failover.replicated = std::move(own.replicated);
   failover.agents[self] = control::DescribeAgent(context_.rank);
   for (control::rendezvous::JoinRequest& request : requests)

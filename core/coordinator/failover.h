@@ -34,6 +34,7 @@ struct FailoverPart {
   RankEvidence evidence;
   journal::Journal journal;
   std::string data;
+  bool data_cut = false;                     // some is missing at its end
   std::vector<std::string> replicated = {};  // every candidate has them: they are not given on
 };
 

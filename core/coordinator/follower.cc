@@ -21,6 +21,7 @@
 #include "core/coordinator/coordinator.h"
 #include "core/coordinator/coordinator_watch.h"
 #include "core/coordinator/failover.h"
+#include "core/coordinator/kept_records.h"
 #include "core/coordinator/launcher_watch.h"
 #include "core/coordinator/meet.h"
 
@@ -79,11 +80,7 @@ class Follower {
 
  private:
   void OnReport(FrameType type, const std::string& payload) {
-    if (type == FrameType::kData && options_.keep_data && !full_) {
-      // A message can span payloads, so nothing that comes behind a gap can be read.
-      full_ = kept_.size() + payload.size() > kMostKeptBytes;
-      if (!full_) kept_ += payload;
-    }
+    if (type == FrameType::kData && options_.keep_data) kept_.Add(payload);
     if (control_) control_->Send(type, payload);
   }
 
@@ -222,7 +219,8 @@ class Follower {
     }
     own.journal = agent_.ReadJournal(kHistoryEvents);
     agent_.End();
-    own.data = std::move(kept_);
+    own.data_cut = kept_.cut();
+    own.data = kept_.Take();
     own.replicated = std::move(replicated_);
     if (control_->open()) control_->Send(FrameType::kTakenForLost);
     control_->Close();
@@ -275,8 +273,7 @@ class Follower {
   bool dismissed_ = false;
   bool taken_for_lost_ = false;  // the coordinator lives, and says so
   std::vector<std::string> replicated_;
-  std::string kept_;   // the first outbox bytes of this rank, for a successor
-  bool full_ = false;  // not all are kept
+  KeptRecords kept_{kMostKeptBytes};  // the first outbox bytes of this rank
 };
 
 }  // namespace

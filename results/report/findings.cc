@@ -103,6 +103,7 @@ bool IsOpen(const store::CaseRecord& record) {
 // Why a case was never measured, in words.
 std::string ReasonOf(const std::string& stopped_by) {
   if (stopped_by == "not_run") return "not begun";
+  if (stopped_by == "not_kept") return "records not kept";
   if (stopped_by == "time_budget") return "no time left";
   return stopped_by.empty() ? "no reason is known" : stopped_by;
 }

@@ -17,6 +17,12 @@ namespace {
 
 bool IsCollective(const store::CaseRecord& record) { return record.parts.empty(); }
 
+// Iterations of loads are not alike: a visit of a case counts by its mean.
+bool CountsByMean(const store::CaseRecord& record) {
+  return std::ranges::any_of(record.parts,
+                             [](const store::Part& part) { return part.over == "mean"; });
+}
+
 // The factors of the collectives that the run has, with their formulas.
 // Source: NVIDIA/nccl-tests doc/PERFORMANCE.md.
 std::string BusFactors(const store::Run& run) {
@@ -162,9 +168,11 @@ std::string FormatLegend(const store::Run& run, Columns columns) {
   const bool all = columns == Columns::kAll;
   const bool collectives = std::any_of(run.cases.begin(), run.cases.end(), IsCollective);
   std::string text = fmt::format(
-      "\n{}: of the slowest rank, over iterations; +-: half its 95 % interval\n{}measured: precise "
+      "\n{}: of the slowest rank, over {}; +-: half its 95 % interval\n{}measured: precise "
       "when the rounds agree to --precision\n",
-      collectives ? "median" : "step", BesideTheInterval(run));
+      collectives ? "median" : "step",
+      std::ranges::any_of(run.cases, CountsByMean) ? "means of visits" : "iterations",
+      BesideTheInterval(run));
   if (const std::string factors = BusFactors(run); !factors.empty()) {
     text += fmt::format("{}busbw: bytes / median x f for n ranks, f = {}\n",
                         all ? "algbw: bytes / median; " : "", factors);

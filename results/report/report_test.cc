@@ -142,6 +142,13 @@ TEST(Table, WhyThereIsNoFloor) {
   EXPECT_THAT(FormatTable(run), HasSubstr("none: the data is not in the host's memory\n"));
 }
 
+TEST(Table, LoadsCountByTheMeansOfVisits) {
+  auto run = StepsRun();
+  EXPECT_THAT(FormatTable(run), HasSubstr("\nstep: of the slowest rank, over iterations; +-"));
+  run.cases[0].parts[0].over = "mean";
+  EXPECT_THAT(FormatTable(run), HasSubstr("\nstep: of the slowest rank, over means of visits; +-"));
+}
+
 // Ranks that are bound cannot move, and so nothing is said of why.
 TEST(Table, ThatCacheLinesVariedIsSaidWithoutACause) {
   auto run = PassingRun();

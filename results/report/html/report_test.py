@@ -136,9 +136,10 @@ class PageTest(unittest.TestCase):
 
     def test_links_are_matrices(self):
         text = page_of("links")
+        self.assertEqual(len(re.findall(r"<text[^>]*>[^<]*, medians over rounds; usual: ", text)), 2)
         words = Outline(text).text()
-        self.assertIn("Half round trips between ranks of 4 ranks, 8 bytes; usual: 50 µs. Slow: "
-                      "rank 1 and rank 2 (slow link).", words)
+        self.assertIn("Half round trips between ranks of 4 ranks, 8 bytes, medians over "
+                      "rounds; usual: 50 µs. Slow: rank 1 and rank 2 (slow link).", words)
         self.assertIn("1 – 2 10.2 ms", words)
         for drawing in re.findall(r'<figure id="links-.*?</svg>', text, re.S):
             self.assertEqual(len(re.findall(r'<rect [^>]*class="h\d"[^>]*><title>', drawing)), 12)

@@ -1,5 +1,5 @@
 """Every iteration of a case: rank by iteration, every time in the shade of its ratio to the
-median."""
+median iteration's."""
 
 import math
 
@@ -26,8 +26,8 @@ def figure(case, samples, slug):
     with numpy.errstate(invalid="ignore"):
         above = (spent > 2 * median).sum(axis=1)
     title = "Every iteration of %s" % case["name"]
-    alternative = "Heat map of %d ranks by %d iterations of %s; times above twice the median: %s." \
-        % (len(spent), iterations, case["name"], ", ".join(
+    alternative = "Heat map of %d ranks by %d iterations of %s; times above twice that " \
+        "of the median iteration: %s." % (len(spent), iterations, case["name"], ", ".join(
             "rank %d %d times" % told for told in list(enumerate(above))[:_MOST_RANKS]))
     return _draw(cells, group, iterations).figure(
         "heat-" + slug, title, alternative, _note(math.ceil(iterations / cells.shape[1]), group),
@@ -58,7 +58,7 @@ def _draw(cells, group, iterations):
     for row in range(0, len(cells), max(1, 14 // height)):
         canvas.text(_LEFT - 6, _TOP + height * row + height / 2 + 4, "rank %d" % (row * group),
                     "tick", "end")
-    canvas.text(0, 16, "time of each rank, over the median of the case", "label")
+    canvas.text(0, 16, "time of each rank, over that of the median iteration", "label")
     canvas.text(_LEFT, below + 16, "iteration 0", "tick")
     canvas.text(_WIDTH - _RIGHT, below + 16, "%d" % (iterations - 1), "tick", "end")
     heat.legend(canvas, below + 34)

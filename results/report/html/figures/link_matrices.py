@@ -26,10 +26,11 @@ def figures(run):
     with numpy.errstate(invalid="ignore", divide="ignore"):
         return [
             _figure(run, "latency", "Half round trips between ranks",
-                    "8 bytes; usual: %s" % units.duration(usual_ns), ranks, latency / usual_ns,
+                    "8 bytes, medians over rounds; usual: %s" % units.duration(usual_ns), ranks,
+                    latency / usual_ns,
                     [[units.duration(value) for value in line] for line in latency]),
             _figure(run, "bandwidth", "Bandwidth between ranks",
-                    "messages of %s, row to column; usual: %s" % (
+                    "%s, row to column, medians over rounds; usual: %s" % (
                         units.size(run.links["bytes"]), units.bandwidth(usual_gbps)),
                     ranks, usual_gbps / rate,
                     [[units.bandwidth(value) for value in line] for line in rate])]

@@ -1,4 +1,4 @@
-"""Time over the case's median against the percentile, whose axis counts nines."""
+"""Time over that of the median iteration against the percentile, whose axis counts nines."""
 
 import collections
 import math
@@ -64,7 +64,7 @@ def _draw(spreads):
     y = Log(min(ratio.min() for ratio in ratios) * 0.95,
             max(2.0, max(ratio.max() for ratio in ratios) * 1.1), top + _PLOT, top,
             lambda value: units.plain(value) + "×", base=2)
-    axes(canvas, x, y, "percentile of the iterations", "time, of the case's median")
+    axes(canvas, x, y, "percentile of the iterations", "time, over that of the median iteration")
     canvas.line(x.start, y(1), x.end, y(1), "axis")
     for place, (one, ratio) in enumerate(zip(spreads, ratios)):
         curve(canvas, place, [(x(_nines(level)), y(value))
