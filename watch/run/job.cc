@@ -29,7 +29,6 @@ constexpr std::int64_t kDifferentApartNs = 2'000'000'000;
 // looked for longer than kUnseenNs, this process was stopped, too: such time does not count.
 constexpr std::int64_t kStoppedNs = 10'000'000'000;
 constexpr std::int64_t kUnseenNs = 100'000'000;
-constexpr std::uint64_t kWorkedNs = 20'000'000;
 constexpr std::int64_t kBetweenStacksNs = 1'000'000'000;
 constexpr std::uint64_t kAtATime = 256;  // events of a rank
 constexpr int kTurns = 256;              // of all ranks
@@ -50,7 +49,7 @@ Job::Job(int size, judge::Options options, bool several_hosts, std::function<std
           size, [this](int rank, std::uint64_t site) { return At(rank, site); }, options) {}
 
 bool Job::complete() const {
-  return complete_ && !judge_.history().smaller_groups &&
+  return complete_ && !mixed_ && !judge_.history().smaller_groups &&
          static_cast<int>(processes_.size()) == size_;
 }
 
@@ -64,6 +63,14 @@ std::string Job::At(int rank, std::uint64_t site) {
 bool Job::CanHave(const Process& process) const {
   return process.name().size == size_ && !Has(process.name().rank) &&
          (gone_ns_ == 0 || process.started_ns() <= gone_ns_);
+}
+
+// One alone is of one launch. Of another watcher's it may be told late that it is gone.
+bool Job::MayBeMixedWith(const Process& process) const {
+  if (size_ == 1 || !process.name().job.empty() || process.pid() == 0) return false;
+  return std::ranges::any_of(processes_, [](const auto& each) {
+    return each.second->pid() != 0 && each.second->Look(false).state < ProcessState::kGone;
+  });
 }
 
 bool Job::IsOver() const {
@@ -208,13 +215,9 @@ bool Job::DiedFirst(int rank) const {
 }
 
 Job::Look Job::LookNow(const judge::StuckRanks& stuck) {
-  Look look;
-  look.at_ns = now_ns_();
-  look.soft = stuck.soft;
-  look.apart = stuck.apart;
+  Look look = {now_ns_(), {}, stuck.soft, stuck.apart};
   for (const judge::Wait& wait : stuck.waits) {
-    const ProcessFacts facts = processes_.at(wait.rank)->Look(false);
-    look.ranks[wait.rank] = {facts.begun, facts.ran_ns, facts.state};
+    look.ranks[wait.rank] = processes_.at(wait.rank)->Look(false);
   }
   return look;
 }
@@ -233,9 +236,8 @@ bool Job::Confirms(const Look& second) const {
   return std::all_of(second.ranks.begin(), second.ranks.end(), [&](const auto& each) {
     const auto& [rank, seen] = each;
     const bool there = seen.state == ProcessState::kRuns || seen.state == ProcessState::kSleeps;
-    const bool worked = seen.ran_ns - first_.ranks.at(rank).ran_ns >= kWorkedNs;
     return there && processes_.at(rank)->read() == seen.begun &&
-           (!lasts || worked || seen.state == ProcessState::kSleeps);
+           (!lasts || seen.Waited(first_.ranks.at(rank)));
   });
 }
 
@@ -261,7 +263,8 @@ bool Job::MainThreadsWait(const Look& second) {
 }
 
 bool Job::WantsLook() const {
-  if (hung_ || ending_ || !complete_ || static_cast<int>(processes_.size()) < size_) return false;
+  if (hung_ || ending_ || !complete_ || mixed_ || static_cast<int>(processes_.size()) < size_)
+    return false;
   if (!first_.ranks.empty()) return true;
   return changed_ && now_ns_() - last_event_ns_ >= kQuietNs;
 }
@@ -355,6 +358,7 @@ void Job::EndsAreNoNews() {
 
 std::vector<judge::Finding> Job::Tell() {
   std::vector<judge::Finding> findings = judge_.Tell();
+  if (mixed_) findings.clear();
   for (judge::Finding& finding : findings) {
     finding.text = WithHosts(finding.text);
     finding.headline = verdict::Headline::Of(finding.text);
@@ -385,10 +389,6 @@ std::optional<results::store::Watched> Job::Waited(const report::Scale& scale) {
   }
   return report::Record(*waits_, scale, processes,
                         [this](int rank, std::uint64_t site) { return At(rank, site); });
-}
-
-void Job::KillAll() {
-  for (const auto& [rank, process] : processes_) process->Kill();
 }
 
 bool Job::EndedWell(int rank) const {

@@ -31,6 +31,10 @@ class Job {
   bool Has(int rank) const { return processes_.count(rank) > 0; }
   // It may be a rank of this launch, of those whose job has the same name.
   bool CanHave(const Process& process) const;
+  // Another launch of that has no name either: who came may be of either.
+  bool MayBeMixedWith(const Process& process) const;
+  // … so nothing is told of this one any more.
+  void Mix() { mixed_ = true; }
   // All ranks came and are gone, and all that they wrote was read.
   bool IsOver() const;
   // After Over(): gives back what its processes left.
@@ -74,7 +78,9 @@ class Job {
   std::vector<verdict::RankOutcome> Hung(bool stacks);
   // "rank 0 is in MPI_Recv from rank 1, tag 7, at solver.c:31", of ranks that are in a call.
   std::vector<std::string> Whereabouts(Deadline deadline) const;
-  void KillAll();
+  void KillAll() {
+    for (const auto& [rank, process] : processes_) process->Kill();
+  }
   // The rank left in good order, as far as its events say.
   bool EndedWell(int rank) const;
   // From now on; before the first event. Of ranks of one host: they share a clock.
@@ -87,14 +93,9 @@ class Job {
   const std::set<events::Call>& not_followed() const { return judge_.not_followed(); }
 
  private:
-  struct Seen {
-    std::uint64_t begun = 0;
-    std::uint64_t ran_ns = 0;
-    ProcessState state = ProcessState::kRuns;
-  };
   struct Look {
     std::int64_t at_ns = 0;
-    std::map<int, Seen> ranks;  // that are stuck
+    std::map<int, ProcessFacts> ranks;  // that are stuck
     bool soft = false;
     bool apart = false;
     bool SameEvents(const Look& other) const;
@@ -139,6 +140,7 @@ class Job {
   bool hung_ = false;
   std::uint64_t silent_since_ = 0;  // events, when the silence was told
   bool complete_ = true;
+  bool mixed_ = false;
 };
 
 }  // namespace lockstep::watch::run

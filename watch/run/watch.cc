@@ -95,6 +95,7 @@ class Watcher {
   std::map<std::string, int> launches_;  // by the name of their job
   std::map<int, int> looks_since_end_;   // by the rank of a watcher
   bool killed_ = false;
+  bool said_mixed_ = false;
   std::optional<Deadline> ranks_end_by_;     // since ranks are to be killed
   std::optional<Deadline> command_ends_by_;  // since they are
   int look_ms_ = kLookMs;
@@ -110,11 +111,22 @@ void Watcher::Place(std::unique_ptr<Process> process) {
     }
   }
   ForgetThoseThatAreOver();
+  bool mixed = false;
+  for (int launch = 0; launch < launches_[name]; ++launch) {
+    const auto found = jobs_.find(KeyOf(name, launch));
+    if (found == jobs_.end() || !found->second->MayBeMixedWith(*process)) continue;
+    found->second->Mix();
+    mixed = true;
+  }
   auto& job = jobs_[KeyOf(name, launches_[name]++)];
   job = std::make_unique<Job>(process->name().size,
                               judge::Options{.races = options_.races, .leaks = options_.leaks},
                               several_hosts_);
   if (counts_waits_) job->CountWaits();
+  if (mixed) job->Mix();
+  if (mixed && !std::exchange(said_mixed_, true)) {
+    PrintStderr("lockstep watch: launches without a name run at a time: they are not judged\n");
+  }
   job->Add(std::move(process));
 }
 
