@@ -164,11 +164,19 @@ bool Job::IsGone(int rank, const ProcessFacts& facts, std::int64_t since_ns) {
   return gone_[rank] >= kStrangeLooks && behind_.count(rank) == 0;
 }
 
-// Once a rank is found gone, those that were looked at before it are looked at again. So who is not
-// gone after this was alive when the others were gone.
+bool Job::HasFreshEnd() const {
+  return std::ranges::any_of(gone_, [](const auto& each) { return each.second == 1; });
+}
+
+int Job::LooksSinceEnd() const {
+  int most = 0;
+  for (const auto& [rank, looks] : gone_) {
+    if (!EndedWell(rank)) most = std::max(most, looks);
+  }
+  return most;
+}
+
 void Job::LookAgain() {
-  const auto fresh = [](const auto& each) { return each.second == 1; };
-  if (std::ranges::none_of(gone_, fresh)) return;
   for (const auto& [rank, process] : processes_) {
     if (gone_[rank] == 0 && process->Look(false).state == ProcessState::kGone) gone_[rank] = 1;
   }
@@ -192,7 +200,7 @@ void Job::LookAtProcesses(bool over) {
       died.emplace_back(rank, how, facts.exit_code);
     }
   }
-  LookAgain();
+  if (HasFreshEnd()) LookAgain();
   // A launcher ends others because of one that exits, and may be quicker than its exit.
   if (leaves && !over) {
     std::erase_if(died,
@@ -208,6 +216,7 @@ void Job::LookAtProcesses(bool over) {
 // Another one that failed was seen alive after this one was seen gone. News of another host may be
 // a look late.
 bool Job::DiedFirst(int rank) const {
+  if (gone_elsewhere_ > 0 && gone_.at(rank) <= gone_elsewhere_ + 1) return false;
   return std::all_of(gone_.begin(), gone_.end(), [&](const auto& other) {
     return other.first == rank || other.second == 0 || exited_.count(other.first) > 0 ||
            gone_.at(rank) > other.second + (several_hosts_ ? 1 : 0);
@@ -300,10 +309,6 @@ bool Job::LookForStandstill() {
   return true;
 }
 
-bool Job::QuietFor(double seconds) const {
-  return static_cast<double>(now_ns_() - last_event_ns_) >= seconds * 1e9;
-}
-
 bool Job::IsSilent(double seconds) const {
   return seconds > 0 && events_ != silent_since_ && QuietFor(seconds) && complete_ && !hung_ &&
          !ending_;
@@ -349,11 +354,6 @@ void Job::Over(bool all_told) {
   complete_ = complete_ && all_told;
   LookAtProcesses(true);
   if (complete_) judge_.AllEnded();
-}
-
-void Job::EndsAreNoNews() {
-  ending_ = true;
-  judge_.EndsAreNoNews();
 }
 
 std::vector<judge::Finding> Job::Tell() {

@@ -63,14 +63,30 @@ class Job {
   // No rank has called anything for so many seconds, and that was not told yet. 0: never.
   bool IsSilent(double seconds) const;
   // None has, whatever was told.
-  bool QuietFor(double seconds) const;
+  bool QuietFor(double seconds) const {
+    return static_cast<double>(now_ns_() - last_event_ns_) >= seconds * 1e9;
+  }
   // … as the last look confirmed: what NCCL's members have not answered is suspected. True when
   // that was asked now.
   bool LookForSilence(double seconds);
   // All is over. `all_told`: no watcher was lost before it told all.
   void Over(bool all_told);
   // Somebody else ends the ranks from now on: what follows proves nothing.
-  void EndsAreNoNews();
+  void EndsAreNoNews() {
+    ending_ = true;
+    judge_.EndsAreNoNews();
+  }
+  // A rank has called MPI_Comm_spawn.
+  bool Spawns() const { return judge_.history().spawns; }
+  // In a row, that found a rank gone which had not come to MPI_Finalize's end; 0: none did.
+  int LooksSinceEnd() const;
+  // The same of another job's, before this look.
+  void GoneElsewhere(int looks) { gone_elsewhere_ = looks; }
+  // One was found gone in the last look for the first time.
+  bool HasFreshEnd() const;
+  // Once a rank is found gone, those that were looked at before it are looked at again. So who is
+  // not gone after this was alive when the others were gone.
+  void LookAgain();
   std::vector<judge::Finding> Tell();
   // After a standstill: a line a rank that is stuck, where a finding does not name them all.
   std::vector<std::string> StuckRanks() const { return stuck_; }
@@ -104,7 +120,6 @@ class Job {
   void NoteStopped(int rank, bool stopped, std::int64_t since_ns);
   // By now for good: so many looks in a row found it so.
   bool IsGone(int rank, const ProcessFacts& facts, std::int64_t since_ns);
-  void LookAgain();
   bool DiedFirst(int rank) const;
   std::string At(int rank, std::uint64_t site);
   std::string WithHosts(const std::string& text) const;
@@ -122,6 +137,7 @@ class Job {
   std::map<int, std::unique_ptr<Process>> processes_;
   std::set<int> behind_;                    // ranks of which not all was read
   std::map<int, int> gone_;                 // looks in a row that found the process gone
+  int gone_elsewhere_ = 0;                  // the same, of another job's rank
   std::int64_t gone_ns_ = 0;                // when the first was found so for good; 0: none was
   std::set<int> exited_;                    // of these, with code 0
   std::map<int, std::int64_t> stopped_ns_;  // so long in a row it was stopped, and somebody looked

@@ -3,9 +3,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
-#include "watch/run/job.h"
+#include "watch/run/jobs.h"
 #include "watch/run/testing/played_process.h"
 
 namespace lockstep::watch::run {
@@ -71,6 +72,79 @@ TEST(Launches, WithoutANameAreNotJudgedWhereTheyMayBeMixed) {
   EXPECT_EQ(job.Tell().size(), 1u);
   job.Mix();
   EXPECT_FALSE(job.complete());
+}
+
+// A launcher that ends parents because of what they spawned, or the other way round.
+class SpawnTest : public testing::Test {
+ protected:
+  SpawnTest() {
+    for (std::size_t each = 0; each < 2; ++each) {
+      auto& job = jobs_[each == 0 ? "children" : "parents"];
+      job = std::make_unique<Job>(1, judge::Options(), false);
+      job->Add(std::make_unique<PlayedProcess>(0, 1, played_[each]));
+    }
+  }
+  void Spawn() {
+    events::Event call;
+    call.phase = events::Phase::kEnter;
+    call.call = events::Call::kComm_spawn;
+    call.thread = events::kMainThreadNumber;
+    parent_.Write(call);
+  }
+  // Whose ranks are called lost.
+  std::vector<std::string> Look(int times) {
+    std::vector<std::string> told;
+    for (int look = 0; look < times; ++look) {
+      NoteEndsElsewhere(jobs_);
+      for (const auto& [name, job] : jobs_) {
+        job->Drain();
+        job->LookAtProcesses(false);
+        for (const judge::Finding& finding : job->Tell()) {
+          EXPECT_EQ(finding.cause, judge::Cause::kLostRank);
+          told.push_back(name);
+        }
+      }
+      LookAgainWhereOneEnded(jobs_);
+    }
+    return told;
+  }
+
+  std::vector<Played> played_ = std::vector<Played>(2);
+  Played& child_ = played_[0];
+  Played& parent_ = played_[1];
+  Jobs jobs_;
+};
+
+TEST_F(SpawnTest, WhoIsEndedBecauseOfAChildIsNotLost) {
+  Spawn();
+  Look(1);
+  child_.facts.exited = true;
+  child_.facts.exit_code = 3;
+  for (Played& each : played_) each.facts.state = ProcessState::kGone;
+  EXPECT_EQ(Look(10), std::vector<std::string>{"children"});
+}
+
+TEST_F(SpawnTest, WhoIsEndedBecauseOfAParentIsNotLost) {
+  Spawn();
+  Look(1);
+  parent_.facts.state = ProcessState::kGone;
+  EXPECT_TRUE(Look(1).empty());
+  child_.facts.state = ProcessState::kGone;
+  EXPECT_EQ(Look(10), std::vector<std::string>{"parents"});
+}
+
+TEST_F(SpawnTest, WhoDiesBetweenTheLooksAtTwoJobsIsNoWitness) {
+  Spawn();
+  Look(1);
+  parent_.ends_after_look = true;  // the look at children is over by then
+  child_.facts.state = ProcessState::kGone;
+  EXPECT_TRUE(Look(10).empty());
+}
+
+TEST_F(SpawnTest, OtherLaunchesAreNotTied) {
+  Look(1);
+  for (Played& each : played_) each.facts.state = ProcessState::kGone;
+  EXPECT_EQ(Look(10), (std::vector<std::string>{"children", "parents"}));
 }
 
 TEST(Launches, ThatMayBeMixedTellNothing) {

@@ -24,7 +24,7 @@
 #include "watch/run/follower.h"
 #include "watch/run/followers.h"
 #include "watch/run/janitor.h"
-#include "watch/run/job.h"
+#include "watch/run/jobs.h"
 #include "watch/run/keeper.h"
 #include "watch/run/launch.h"
 #include "watch/run/reporter.h"
@@ -189,7 +189,9 @@ void Watcher::Look() {
   FindProcesses();
   const bool looked = !followers_ || (followers_->InRound() && followers_->EndRound());
   bool more = false;
+  NoteEndsElsewhere(jobs_);
   for (const auto& [name, job] : jobs_) more = LookAt(*job, looked) || more;
+  LookAgainWhereOneEnded(jobs_);
   LookAtFlightRecorder();
   teller_.Save(jobs_);
   if (followers_ && more && !followers_->InRound()) followers_->StartRound();
@@ -221,6 +223,7 @@ void Watcher::LookAtEnd() {
   FindProcesses();
   const bool all_told =
       !followers_ || (followers_->AllJoined() && followers_->AllEnded() && !followers_->AnyLost());
+  NoteEndsElsewhere(jobs_);
   for (const auto& [name, job] : jobs_) {
     if (command_.told_to_end()) job->EndsAreNoNews();
     job->Over(all_told);
