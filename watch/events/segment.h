@@ -17,6 +17,7 @@ inline constexpr std::uint64_t kMagic = 0x3568637461776b6cULL;  // "lkwatch5"
 inline constexpr std::uint64_t kChunkEvents = 4096;
 inline constexpr std::uint64_t kChunks = 1024;
 inline constexpr std::size_t kLibraryThreads = 16;
+inline constexpr std::size_t kMostCallers = 64;
 inline constexpr std::size_t kChunkBytes = kChunkEvents * sizeof(Event);
 inline constexpr std::size_t kHeaderBytes = 12288;
 inline constexpr std::size_t kSegmentBytes = kHeaderBytes + kChunks * kChunkBytes;
@@ -71,7 +72,11 @@ struct Header {
   std::atomic<std::uint32_t> places[kChunks];
   // Threads that MPI_Init began, by the kernel's number; 0: none, or others may have been there.
   std::atomic<std::int32_t> library_threads[kLibraryThreads];
-  std::atomic<std::uint64_t> counted;  // by events of kAgain, but for the newest event
+  std::atomic<std::uint64_t> counted;    // by events of kAgain, but for the newest event
+  std::atomic<std::uint32_t> finalized;  // MPI_Finalize has returned
+  std::uint64_t pid_namespace;           // of `pid`: its inode; 0: not known
+  // By the number of a thread that has called: the kernel's. 0: there is no such thread.
+  std::atomic<std::int32_t> callers[kMostCallers];
 };
 static_assert(sizeof(Header) <= kHeaderBytes);
 

@@ -58,6 +58,8 @@ void Judge::EndedInGroup(int rank, End how, int code, bool first) {
   mine.gone = well ? "ended" : HowItEnded(how, code);
   if (Explained() || rank_lost_ || died_untold_ || (mine.failed && !well)) return;
   if (first || !died) TellMissedBy(rank, died);
+  // By _exit(0) a program may leave a thread behind that waits for what nobody will send.
+  died_inside_well_ = died_inside_ == rank ? how == End::kQuit && code == 0 : died_inside_well_;
   if (rank_lost_) return;
   if (!died && !well) TellGone(rank, nullptr);
   // It may have ended itself by _exit(). But if a launcher ends others now, that is its doing.
@@ -94,7 +96,10 @@ void Judge::TellGone(int rank, const Position* missed) {
 
 void Judge::AllEnded() {
   TellLostMessages();
-  if (told_.empty() && died_inside_ >= 0) TellGone(died_inside_, nullptr);
+  const bool failed = std::ranges::any_of(history_.ranks, &Rank::failed);
+  if (told_.empty() && died_inside_ >= 0 && (failed || !died_inside_well_)) {
+    TellGone(died_inside_, nullptr);
+  }
   if (died_untold_) return;
   // Where each rank that failed blames another, the first tells what all of them know.
   for (int rank = 0; rank < history_.size && told_.empty() && !rank_lost_; ++rank) {

@@ -176,6 +176,26 @@ TEST(Groups, WhoDiedInACollectiveIsToldAtTheEnd) {
               ElementsAre("lost_rank: rank 0 died in all_reduce 1 at line 0"));
 }
 
+// A thread that serves others may receive for ever: the program leaves it behind by _exit(0).
+TEST(Groups, WhoQuitsWellInACallIsToldOnlyWhereAnotherFailed) {
+  for (const int code : {0, 3}) {
+    Groups groups(2);
+    WaitsFor(groups, 0, Message(Call::kGroupRecv, 1, 0));
+    groups.judge().Ended(0, End::kQuit, code);
+    groups.judge().Ended(1, End::kExited);
+    groups.judge().AllEnded();
+    EXPECT_EQ(groups.history().Causes().size(), code == 0 ? 0u : 1u);
+  }
+  Groups groups(2);
+  for (const int rank : {0, 1}) groups.Enters(rank, kReduce1);
+  groups.judge().Ended(0, End::kQuit, 0);
+  groups.Leaves(1, kReduce1, true);
+  groups.judge().Ended(1, End::kExited, 1);
+  groups.judge().AllEnded();
+  EXPECT_THAT(groups.history().Findings(),
+              ElementsAre("lost_rank: rank 0 exited with code 0 in all_reduce 1 at line 0"));
+}
+
 TEST(Groups, OfDeathsBetweenTwoLooksNoneIsTold) {
   for (const int second : {0, 1}) {
     Groups groups(2);

@@ -171,6 +171,7 @@ struct History {
   std::unordered_map<std::uint64_t, Window> windows;  // by the name of their members
   std::uint64_t last_message = 0;
   std::uint64_t last_order = 0;
+  bool spawns = false;          // a rank has called MPI_Comm_spawn
   bool smaller_groups = false;  // of which no name is known that all members share
 
   // The member's rank in the world, -1 where it is not known.

@@ -185,6 +185,10 @@ void Judge::Follow(int rank, OpenCall& open) {
     case Class::kWindow:
       EnterWindow(history_, rank, open);
       break;
+    case Class::kLocal:
+      history_.spawns = history_.spawns || event.call == Call::kComm_spawn ||
+                        event.call == Call::kComm_spawn_multiple;
+      break;
     case Class::kNotFollowed:
       not_followed_.insert(event.call);
       unseen_ways_ = true;

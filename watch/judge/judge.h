@@ -185,9 +185,10 @@ class Judge {
   bool unseen_ways_ = false;  // by which ranks may hear of others: windows, files, neighbours
   bool explained_ = false;  // a finding was told already: a standstill after it is its consequence
   bool rank_lost_ = false;
-  bool died_untold_ = false;  // a rank died, and nobody was found to wait for it
-  int died_inside_ = -1;      // the first of these, where it died in a call of a group
-  std::set<int> stopped_;     // ranks, now
+  bool died_untold_ = false;       // a rank died, and nobody was found to wait for it
+  int died_inside_ = -1;           // the first of these, where it died in a call of a group
+  bool died_inside_well_ = false;  // … by _exit(0)
+  std::set<int> stopped_;          // ranks, now
 };
 
 }  // namespace lockstep::watch::judge

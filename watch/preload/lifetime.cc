@@ -151,6 +151,7 @@ extern "C" LOCKSTEP_WATCH_VISIBLE int MPI_Finalize() {
   ++internal::depth;
   CallbacksAreOver({}, 0, nullptr, nullptr);  // where the library did not call it
   call.Leave(result);
+  if (internal::header) internal::header->finalized.store(1);
   return result;
 }
 extern "C" LOCKSTEP_WATCH_VISIBLE int PMPI_Finalize() __attribute__((alias("MPI_Finalize")));

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #include <cstring>
 
 #include "watch/preload/chunks.h"
+#include "watch/preload/hydra.h"
 #include "watch/preload/real.h"
 
 namespace lockstep::watch::preload {
@@ -76,6 +78,22 @@ int LauncherRank() {
   return -1;
 }
 
+// A proxy of MPICH's mpiexec made the socket over which it serves its process.
+void NoteHydra(Header& to) {
+  const char* const text = std::getenv("PMI_FD");
+  ucred proxy = {};
+  socklen_t size = sizeof proxy;
+  if (!text || getsockopt(std::atoi(text), SOL_SOCKET, SO_PEERCRED, &proxy, &size) != 0) return;
+  char words[4096];
+  std::snprintf(words, sizeof words, "/proc/%d/cmdline", proxy.pid);
+  const int file = open(words, O_RDONLY | O_CLOEXEC);
+  const ssize_t length = file < 0 ? -1 : read(file, words, sizeof words - 1);
+  if (file >= 0) close(file);
+  if (length <= 0) return;
+  words[length] = 0;
+  NameOfLaunch(words, static_cast<std::size_t>(length), to.job, sizeof to.job);
+}
+
 void NoteJob(Header& to) {
   for (const char* name : {"PMIX_NAMESPACE", "PMI_JOBID", "SLURM_STEP_ID"}) {
     if (const char* text = std::getenv(name)) {
@@ -83,7 +101,10 @@ void NoteJob(Header& to) {
       return;
     }
   }
+  NoteHydra(to);
 }
+
+constexpr char kNotMine[] = "its file for events is there already";
 
 }  // namespace
 
@@ -100,8 +121,15 @@ void Say(const char* what) {
 
 namespace {
 
+bool FindPath(char (&path)[512]) {
+  const char* const folder = std::getenv(events::kFolderVariable);
+  if (folder) std::snprintf(path, sizeof path, "%s/%d%s", folder, getpid(), events::kSuffix);
+  return folder != nullptr;
+}
+
 // This process was watched, and has become another program since. What that one did is not known.
-void EndEarlierProgram(const char* path) {
+// `over`: nor does it matter after MPI_Finalize. What is to be said; null: nothing, or no more.
+const char* EndEarlierProgram(const char* path, bool over) {
   const int file = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   struct stat facts;
   void* memory = MAP_FAILED;
@@ -110,24 +138,27 @@ void EndEarlierProgram(const char* path) {
     memory = mmap(nullptr, sizeof(Header), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   }
   if (file >= 0) close(file);
-  if (memory == MAP_FAILED) return Say("its file for events is there already");
+  if (memory == MAP_FAILED) return kNotMine;
   Header* const header = static_cast<Header*>(memory);
   const bool mine = header->pid == getpid() && header->started == StartTime();
-  if (mine) header->stopped.store(static_cast<std::uint32_t>(events::Stopped::kReplaced));
+  constexpr auto kReplaced = static_cast<std::uint32_t>(events::Stopped::kReplaced);
+  const bool ends = mine && (!over || header->finalized.load() == 0);
+  const bool news = ends && header->stopped.exchange(kReplaced) != kReplaced;
   munmap(memory, sizeof(Header));
-  Say(mine ? "another program ran in it before (exec) and called MPI_Init, too"
-           : "its file for events is there already");
+  if (!mine) return kNotMine;
+  return news ? "another program ran in it before (exec)" : nullptr;
 }
 
 }  // namespace
 
 bool OpenSegment() {
-  const char* const folder = std::getenv(events::kFolderVariable);
-  if (!folder || internal::header) return false;
   char path[512];
-  std::snprintf(path, sizeof path, "%s/%d%s", folder, getpid(), events::kSuffix);
+  if (internal::header || !FindPath(path)) return false;
   const int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (file < 0 && errno == EEXIST) return EndEarlierProgram(path), false;
+  if (file < 0 && errno == EEXIST) {
+    if (const char* const why = EndEarlierProgram(path, false)) Say(why);
+    return false;
+  }
   if (file < 0) return Say(std::strerror(errno)), false;
   Header* const header = chunks.Open(file);
   if (!header) {
@@ -139,6 +170,8 @@ bool OpenSegment() {
   internal::times = std::getenv(events::kTimesVariable) != nullptr;
   header->pid = getpid();
   header->started = StartTime();
+  struct stat facts;
+  if (stat("/proc/self/ns/pid", &facts) == 0) header->pid_namespace = facts.st_ino;
   header->launcher_rank = LauncherRank();
   header->rank.store(-1);
   NoteJob(*header);
@@ -171,6 +204,8 @@ namespace internal {
 std::uint16_t NumberThread() {
   thread_number = events::kMainThreadNumber;
   if (gettid() != getpid()) thread_number += threads_seen.fetch_add(1) + 1;
+  Header* const to = header;
+  if (to && thread_number < events::kMostCallers) to->callers[thread_number].store(gettid());
   return thread_number;
 }
 
@@ -232,7 +267,14 @@ namespace {
 const volatile void* volatile bound_at = &bound_at;  // its address, once this library is bound
 bool started = false;
 
-[[gnu::constructor]] void Start() { started = true; }
+// Also of a program that never calls MPI: else its end would be taken for that of a rank.
+[[gnu::constructor]] void Start() {
+  started = true;
+  char path[512];
+  if (!FindPath(path) || access(path, F_OK) != 0) return;
+  const char* const why = EndEarlierProgram(path, true);
+  if (why && why != kNotMine) Say(why);
+}
 }  // namespace
 
 // Before the program starts, dlopen() would run what its libraries begin with, too early.

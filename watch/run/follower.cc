@@ -3,6 +3,7 @@
 // command has ended, the follower stays until rank 0's watcher needs its lines no more.
 #include "watch/run/follower.h"
 
+#include <fmt/format.h>
 #include <poll.h>
 
 #include <iterator>
@@ -31,6 +32,8 @@ constexpr double kMeetSeconds = 60;           // after its program has begun
 constexpr double kJoinSeconds = 3;            // of one try
 constexpr double kFollowerHurrySeconds = 10;  // after its program has ended
 constexpr double kToldSeconds = 0.5;          // after the launcher told it to end
+constexpr int kAskMs = 5000;                  // whether rank 0's watcher is there
+constexpr int kMostUnanswered = 6;            // counted: no time in which this one was stopped
 
 constexpr char kNotFound[] =
     "the watcher of rank 0 was not found; start all ranks with lockstep watch";
@@ -59,6 +62,7 @@ class Follower {
   void Hear();
   void Obey(const control::Frame& frame);
   void Answer(const AskFrame& question);
+  void AskWhetherThere();
   // After the command's end: whether rank 0's watcher is there, and what is left to tell.
   bool MeetLate();
   void Stay();
@@ -82,6 +86,7 @@ class Follower {
   bool all_told_ = false;
   bool dismissed_ = false;
   bool killed_ = false;
+  int unanswered_ = 0;
 };
 
 void Follower::GiveUp(const std::string& why) {
@@ -202,7 +207,10 @@ void Follower::Hear() {
   if (!channel_ || dismissed_ || gave_up_) return;
   channel_->Flush();
   channel_->Fill();
-  while (const std::optional<control::Frame> frame = channel_->Take()) Obey(*frame);
+  while (const std::optional<control::Frame> frame = channel_->Take()) {
+    unanswered_ = 0;
+    Obey(*frame);
+  }
   if (channel_->open() || dismissed_) return;
   if (all_told_ || command_.told_to_end()) {
     gave_up_ = true;
@@ -232,6 +240,13 @@ bool Follower::MeetLate() {
   return channel_ && !gave_up_;
 }
 
+// It may be stopped, as by a debugger.
+void Follower::AskWhetherThere() {
+  if (++unanswered_ <= kMostUnanswered) return channel_->Send(kAreYouThere, {});
+  GiveUp(fmt::format("the watcher of rank 0 has not answered for {} s",
+                     kMostUnanswered * kAskMs / 1000));
+}
+
 // The last rank of a launch may compute for hours, and its verdict may need a line of this one.
 // Where this one must not keep its launcher waiting, rank 0's watcher dismisses it before.
 void Follower::Stay() {
@@ -240,13 +255,14 @@ void Follower::Stay() {
   channel_->Send(EndFrame{command_.ExitCode()});
   all_told_ = true;
   bool told_to_end = command_.told_to_end();
-  const int most_ms = told_to_end ? static_cast<int>(kToldSeconds * 1e3) : -1;
+  const int most_ms = told_to_end ? static_cast<int>(kToldSeconds * 1e3) : kAskMs;
   while (Telling() && !gave_up_) {
     std::vector<pollfd> items = {{channel_->fd(), channel_->poll_events(), 0},
                                  {signals_.fd(), POLLIN, 0}};
-    poll(items.data(), items.size(), most_ms);
+    const bool heard = poll(items.data(), items.size(), most_ms) != 0;
     Hear();
     if (told_to_end) break;
+    if (!heard && Telling()) AskWhetherThere();
     told_to_end = signals_.Take().end != 0;
   }
 }

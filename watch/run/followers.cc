@@ -200,6 +200,10 @@ bool Followers::Understand(Follower& follower, const control::Frame& frame) {
     if (told) follower.round = told->round;
     return told.has_value();
   }
+  if (frame.type == kAreYouThere) {
+    follower.channel.Send(kHere, {});
+    return true;
+  }
   if (frame.type == kAnswer) {
     follower.answer = control::Decode<AnswerFrame>(frame.payload);
     return follower.answer.has_value();

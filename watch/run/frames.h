@@ -21,11 +21,13 @@ enum FrameType : std::uint32_t {
   kRoundDone,
   kAnswer,
   kEnd,
+  kAreYouThere,  // asked by who only waits
   // From it.
   kRound,
   kAsk,
   kKill,
   kDismiss,  // nothing more is wanted
+  kHere,
 };
 
 // From now on `process` is the number of this one, on this connection.

@@ -93,6 +93,19 @@ while [ -e /proc/$rank ]; do sleep 0.02; done
 kill -9 $watcher && echo it was killed
 while [ -e /proc/$watcher ]; do sleep 0.02; done
 """
+# The watcher of rank 0 is stopped, until that of rank 1, whose program has ended, is gone.
+STOPS_FIRST_WATCHER = """
+if [ $OMPI_COMM_WORLD_RANK = 1 ]; then
+  echo $PPID > $1/it && mv $1/it $1/watcher_1
+  until [ -e $1/stopped ]; do sleep 0.02; done
+  exit 0
+fi
+until [ -e $1/watcher_1 ]; do sleep 0.02; done
+read watcher < $1/watcher_1
+sleep 2; kill -STOP $PPID; touch $1/stopped
+while [ -e /proc/$watcher ]; do sleep 0.02; done
+kill -CONT $PPID
+"""
 # The launch is ended while the watcher of rank 1 can do nothing.
 ENDS_WITHOUT_WATCHER = """
 [ $OMPI_COMM_WORLD_RANK = 0 ] && exec sleep 100
@@ -161,6 +174,11 @@ class OneHost(unittest.TestCase):
         ended = one_host(*watch("--", "sh", "-c", OUTLIVES_RANK, "sh", FOLDER), ranks=2)
         self.assertEqual(ended.returncode, 0, ended.stderr)
         self.assertIn("it was killed", ended.stdout)
+
+    def test_a_first_watcher_that_is_stopped_keeps_no_other(self):
+        ended = one_host(*watch("--", "sh", "-c", STOPS_FIRST_WATCHER, "sh",
+                                tempfile.mkdtemp(dir=FOLDER)), ranks=2)
+        self.assertEqual(ended.returncode, 0, ended.stderr)
 
     def test_a_rank_without_its_watcher_ends_as_it_would_alone(self):
         ended = one_host(*watch("--", "sh", "-c", "kill -9 $PPID; exit 7"), ranks=2)

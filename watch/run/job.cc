@@ -29,7 +29,6 @@ constexpr std::int64_t kDifferentApartNs = 2'000'000'000;
 // looked for longer than kUnseenNs, this process was stopped, too: such time does not count.
 constexpr std::int64_t kStoppedNs = 10'000'000'000;
 constexpr std::int64_t kUnseenNs = 100'000'000;
-constexpr std::uint64_t kWorkedNs = 20'000'000;
 constexpr std::int64_t kBetweenStacksNs = 1'000'000'000;
 constexpr std::uint64_t kAtATime = 256;  // events of a rank
 constexpr int kTurns = 256;              // of all ranks
@@ -50,7 +49,7 @@ Job::Job(int size, judge::Options options, bool several_hosts, std::function<std
           size, [this](int rank, std::uint64_t site) { return At(rank, site); }, options) {}
 
 bool Job::complete() const {
-  return complete_ && !judge_.history().smaller_groups &&
+  return complete_ && !mixed_ && !judge_.history().smaller_groups &&
          static_cast<int>(processes_.size()) == size_;
 }
 
@@ -64,6 +63,14 @@ std::string Job::At(int rank, std::uint64_t site) {
 bool Job::CanHave(const Process& process) const {
   return process.name().size == size_ && !Has(process.name().rank) &&
          (gone_ns_ == 0 || process.started_ns() <= gone_ns_);
+}
+
+// One alone is of one launch. Of another watcher's it may be told late that it is gone.
+bool Job::MayBeMixedWith(const Process& process) const {
+  if (size_ == 1 || !process.name().job.empty() || process.pid() == 0) return false;
+  return std::ranges::any_of(processes_, [](const auto& each) {
+    return each.second->pid() != 0 && each.second->Look(false).state < ProcessState::kGone;
+  });
 }
 
 bool Job::IsOver() const {
@@ -157,11 +164,19 @@ bool Job::IsGone(int rank, const ProcessFacts& facts, std::int64_t since_ns) {
   return gone_[rank] >= kStrangeLooks && behind_.count(rank) == 0;
 }
 
-// Once a rank is found gone, those that were looked at before it are looked at again. So who is not
-// gone after this was alive when the others were gone.
+bool Job::HasFreshEnd() const {
+  return std::ranges::any_of(gone_, [](const auto& each) { return each.second == 1; });
+}
+
+int Job::LooksSinceEnd() const {
+  int most = 0;
+  for (const auto& [rank, looks] : gone_) {
+    if (!EndedWell(rank)) most = std::max(most, looks);
+  }
+  return most;
+}
+
 void Job::LookAgain() {
-  const auto fresh = [](const auto& each) { return each.second == 1; };
-  if (std::ranges::none_of(gone_, fresh)) return;
   for (const auto& [rank, process] : processes_) {
     if (gone_[rank] == 0 && process->Look(false).state == ProcessState::kGone) gone_[rank] = 1;
   }
@@ -185,7 +200,7 @@ void Job::LookAtProcesses(bool over) {
       died.emplace_back(rank, how, facts.exit_code);
     }
   }
-  LookAgain();
+  if (HasFreshEnd()) LookAgain();
   // A launcher ends others because of one that exits, and may be quicker than its exit.
   if (leaves && !over) {
     std::erase_if(died,
@@ -201,6 +216,7 @@ void Job::LookAtProcesses(bool over) {
 // Another one that failed was seen alive after this one was seen gone. News of another host may be
 // a look late.
 bool Job::DiedFirst(int rank) const {
+  if (gone_elsewhere_ > 0 && gone_.at(rank) <= gone_elsewhere_ + 1) return false;
   return std::all_of(gone_.begin(), gone_.end(), [&](const auto& other) {
     return other.first == rank || other.second == 0 || exited_.count(other.first) > 0 ||
            gone_.at(rank) > other.second + (several_hosts_ ? 1 : 0);
@@ -208,13 +224,9 @@ bool Job::DiedFirst(int rank) const {
 }
 
 Job::Look Job::LookNow(const judge::StuckRanks& stuck) {
-  Look look;
-  look.at_ns = now_ns_();
-  look.soft = stuck.soft;
-  look.apart = stuck.apart;
+  Look look = {now_ns_(), {}, stuck.soft, stuck.apart};
   for (const judge::Wait& wait : stuck.waits) {
-    const ProcessFacts facts = processes_.at(wait.rank)->Look(false);
-    look.ranks[wait.rank] = {facts.begun, facts.ran_ns, facts.state};
+    look.ranks[wait.rank] = processes_.at(wait.rank)->Look(false);
   }
   return look;
 }
@@ -233,9 +245,8 @@ bool Job::Confirms(const Look& second) const {
   return std::all_of(second.ranks.begin(), second.ranks.end(), [&](const auto& each) {
     const auto& [rank, seen] = each;
     const bool there = seen.state == ProcessState::kRuns || seen.state == ProcessState::kSleeps;
-    const bool worked = seen.ran_ns - first_.ranks.at(rank).ran_ns >= kWorkedNs;
     return there && processes_.at(rank)->read() == seen.begun &&
-           (!lasts || worked || seen.state == ProcessState::kSleeps);
+           (!lasts || seen.Waited(first_.ranks.at(rank)));
   });
 }
 
@@ -261,7 +272,8 @@ bool Job::MainThreadsWait(const Look& second) {
 }
 
 bool Job::WantsLook() const {
-  if (hung_ || ending_ || !complete_ || static_cast<int>(processes_.size()) < size_) return false;
+  if (hung_ || ending_ || !complete_ || mixed_ || static_cast<int>(processes_.size()) < size_)
+    return false;
   if (!first_.ranks.empty()) return true;
   return changed_ && now_ns_() - last_event_ns_ >= kQuietNs;
 }
@@ -295,10 +307,6 @@ bool Job::LookForStandstill() {
     stuck_.push_back(WithHosts(fmt::format("rank {} is {}", wait.rank, judge_.Describe(wait))));
   }
   return true;
-}
-
-bool Job::QuietFor(double seconds) const {
-  return static_cast<double>(now_ns_() - last_event_ns_) >= seconds * 1e9;
 }
 
 bool Job::IsSilent(double seconds) const {
@@ -348,13 +356,9 @@ void Job::Over(bool all_told) {
   if (complete_) judge_.AllEnded();
 }
 
-void Job::EndsAreNoNews() {
-  ending_ = true;
-  judge_.EndsAreNoNews();
-}
-
 std::vector<judge::Finding> Job::Tell() {
   std::vector<judge::Finding> findings = judge_.Tell();
+  if (mixed_) findings.clear();
   for (judge::Finding& finding : findings) {
     finding.text = WithHosts(finding.text);
     finding.headline = verdict::Headline::Of(finding.text);
@@ -385,10 +389,6 @@ std::optional<results::store::Watched> Job::Waited(const report::Scale& scale) {
   }
   return report::Record(*waits_, scale, processes,
                         [this](int rank, std::uint64_t site) { return At(rank, site); });
-}
-
-void Job::KillAll() {
-  for (const auto& [rank, process] : processes_) process->Kill();
 }
 
 bool Job::EndedWell(int rank) const {

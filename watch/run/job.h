@@ -31,6 +31,10 @@ class Job {
   bool Has(int rank) const { return processes_.count(rank) > 0; }
   // It may be a rank of this launch, of those whose job has the same name.
   bool CanHave(const Process& process) const;
+  // Another launch of that has no name either: who came may be of either.
+  bool MayBeMixedWith(const Process& process) const;
+  // … so nothing is told of this one any more.
+  void Mix() { mixed_ = true; }
   // All ranks came and are gone, and all that they wrote was read.
   bool IsOver() const;
   // After Over(): gives back what its processes left.
@@ -59,14 +63,30 @@ class Job {
   // No rank has called anything for so many seconds, and that was not told yet. 0: never.
   bool IsSilent(double seconds) const;
   // None has, whatever was told.
-  bool QuietFor(double seconds) const;
+  bool QuietFor(double seconds) const {
+    return static_cast<double>(now_ns_() - last_event_ns_) >= seconds * 1e9;
+  }
   // … as the last look confirmed: what NCCL's members have not answered is suspected. True when
   // that was asked now.
   bool LookForSilence(double seconds);
   // All is over. `all_told`: no watcher was lost before it told all.
   void Over(bool all_told);
   // Somebody else ends the ranks from now on: what follows proves nothing.
-  void EndsAreNoNews();
+  void EndsAreNoNews() {
+    ending_ = true;
+    judge_.EndsAreNoNews();
+  }
+  // A rank has called MPI_Comm_spawn.
+  bool Spawns() const { return judge_.history().spawns; }
+  // In a row, that found a rank gone which had not come to MPI_Finalize's end; 0: none did.
+  int LooksSinceEnd() const;
+  // The same of another job's, before this look.
+  void GoneElsewhere(int looks) { gone_elsewhere_ = looks; }
+  // One was found gone in the last look for the first time.
+  bool HasFreshEnd() const;
+  // Once a rank is found gone, those that were looked at before it are looked at again. So who is
+  // not gone after this was alive when the others were gone.
+  void LookAgain();
   std::vector<judge::Finding> Tell();
   // After a standstill: a line a rank that is stuck, where a finding does not name them all.
   std::vector<std::string> StuckRanks() const { return stuck_; }
@@ -74,7 +94,9 @@ class Job {
   std::vector<verdict::RankOutcome> Hung(bool stacks);
   // "rank 0 is in MPI_Recv from rank 1, tag 7, at solver.c:31", of ranks that are in a call.
   std::vector<std::string> Whereabouts(Deadline deadline) const;
-  void KillAll();
+  void KillAll() {
+    for (const auto& [rank, process] : processes_) process->Kill();
+  }
   // The rank left in good order, as far as its events say.
   bool EndedWell(int rank) const;
   // From now on; before the first event. Of ranks of one host: they share a clock.
@@ -87,14 +109,9 @@ class Job {
   const std::set<events::Call>& not_followed() const { return judge_.not_followed(); }
 
  private:
-  struct Seen {
-    std::uint64_t begun = 0;
-    std::uint64_t ran_ns = 0;
-    ProcessState state = ProcessState::kRuns;
-  };
   struct Look {
     std::int64_t at_ns = 0;
-    std::map<int, Seen> ranks;  // that are stuck
+    std::map<int, ProcessFacts> ranks;  // that are stuck
     bool soft = false;
     bool apart = false;
     bool SameEvents(const Look& other) const;
@@ -103,7 +120,6 @@ class Job {
   void NoteStopped(int rank, bool stopped, std::int64_t since_ns);
   // By now for good: so many looks in a row found it so.
   bool IsGone(int rank, const ProcessFacts& facts, std::int64_t since_ns);
-  void LookAgain();
   bool DiedFirst(int rank) const;
   std::string At(int rank, std::uint64_t site);
   std::string WithHosts(const std::string& text) const;
@@ -121,6 +137,7 @@ class Job {
   std::map<int, std::unique_ptr<Process>> processes_;
   std::set<int> behind_;                    // ranks of which not all was read
   std::map<int, int> gone_;                 // looks in a row that found the process gone
+  int gone_elsewhere_ = 0;                  // the same, of another job's rank
   std::int64_t gone_ns_ = 0;                // when the first was found so for good; 0: none was
   std::set<int> exited_;                    // of these, with code 0
   std::map<int, std::int64_t> stopped_ns_;  // so long in a row it was stopped, and somebody looked
@@ -139,6 +156,7 @@ class Job {
   bool hung_ = false;
   std::uint64_t silent_since_ = 0;  // events, when the silence was told
   bool complete_ = true;
+  bool mixed_ = false;
 };
 
 }  // namespace lockstep::watch::run

@@ -365,35 +365,5 @@ TEST_F(JobTest, WithoutAllRanksNothingIsProved) {
   }
 }
 
-TEST(Launches, OfOneNameAreKeptApart) {
-  std::int64_t now_ns = 1'000'000'000;
-  Job job(2, {}, false, [&now_ns] { return now_ns; });
-  std::vector<Played> played(4);
-  const auto process = [&](int rank, int size, Played& mine) {
-    return PlayedProcess(rank, size, mine);
-  };
-  played[0].started_ns = played[1].started_ns = 900'000'000;
-  played[0].facts.state = ProcessState::kGone;
-  job.Add(std::make_unique<PlayedProcess>(0, 2, played[0]));
-  EXPECT_TRUE(job.CanHave(process(1, 2, played[1])));
-  EXPECT_FALSE(job.CanHave(process(0, 2, played[2]))) << "it has one";
-  EXPECT_FALSE(job.CanHave(process(1, 4, played[2]))) << "of another size";
-  for (int look = 0; look < kStrangeLooks; ++look) {
-    now_ns += 3'000'000;
-    job.Drain();
-    job.LookAtProcesses(false);
-  }
-  // A rank is gone by now: what began before may be its peer, what began later is a new attempt's.
-  EXPECT_TRUE(job.CanHave(process(1, 2, played[1])));
-  played[2].started_ns = now_ns + 1;
-  EXPECT_FALSE(job.CanHave(process(1, 2, played[2])));
-  EXPECT_FALSE(job.IsOver()) << "one never came";
-  job.Add(std::make_unique<PlayedProcess>(1, 2, played[1]));
-  EXPECT_FALSE(job.IsOver());
-  played[1].facts.state = ProcessState::kGone;
-  for (int look = 0; look < kStrangeLooks; ++look) job.LookAtProcesses(false);
-  EXPECT_TRUE(job.IsOver());
-}
-
 }  // namespace
 }  // namespace lockstep::watch::run

@@ -1,8 +1,10 @@
 // What /proc, the segment and its debug information say of a process of this host.
 #include "watch/run/local_process.h"
 
+#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,6 +15,8 @@
 #include <utility>
 
 #include "core/base/clock.h"
+#include "core/base/file_text.h"
+#include "core/base/print_stderr.h"
 #include "core/base/process_stat.h"
 #include "core/control/machine.h"
 #include "watch/run/stacks/stacks.h"
@@ -25,8 +29,28 @@ bool HasOtherThreads(pid_t pid) {
   return NumbersIn("/proc/" + std::to_string(pid) + "/task").size() > 1;
 }
 
-ProcessState StateOf(pid_t pid) {
+std::uint64_t PidNamespace() {
+  struct stat facts;
+  return stat("/proc/self/ns/pid", &facts) == 0 ? facts.st_ino : 0;
+}
+
+// Numbers of another namespace are other processes here.
+bool IsHere(const events::Header& header) {
+  static const std::uint64_t mine = PidNamespace();
+  return header.pid_namespace == 0 || mine == 0 || header.pid_namespace == mine;
+}
+
+bool IsOf(const events::Header& header, const ProcessStat& stat) {
+  return header.started == 0 || stat.started == header.started;
+}
+
+bool Sleeps(char state) { return state == 'S'; }
+
+ProcessState StateOf(const events::Header& header) {
+  if (!IsHere(header)) return ProcessState::kUnknown;
+  const pid_t pid = header.pid;
   const std::optional<ProcessStat> stat = StatOf(pid);
+  if (stat && !IsOf(header, *stat)) return ProcessState::kGone;  // it has the number by now
   // Without a descriptor nothing can be read, also of a process that is there.
   const bool hidden = !stat && (kill(pid, 0) == 0 || errno != ESRCH);
   if (hidden) return ProcessState::kRuns;
@@ -37,15 +61,14 @@ ProcessState StateOf(pid_t pid) {
       return ProcessState::kGone;
     case 'T':
       return ProcessState::kStopped;
-    case 'S':
-      return ProcessState::kSleeps;
     default:
-      return ProcessState::kRuns;
+      return Sleeps(stat->state) ? ProcessState::kSleeps : ProcessState::kRuns;
   }
 }
 
-std::uint64_t RanNs(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/schedstat");
+// Of /proc/PID, or of a thread's folder there.
+std::uint64_t RanNs(const std::string& folder) {
+  std::ifstream file(folder + "/schedstat");
   std::uint64_t ran = 0;
   file >> ran;
   return ran;
@@ -81,11 +104,50 @@ LocalProcess::LocalProcess(std::unique_ptr<SegmentReader> reader, stacks::Source
       reader_(std::move(reader)),
       lines_(lines),
       started_ns_(StartedNs(reader_->header().started)),
-      end_(static_cast<int>(syscall(SYS_pidfd_open, reader_->pid(), 0))) {}
+      end_(static_cast<int>(syscall(SYS_pidfd_open, reader_->pid(), 0))) {
+  if (OwnPid() == 0) end_ = Fd();  // asked after it was opened: so it is of this process
+  if (IsHere(reader_->header())) return;
+  PrintStderr("lockstep watch: process {} is not judged: it is in another pid namespace\n", pid());
+}
+
+pid_t LocalProcess::OwnPid() const {
+  const std::optional<ProcessStat> stat = StatOf(reader_->pid());
+  const bool own = stat && IsHere(reader_->header()) && IsOf(reader_->header(), *stat);
+  return own ? reader_->pid() : 0;
+}
+
+void LocalProcess::NoteCalls(std::span<const events::Event> some) {
+  for (const events::Event& event : some) {
+    const std::uint64_t bit = event.thread < events::kMostCallers ? 1ULL << event.thread : 1;
+    if (event.phase == events::Phase::kEnter) in_calls_ |= bit;
+    const bool left = event.phase == events::Phase::kLeave || events::HasLeft(event.phase);
+    if (left && bit != 1) in_calls_ &= ~bit;
+  }
+}
+
+std::vector<CallerFacts> LocalProcess::Callers(const ProcessFacts& main) const {
+  std::vector<CallerFacts> callers;
+  for (std::int32_t thread = 0; in_calls_ >> thread != 0; ++thread) {
+    if ((in_calls_ >> thread & 1) == 0) continue;
+    CallerFacts& one = callers.emplace_back(CallerFacts{thread, 0, false});
+    if (thread == events::kMainThreadNumber) {
+      one.ran_ns = main.ran_ns;
+      one.sleeps = main.state == ProcessState::kSleeps;
+      continue;
+    }
+    const int number = reader_->header().callers[static_cast<std::size_t>(thread)].load();
+    const std::string folder = fmt::format("/proc/{}/task/{}", reader_->pid(), number);
+    const std::optional<ProcessStat> stat = ReadStat(TextOf(folder + "/stat"));
+    one.sleeps = stat && Sleeps(stat->state);
+    one.ran_ns = RanNs(folder);
+  }
+  return callers;
+}
 
 std::uint64_t LocalProcess::Drain(std::uint64_t most, const Take& take) {
   return reader_->Drain(most, [&](std::span<const events::Event> some) {
     newest_ = some.back();
+    NoteCalls(some);
     take(some);
   });
 }
@@ -94,15 +156,16 @@ ProcessFacts LocalProcess::Look(bool over) {
   const events::Header& header = reader_->header();
   ProcessFacts facts;
   // First of all: what it wrote before it was gone counts.
-  facts.state = over ? ProcessState::kGone : StateOf(reader_->pid());
+  facts.state = over && IsHere(header) ? ProcessState::kGone : StateOf(header);
   facts.begun = reader_->begun();
-  facts.ran_ns = RanNs(reader_->pid());
+  facts.ran_ns = RanNs(fmt::format("/proc/{}", reader_->pid()));
   facts.cut_off = header.stopped.load() != 0;
   const auto exit = static_cast<events::Exit>(header.exited.load());
   facts.exited = exit == events::Exit::kExit;
   facts.quit = exit == events::Exit::kQuit;
   facts.exit_code = header.exit_code.load();
   if (header.threads.load() != 0) facts.threads = ThreadsOfProgram(header);
+  facts.callers = Callers(facts);
   return facts;
 }
 
@@ -117,9 +180,10 @@ bool LocalProcess::WentOn() {
 
 std::string LocalProcess::Line(std::uint64_t site) {
   if (site == 0) return Python().line;
-  const std::string line = stacks::LineOf(lines_, reader_->header().maps, reader_->pid(), site);
+  const pid_t own = OwnPid();
+  const std::string line = stacks::LineOf(lines_, reader_->header().maps, own, site);
   // Without lines of its own, and in Python: a module of Python's, or what that calls.
-  const bool of_module = line.find('@') != line.npos && stacks::IsPython(reader_->pid());
+  const bool of_module = line.find('@') != line.npos && stacks::IsPython(own);
   if (!of_module || !MainThreadIsAt(site)) return line;
   const std::string python = Python().line;
   return python.empty() || !MainThreadIsAt(site) ? line : python;
@@ -130,9 +194,15 @@ bool LocalProcess::MainThreadIsAt(std::uint64_t site) const {
          newest_.thread == events::kMainThreadNumber && reader_->begun() == reader_->read();
 }
 
-stacks::PythonStack LocalProcess::Python() { return stacks::LookAtPython(reader_->pid()); }
+stacks::PythonStack LocalProcess::Python() {
+  const pid_t own = OwnPid();
+  return own == 0 ? stacks::PythonStack() : stacks::LookAtPython(own);
+}
 
-std::string LocalProcess::Stacks() { return stacks::StacksOf(reader_->pid()); }
+std::string LocalProcess::Stacks() {
+  const pid_t own = OwnPid();
+  return own == 0 ? "" : stacks::StacksOf(own);
+}
 
 // Its number may be another process's by now. Before Linux 5.3 there is only that.
 void LocalProcess::Kill() {
@@ -140,8 +210,7 @@ void LocalProcess::Kill() {
     syscall(SYS_pidfd_send_signal, end_.get(), SIGKILL, nullptr, 0);
     return;
   }
-  const std::optional<ProcessStat> stat = StatOf(pid());
-  if (stat && stat->started == reader_->header().started) kill(pid(), SIGKILL);
+  if (const pid_t own = OwnPid(); own != 0) kill(own, SIGKILL);
 }
 
 void LocalProcess::Forget() { reader_->Unlink(); }

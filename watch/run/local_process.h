@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "core/base/fd.h"
 #include "watch/events/event.h"
@@ -37,6 +39,10 @@ class LocalProcess : public Process {
   int end_fd() const override { return end_.get(); }
 
  private:
+  // By now for good it is another one's number, or of another host's kind (a container): 0.
+  pid_t OwnPid() const;
+  void NoteCalls(std::span<const events::Event> some);
+  std::vector<CallerFacts> Callers(const ProcessFacts& main) const;
   // Its main thread is in the call of this site now, and nothing came since.
   bool MainThreadIsAt(std::uint64_t site) const;
 
@@ -45,6 +51,7 @@ class LocalProcess : public Process {
   std::int64_t started_ns_;
   Fd end_;
   std::uint64_t begun_when_asked_ = 0;  // by WentOn
+  std::uint64_t in_calls_ = 0;  // a bit a thread, by its number; bit 0: others may be, too
   events::Event newest_;                // of those that were read; kNothing: not known
 };
 

@@ -3,10 +3,12 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "watch/events/event.h"
 #include "watch/run/stacks/python_stacks.h"
@@ -32,6 +34,16 @@ struct ProcessName {
   }
 };
 
+// A thread that is in a call.
+struct CallerFacts {
+  std::int32_t thread = 0;   // its number in events
+  std::uint64_t ran_ns = 0;  // on a processor
+  bool sleeps = false;
+  static void Describe(auto& fields, auto& facts) {
+    fields(facts.thread, facts.ran_ns, facts.sleeps);
+  }
+};
+
 // What a look finds. Times and counts are of the process's own host.
 struct ProcessFacts {
   std::uint64_t begun = 0;   // events
@@ -43,10 +55,25 @@ struct ProcessFacts {
   bool told_to_end = false;  // its watcher was, by a signal
   std::int32_t exit_code = 0;
   std::int32_t threads = 0;  // of the program, where several may call MPI; 0: not known
+  std::vector<CallerFacts> callers = {};  // as far as events were read
   static void Describe(auto& fields, auto& facts) {
     fields(facts.begun, facts.ran_ns, facts.cut_off, facts.exited, facts.quit, facts.told_to_end,
-           facts.exit_code, facts.threads);
+           facts.exit_code, facts.threads, facts.callers);
     fields.UpTo(facts.state, ProcessState::kUnknown);
+  }
+
+  // All its threads that are in calls sleep, or have worked there since `before`. A thread that
+  // only waits for a processor has not.
+  bool Waited(const ProcessFacts& before) const {
+    constexpr std::uint64_t kWorkedNs = 20'000'000;
+    if (callers.empty()) {
+      return state == ProcessState::kSleeps || ran_ns - before.ran_ns >= kWorkedNs;
+    }
+    return std::ranges::all_of(callers, [&](const CallerFacts& mine) {
+      const auto then = std::ranges::find(before.callers, mine.thread, &CallerFacts::thread);
+      const bool known = then != before.callers.end();
+      return mine.sleeps || (known && mine.ran_ns - then->ran_ns >= kWorkedNs);
+    });
   }
 };
 

@@ -82,20 +82,24 @@ report::Scale Reporter::ScaleNow() const {
   return {began_ticks_, ticks == 0 ? 1 : static_cast<double>(ns) / static_cast<double>(ticks)};
 }
 
-Status Reporter::Store(int job, std::optional<store::Watched> watched, int exit_code, bool at_end) {
+Status Reporter::Store(int job, std::optional<store::Watched> watched, int exit_code, bool at_end,
+                       bool judged) {
   store::Run run = run_;
   run.watched = std::move(watched);
   run.duration_seconds = SecondsSince(began_ns_);
   run.exit_code = exit_code;
   run.complete = at_end;
   const bool passes = run.judgement.findings.empty() && exit_code == 0;
-  run.verdict = passes ? verdict::Verdict::kPass : verdict::Verdict::kFail;
+  run.verdict = !passes  ? verdict::Verdict::kFail
+                : judged ? verdict::Verdict::kPass
+                         : verdict::Verdict::kUnknown;
   run.judgement.verdict = run.verdict;
   if (run.judgement.findings.empty()) {
     run.summary_line = exit_code != 0 ? fmt::format("exit code {}, no finding", exit_code)
                        : run.watched
                            ? fmt::format("{} ranks, no finding", run.watched->ranks.size())
                            : "no finding";
+    if (passes && !judged) run.summary_line += "; not all was watched";
   }
   if (at_end) PrintStderr("{}", results::report::FormatWaits(run));
   const std::string path = job == 1 ? path_ : Beside(path_, job);

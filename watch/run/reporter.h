@@ -36,7 +36,9 @@ class Reporter {
   report::Scale ScaleNow() const;
   // Writes the file of one job, over what was there; of the second job one beside it. Says once
   // where it is. At the end prints its tables to stderr, too.
-  Status Store(int job, std::optional<results::store::Watched> watched, int exit_code, bool at_end);
+  // `judged`: something was watched, and all of it.
+  Status Store(int job, std::optional<results::store::Watched> watched, int exit_code, bool at_end,
+               bool judged);
 
  private:
   results::store::Run run_;

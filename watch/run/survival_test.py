@@ -139,6 +139,24 @@ class Processes(unittest.TestCase):
                                        r"program ran in it before \(exec\)")
         self.assertRegex(ended.stderr, r"1 ranks, \d+ events, no finding; not all was watched")
 
+    def test_a_rank_that_becomes_a_program_without_mpi(self):
+        ended = watch(CASES, "becomes", env=ALONE)
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertRegex(ended.stderr, r"^lockstep watch: process \d+ is not watched: another "
+                                       r"program ran in it before \(exec\)\n"
+                                       r"lockstep watch: 1 ranks, \d+ events, no finding; not all "
+                                       r"was watched\n$")
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root makes a namespace of processes")
+    def test_a_rank_in_another_pid_namespace(self):
+        """Its number is another process's here."""
+        ended = watch("unshare", "--pid", "--fork", "--mount-proc", CASES, "ring",
+                      env=ALONE)
+        self.assertRegex(ended.stderr, r"^lockstep watch: process 1 is not judged: it is in "
+                                       r"another pid namespace\n"
+                                       r"lockstep watch: 1 ranks, \d+ events, no finding; not all "
+                                       r"was watched\n")
+
     def test_a_static_program(self):
         ended = watch(STATIC)
         self.assertEqual((ended.returncode, ended.stdout), (7, "it ran\n"))

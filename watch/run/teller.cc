@@ -101,14 +101,15 @@ void Teller::Store(const Jobs& jobs, int code, bool at_end) {
   }
   const report::Scale scale = reporter_->ScaleNow();
   int number = 0;
+  const bool judged = ranks_ > 0 && complete_;
   if (reporter_->counts_waits()) {
     for (const auto& [name, job] : jobs) {
-      SayOnce(reporter_->Store(++number, job->Waited(scale), code, at_end));
+      SayOnce(reporter_->Store(++number, job->Waited(scale), code, at_end, judged));
     }
   }
   // All findings are in one file; Flight Recorder's need no job.
   if (number == 0 && (reporter_->found() || reporter_->named())) {
-    SayOnce(reporter_->Store(1, std::nullopt, code, at_end));
+    SayOnce(reporter_->Store(1, std::nullopt, code, at_end, judged));
   }
   saved_ns_ = MonotonicNs();
   unsaved_ = false;

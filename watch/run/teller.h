@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -11,13 +10,11 @@
 #include "core/base/status.h"
 #include "core/flight/diagnosis.h"
 #include "watch/judge/finding.h"
-#include "watch/run/job.h"
+#include "watch/run/jobs.h"
 #include "watch/run/reporter.h"
 #include "watch/run/watch.h"
 
 namespace lockstep::watch::run {
-
-using Jobs = std::map<std::string, std::unique_ptr<Job>>;
 
 class Teller {
  public:

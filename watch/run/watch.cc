@@ -24,7 +24,7 @@
 #include "watch/run/follower.h"
 #include "watch/run/followers.h"
 #include "watch/run/janitor.h"
-#include "watch/run/job.h"
+#include "watch/run/jobs.h"
 #include "watch/run/keeper.h"
 #include "watch/run/launch.h"
 #include "watch/run/reporter.h"
@@ -95,6 +95,7 @@ class Watcher {
   std::map<std::string, int> launches_;  // by the name of their job
   std::map<int, int> looks_since_end_;   // by the rank of a watcher
   bool killed_ = false;
+  bool said_mixed_ = false;
   std::optional<Deadline> ranks_end_by_;     // since ranks are to be killed
   std::optional<Deadline> command_ends_by_;  // since they are
   int look_ms_ = kLookMs;
@@ -110,11 +111,22 @@ void Watcher::Place(std::unique_ptr<Process> process) {
     }
   }
   ForgetThoseThatAreOver();
+  bool mixed = false;
+  for (int launch = 0; launch < launches_[name]; ++launch) {
+    const auto found = jobs_.find(KeyOf(name, launch));
+    if (found == jobs_.end() || !found->second->MayBeMixedWith(*process)) continue;
+    found->second->Mix();
+    mixed = true;
+  }
   auto& job = jobs_[KeyOf(name, launches_[name]++)];
   job = std::make_unique<Job>(process->name().size,
                               judge::Options{.races = options_.races, .leaks = options_.leaks},
                               several_hosts_);
   if (counts_waits_) job->CountWaits();
+  if (mixed) job->Mix();
+  if (mixed && !std::exchange(said_mixed_, true)) {
+    PrintStderr("lockstep watch: launches without a name run at a time: they are not judged\n");
+  }
   job->Add(std::move(process));
 }
 
@@ -177,7 +189,9 @@ void Watcher::Look() {
   FindProcesses();
   const bool looked = !followers_ || (followers_->InRound() && followers_->EndRound());
   bool more = false;
+  NoteEndsElsewhere(jobs_);
   for (const auto& [name, job] : jobs_) more = LookAt(*job, looked) || more;
+  LookAgainWhereOneEnded(jobs_);
   LookAtFlightRecorder();
   teller_.Save(jobs_);
   if (followers_ && more && !followers_->InRound()) followers_->StartRound();
@@ -209,6 +223,7 @@ void Watcher::LookAtEnd() {
   FindProcesses();
   const bool all_told =
       !followers_ || (followers_->AllJoined() && followers_->AllEnded() && !followers_->AnyLost());
+  NoteEndsElsewhere(jobs_);
   for (const auto& [name, job] : jobs_) {
     if (command_.told_to_end()) job->EndsAreNoNews();
     job->Over(all_told);

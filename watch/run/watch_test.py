@@ -185,6 +185,13 @@ class RightPrograms(unittest.TestCase):
             self.assertEqual(ended.returncode, code)
             self.assertIn("no program of MPI, gloo or NCCL was seen", ended.stderr)
 
+    def test_where_nothing_was_watched_nothing_passes(self):
+        file = os.path.join(FOLDER, "nothing.h5")
+        watched = subprocess.run([LOCKSTEP, "watch", f"--output={file}", "--", "true"], check=False,
+                                 capture_output=True, text=True, timeout=60, cwd=FOLDER)
+        self.assertEqual(watched.returncode, 0)
+        self.assertIn("INCONCLUSIVE: no finding; not all was watched", shown(watched))
+
     @unittest.skipUnless(OWN_MOUNTS, "this kernel gives no namespace of mounts")
     def test_without_a_writable_folder_the_program_runs(self):
         script = READ_ONLY + LOCKSTEP + " watch -- sh -c 'echo it ran; exit 7'"

@@ -79,6 +79,13 @@ static void exits(int rank, int size, char* program) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
+// Nobody sees what the process does as another program, which is none of MPI.
+static void becomes(int rank, int size, char* program) {
+  (void)size, (void)program;
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) execlp("true", "true", (char*)NULL);
+}
+
 // Rank 1 has too little room for each message, goes on, and waits for one more in the end.
 static void too_small(int rank, int size, char* program) {
   enum { kWays = 8 };
@@ -187,6 +194,7 @@ Case* wrong_case(const char* name) {
       {"roots", roots},
       {"swapped", swapped},
       {"exits", exits},
+      {"becomes", becomes},
       {"ungrouped", ungrouped},
       {"unmerged", unmerged},
       {"unbridged", unbridged},

@@ -32,8 +32,8 @@ struct Played {
 
 class PlayedProcess : public Process {
  public:
-  PlayedProcess(int rank, int size, Played& played)
-      : Process({"job", rank, size, false}, "node" + std::to_string(rank + 1)), played_(played) {}
+  PlayedProcess(int rank, int size, Played& played, const char* job = "job")
+      : Process({job, rank, size, false}, "node" + std::to_string(rank + 1)), played_(played) {}
 
   std::uint64_t Drain(std::uint64_t most, const Take& take) override {
     std::uint64_t count = 0;
