@@ -25,6 +25,11 @@ struct Part {
   bool told_phases = false;  // that bucket was launched in a backward pass
   int backward_since = 0;    // backward passes that it began after that bucket
   bool over = false;         // its program is over, as it should end
+  // When it called `at`, which may have begun or ended later: in which phase, after which iteration
+  // of its own, and whether it evaluated between the two.
+  Phase phase = Phase::kStart;
+  int trained = -1;
+  bool evaluated = false;
 };
 using Parts = std::vector<Part>;
 using Some = std::vector<const Part*>;
@@ -44,6 +49,35 @@ const JournalEvent* InQuestion(const RankView& view, const std::vector<Mismatch>
   }
   if (view.open != nullptr) return view.waits_in(0) ? view.open : nullptr;
   return view.newest_collective_failed() ? view.last_collective : nullptr;
+}
+
+bool IsJoinFlag(Purpose purpose) {
+  return Purpose::kJoinAlive <= purpose && purpose <= Purpose::kJoinShouldSync;
+}
+
+// DistributedDataParallel calls it before the forward pass of the module.
+bool IsOfForward(Purpose purpose) {
+  return purpose == Purpose::kBufferBroadcast || IsJoinFlag(purpose);
+}
+
+void FollowCall(Part& part) {
+  if (part.at == nullptr) return;
+  part.phase = part.at->phase;
+  bool called = false;
+  for (const JournalEvent* end = part.at + 1; end != part.view->evidence->journal.events.data();) {
+    const JournalEvent& event = *--end;
+    if (event.kind != EventKind::kEnqueue) continue;
+    if (!called) {
+      called = event.communicator == part.at->communicator && event.sequence == part.at->sequence;
+      if (called) part.phase = event.phase;
+      continue;
+    }
+    const Annotation says = journal::UnpackAnnotation(event.value);
+    const bool gradients = says.purpose == Purpose::kBucket;
+    if (gradients) part.trained = says.iteration;
+    if (gradients || says.purpose == Purpose::kJoinShadowBucket) return;
+    part.evaluated |= event.phase == Phase::kEvaluate && IsOfForward(says.purpose);
+  }
 }
 
 void FollowBuckets(Part& part) {
@@ -79,7 +113,10 @@ Parts PartsOf(const Situation& situation, const std::vector<Mismatch>& mismatche
     parts.push_back(part);
   }
   if (!training) return {};
-  for (Part& part : parts) FollowBuckets(part);
+  for (Part& part : parts) {
+    FollowBuckets(part);
+    FollowCall(part);
+  }
   return parts;
 }
 
@@ -102,12 +139,18 @@ bool IsOfIteration(const Part& part) {
   }
 }
 
-// A buffer broadcast that belongs to no training iteration still to come.
+// What belongs to the forward pass of no training iteration still to come.
 bool IsEvaluating(const Part& part) {
-  if (part.at == nullptr || part.says.purpose != Purpose::kBufferBroadcast) return false;
-  if (part.at->phase == Phase::kEvaluate) return true;
-  return part.at->phase != Phase::kJoinExit && part.bucket.iteration >= 0 &&
-         part.says.iteration <= part.bucket.iteration;
+  if (part.at == nullptr || !IsOfForward(part.says.purpose)) return false;
+  if (part.phase == Phase::kEvaluate) return true;
+  return part.says.purpose == Purpose::kBufferBroadcast && part.phase != Phase::kJoinExit &&
+         part.bucket.iteration >= 0 && part.says.iteration <= part.bucket.iteration;
+}
+
+// It evaluated, and what it calls next comes too late for the others.
+bool HasEvaluated(const Part& part) {
+  const bool next = part.says.iteration == part.trained + 1 || part.phase == Phase::kJoinExit;
+  return part.evaluated && IsOfForward(part.says.purpose) && next;
 }
 
 std::vector<int> RanksOf(const Some& parts) {
@@ -176,29 +219,55 @@ bool EndedWithout(const Part& part, const JournalEvent& call) {
   return track == nullptr || track->next <= call.sequence;
 }
 
+// "rank 0 evaluates", "ranks 1 and 2 have evaluated".
+std::string_view Evaluates(const Some& parts, bool now) {
+  const std::vector<int> ranks = RanksOf(parts);
+  return now ? Verb(ranks, "evaluates", "evaluate")
+             : Verb(ranks, "has evaluated", "have evaluated");
+}
+
+Headline HeadlineOf(const Some& evaluating, const Some& others, bool now) {
+  const std::vector<int> ranks = RanksOf(others);
+  const bool shadow = std::ranges::all_of(others, [](const Part* part) {
+    return part->at != nullptr && part->says.purpose == Purpose::kJoinShadowBucket;
+  });
+  Headline headline("{} {} through DistributedDataParallel", Who(evaluating),
+                    Evaluates(evaluating, now));
+  if (now) headline.Add(" in " + NameOfInvocation(*evaluating.front()->at));
+  if (shadow) {
+    headline.Add("; {} {} training", FormatRanks(ranks), Verb(ranks, "shadows", "shadow"));
+  } else {
+    headline.Add("; rank {} {} not", ranks.front(), now ? "does" : "has");
+  }
+  return headline;
+}
+
 std::optional<Finding> OneSidedEvaluation(const Parts& parts, bool mismatch,
                                           const Finding& general) {
-  const Some evaluating = PartsWhere(parts, IsEvaluating);
+  Some evaluating = PartsWhere(parts, IsEvaluating);
+  const bool now = !evaluating.empty();
+  if (!now && mismatch) evaluating = PartsWhere(parts, HasEvaluated);
   if (evaluating.empty()) return std::nullopt;
+  const Part& one = *evaluating.front();
   const Some others = PartsWhere(parts, [&](const Part& part) {
-    if (IsEvaluating(part)) return false;
-    return EndedWithout(part, *evaluating.front()->at) ||
-           (mismatch && part.at != nullptr && part.says.purpose != Purpose::kBufferBroadcast);
+    if (IsEvaluating(part) || (!now && part.evaluated)) return false;
+    return EndedWithout(part, *one.at) ||
+           (mismatch && part.at != nullptr && part.phase != Phase::kEvaluate &&
+            part.says.purpose != one.says.purpose);
   });
   if (others.empty()) return std::nullopt;
-  const std::vector<int> ranks = RanksOf(evaluating);
+  const Part& other = *others.front();
+  const bool join = IsJoinFlag(one.says.purpose);
   return Explain(
-      Cause::kOneSidedEvaluation, evaluating, general,
-      Headline("{} {} through DistributedDataParallel", Who(evaluating),
-               Verb(ranks, "evaluates", "evaluate"))
-          .Add(" in " + NameOfInvocation(*evaluating.front()->at))
-          .Add("; rank {} does not", others.front()->view->rank()),
-      fmt::format("{} {} through DistributedDataParallel, which broadcasts the buffers before each "
-                  "forward pass ({}), but rank {} does not: it {}",
-                  FormatRanks(ranks), Verb(ranks, "evaluates", "evaluate"),
-                  DescribeInvocation(*evaluating.front()->at), others.front()->view->rank(),
-                  Doing(*others.front())),
-      std::string(InfoOf(Cause::kOneSidedEvaluation).remedy));
+      Cause::kOneSidedEvaluation, evaluating, general, HeadlineOf(evaluating, others, now),
+      fmt::format("{} {} through DistributedDataParallel, which {} before each forward pass ({}), "
+                  "but rank {} {}: it {}",
+                  FormatRanks(RanksOf(evaluating)), Evaluates(evaluating, now),
+                  join ? "tells those that joined" : "broadcasts the buffers",
+                  DescribeInvocation(*one.at), other.view->rank(), now ? "does not" : "has not",
+                  Doing(other)),
+      join ? "Inside join() evaluate with model.module(x): a rank that joined shadows training."
+           : std::string(InfoOf(Cause::kOneSidedEvaluation).remedy));
 }
 
 // It ended the backward pass of that bucket's iteration without launching the bucket.
