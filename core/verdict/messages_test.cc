@@ -229,6 +229,25 @@ TEST(Messages, OfWhichOneWasSkippedMeetTheNextReceive) {
   EXPECT_EQ(later.findings.at(0).cause, Cause::kCountMismatch);
 }
 
+TEST(Messages, ThatNobodyReceivedExplainWrongData) {
+  const auto receives = [](int times) { return History(1).Does(Receive(0), times).Leaves(0); };
+  const RankEvidence sends = History(0).Does(Send(1), 3).Leaves(0);
+  const Judgement skipped = JudgeOn("mpi", {sends, receives(2).WrongData("recv: 16 of 16")});
+  EXPECT_EQ(FirstOf(skipped),
+            "collective_mismatch (proved) of 0 1: rank 1 received 2 of 3 messages that rank 0 sent "
+            "to it");
+  EXPECT_EQ(skipped.findings.at(1).cause, Cause::kDataCorruption);
+  // All came, or it may yet receive.
+  EXPECT_EQ(JudgeOn("mpi", {sends, receives(3).WrongData("recv")}).findings.at(0).cause,
+            Cause::kDataCorruption);
+  EXPECT_EQ(JudgeOn("mpi", {sends, History(1).Does(Receive(0), 2).WrongData("recv")})
+                .findings.at(0)
+                .cause,
+            Cause::kDataCorruption);
+  // Without wrong data it is no more than a message that nobody wants.
+  EXPECT_EQ(FirstOf(JudgeOn("mpi", {sends, receives(2)})), "nothing");
+}
+
 TEST(Messages, AMessageAndACollectiveAreARing) {
   const Judgement judgement =
       JudgeOn("mpi", {History(0).Enters(AllReduce()), History(1).Enters(Receive(0))});

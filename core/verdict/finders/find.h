@@ -41,7 +41,8 @@ std::vector<Finding> FindSilence(const Situation& situation);
 // unknown: agents that do not answer.
 std::vector<Finding> FindLost(const Situation& situation);
 
-// data_corruption: proved by a check of the results.
+// data_corruption: proved by a check of the results. Before it collective_mismatch, where a rank
+// with wrong data received fewer messages than were sent to it.
 std::vector<Finding> FindWrongData(const Situation& situation);
 
 // Whether what ended the ranks (`end`, found without it) may be a consequence of a mismatch that
