@@ -30,8 +30,12 @@ struct FlightMismatch {
 };
 std::vector<FlightMismatch> FindFlightMismatches(const FlightJob& job);
 
-// Whom most agree with is right; without a majority all are named. Proved, unless the calls began
-// longer apart than clocks differ.
+// Its ranks began a call of the group up to it no longer apart than clocks differ: so their dumps
+// are of one run, however late one of them is now.
+bool IsOfOneRun(const FlightJob& job, const FlightMismatch& mismatch);
+
+// Whom most agree with is right; without a majority all are named. Proved, unless the dumps may be
+// of two runs.
 Finding Describe(const FlightJob& job, const FlightMismatch& mismatch);
 
 // "all_reduce Float[256] at train.py:57 in step"
