@@ -127,7 +127,8 @@ void LocalProcess::NoteCalls(std::span<const events::Event> some) {
 
 std::vector<CallerFacts> LocalProcess::Callers(const ProcessFacts& main) const {
   std::vector<CallerFacts> callers;
-  for (std::int32_t thread = 0; in_calls_ >> thread != 0; ++thread) {
+  constexpr auto kMost = static_cast<std::int32_t>(events::kMostCallers);  // bits
+  for (std::int32_t thread = 0; thread < kMost; ++thread) {
     if ((in_calls_ >> thread & 1) == 0) continue;
     CallerFacts& one = callers.emplace_back(CallerFacts{thread, 0, false});
     if (thread == events::kMainThreadNumber) {

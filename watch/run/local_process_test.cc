@@ -120,6 +120,15 @@ TEST_F(LocalProcessTest, WhetherItSleepsIsAskedOfTheThreadThatCalls) {
   sleeper.join();
 }
 
+TEST_F(LocalProcessTest, TheLastThreadWithANumberOfItsOwnIsAskedOnce) {
+  Write(events::Phase::kEnter, events::kMostCallers - 1);
+  const std::unique_ptr<LocalProcess> process = Found();
+  process->Drain(100, [](std::span<const events::Event>) {});
+  const ProcessFacts facts = process->Look(false);
+  ASSERT_EQ(facts.callers.size(), 1u);
+  EXPECT_EQ(facts.callers[0].thread, static_cast<int>(events::kMostCallers) - 1);
+}
+
 TEST(ProcessFacts, AThreadThatOnlyWantsAProcessorHasNotWaited) {
   ProcessFacts before, now;
   now.state = ProcessState::kSleeps;  // the main thread, which waits for the other one
