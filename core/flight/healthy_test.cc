@@ -23,6 +23,7 @@ struct Call {
   const char* state = "completed";
   bool peer = false;
   const char* group = R"(["0", "default_pg"])";
+  const char* output_type() const { return std::string(output) == "[[0]]" ? "Undefined" : type; }
 };
 
 Call Part(int sequence, const char* input, const char* output, const char* name = "all_reduce") {
@@ -48,7 +49,7 @@ std::string DumpOf(const std::vector<Call>& calls, int lost, const std::string& 
             "time_created_ns": {}, "time_discovered_completed_ns": {}{}}})",
         entries.empty() ? "" : ",", record++, call.group, call.peer ? 0 : call.sequence,
         call.peer ? call.sequence : 0, backend, call.name, call.input, call.type, call.output,
-        call.type, call.state, is_done, created_ns, is_done ? created_ns + 1 : 0,
+        call.output_type(), call.state, is_done, created_ns, is_done ? created_ns + 1 : 0,
         version < "2.3" ? "" : fmt::format(R"(, "is_p2p": {})", call.peer));
   }
   return fmt::format(R"({{"version": "{}", "pg_config": {{"0": {{"name": "0",
@@ -157,6 +158,18 @@ TEST(HealthyTest, AGroupThatOneRankHasNotYetMadeAnew) {
 TEST(HealthyTest, EmptyTensorsOfAnotherType) {
   ExpectWell({{{{"all_to_all", 1, "[[4]]", "[[4]]", "Half"}}},
               {{{"all_to_all", 1, "[[0]]", "[[0]]", "Float"}}}});
+}
+
+// PyTorch has NCCL record what a rank receives as its input, and what the root gives as its output:
+// an undefined tensor on the others.
+TEST(HealthyTest, NcclRecordsAScatterTheOtherWayRound) {
+  const auto root = [](const char* received) { return Call{"scatter", 1, received, "[[4], [4]]"}; };
+  const auto other = [](const char* received) { return Call{"scatter", 1, received, "[[0]]"}; };
+  for (const char* version : {"2.2", "2.9"}) {
+    ExpectWell({{{root("[[4]]")}}, {{other("[[4]]")}}}, version);
+    EXPECT_THAT(ProvedOf(JudgementOf({{{root("[[4]]")}}, {{other("[[5]]")}}}, version)),
+                ElementsAre("count_mismatch"));
+  }
 }
 
 // It may be that these ranks exchange nothing: a dump holds no splits.
