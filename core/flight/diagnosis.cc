@@ -252,7 +252,10 @@ Finding Describe(const FlightJob& job, const FlightMismatch& mismatch) {
       [](const FlightMismatch::Party& party) { return party.call->created_ns; });
   const std::int64_t apart_ns = last.call->created_ns - first.call->created_ns;
   const bool together = first.call->created_ns == 0 || apart_ns <= kClocksNs;
-  Finding finding{.cause = mismatch.cause, .proved = together};
+  const bool of_splits =
+      most.call->kind == FlightKind::kAllToAll && mismatch.cause == Cause::kTypeMismatch;
+  Finding finding{.cause = mismatch.cause,
+                  .proved = together && !of_splits && !mismatch.may_be_shifted};
   for (const FlightMismatch::Party& party : mismatch.parties) {
     if (majority && &party == &most) continue;
     finding.culprits.insert(finding.culprits.end(), party.ranks.begin(), party.ranks.end());
@@ -266,6 +269,10 @@ Finding Describe(const FlightJob& job, const FlightMismatch& mismatch) {
   if (!together) {
     finding.message += fmt::format("; they began {} apart, so the dumps may be of two runs",
                                    Seconds(static_cast<double>(apart_ns) * 1e-9));
+  }
+  if (of_splits) finding.message += "; ranks that exchange nothing may differ";
+  if (mismatch.may_be_shifted) {
+    finding.message += "; this format may count batches of messages that the dumps do not show";
   }
   finding.headline = HeadlineOf(job, mismatch);
   finding.remedy = fmt::format(

@@ -132,7 +132,7 @@ class Translator {
     std::unordered_map<std::uint64_t, Meeting> meetings;
     for (std::size_t d = 0; d < job_.dumps.size(); ++d) {
       for (const FlightCall& call : job_.dumps[d].calls) {
-        if (!NeedsAll(call)) continue;
+        if (!NeedsAll(call) || !job_.TeamOf(d, call).aligned) continue;
         Meeting& meeting =
             meetings[static_cast<std::uint64_t>(TeamIndex(d, call)) << 40 ^ call.sequence];
         meeting.Add(call, job_.dumps[d].rank);
@@ -148,7 +148,7 @@ class Translator {
   // A call that ended although a rank of its team never entered it: with events that say so, that
   // rank's dump is older; without them PyTorch gave it up, unless that rank's dump is older.
   bool GaveUp(std::size_t d, const FlightCall& call) {
-    if (!call.done || !NeedsAll(call)) return false;
+    if (!call.done || !NeedsAll(call) || !job_.TeamOf(d, call).aligned) return false;
     const std::size_t team = TeamIndex(d, call);
     if (call.sequence <= furthest_[team]) return false;
     const FlightDump& slowest = job_.dumps[slowest_[team]];

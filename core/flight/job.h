@@ -18,6 +18,8 @@ struct FlightTeam {
   std::vector<int> ranks;  // of the world, ascending
   bool told = false;       // otherwise its ranks are those whose dumps show it
   bool open = false;       // no dump tells how many ranks the job has: it may have more
+  // A number means the same call in all dumps. Otherwise none of its calls are compared.
+  bool aligned = true;
 };
 
 struct FlightJob {
