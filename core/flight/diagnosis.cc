@@ -80,18 +80,28 @@ class Diagnostician {
                                [](const FlightDump& dump) { return !dump.calls.empty(); });
   }
 
+  bool OfTwoRuns() const { return history_.apart || !job_.two_worlds.empty(); }
+
   // What dumps of two runs show together shows nothing.
   void TellApart() {
+    if (!job_.two_worlds.empty()) {
+      diagnosis_.notes.push_back(job_.two_worlds +
+                                 ": the dumps are of two jobs (some are left over); who waits for "
+                                 "whom cannot be said, take the dumps of one job");
+      return;
+    }
+    const FlightHistory::Apart& apart = *history_.apart;
     diagnosis_.notes.push_back(fmt::format(
-        "rank {} had ended a call {} before rank {} entered it: their dumps are of two runs (one "
-        "is left over), or the clocks of their hosts differ by as much; who waits for whom cannot "
-        "be said, take the dumps of one run",
-        history_.apart->ended, Seconds(history_.apart->seconds), history_.apart->entered));
+        "rank {} {} {} before rank {} entered it: their dumps are of two runs (one is left over), "
+        "or the clocks of their hosts differ by as much; who waits for whom cannot be said, take "
+        "the dumps of one run",
+        apart.left, apart.ended ? "had ended a call" : "entered a call whose time-out passed",
+        Seconds(apart.seconds), apart.entered));
   }
 
   void FindAll(verdict::Judgement& judgement) {
     std::vector<Finding> findings;
-    if (history_.apart) {
+    if (OfTwoRuns()) {
       TellApart();
       judgement.findings.clear();
       return;
@@ -164,7 +174,7 @@ class Diagnostician {
     }
     bool open = false;
     for (std::size_t d = 0; d < job_.dumps.size(); ++d) open = open || view_.OpenOf(d) != nullptr;
-    const bool one_moment = !history_.apart && history_.outdated.empty();
+    const bool one_moment = !OfTwoRuns() && history_.outdated.empty();
     const bool nothing = findings.empty() && one_moment && !open && HasCalls();
     return nothing ? verdict::Verdict::kPass : verdict::Verdict::kUnknown;
   }

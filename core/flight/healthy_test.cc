@@ -35,8 +35,8 @@ Call Send(int sequence) {
 }
 
 // `lost`: calls that its ring lost.
-std::string DumpOf(const std::vector<Call>& calls, int lost, const std::string& version,
-                   const std::string& backend) {
+std::string DumpOf(const std::vector<Call>& calls, int lost, const std::string& world,
+                   const std::string& version, const std::string& backend) {
   std::string entries;
   std::int64_t record = lost;
   for (const Call& call : calls) {
@@ -53,13 +53,14 @@ std::string DumpOf(const std::vector<Call>& calls, int lost, const std::string& 
         version < "2.3" ? "" : fmt::format(R"(, "is_p2p": {})", call.peer));
   }
   return fmt::format(R"({{"version": "{}", "pg_config": {{"0": {{"name": "0",
-      "desc": "default_pg", "ranks": "[0, 1]"}}}}, "entries": [{}]}})",
-                     version, entries);
+      "desc": "default_pg", "ranks": "{}"}}}}, "entries": [{}]}})",
+                     version, world, entries);
 }
 
 struct Rank {
   std::vector<Call> calls;
   int lost = 0;
+  const char* world = "[0, 1]";
 };
 
 verdict::Judgement JudgementOf(const std::vector<Rank>& ranks, const std::string& version = "2.9",
@@ -68,9 +69,9 @@ verdict::Judgement JudgementOf(const std::vector<Rank>& ranks, const std::string
   std::vector<FlightDump> dumps;
   for (const Rank& rank : ranks) {
     const int number = static_cast<int>(dumps.size());
-    dumps.push_back(
-        ReadFlightDump(DumpOf(rank.calls, rank.lost, version, backend), number, "dump", texts)
-            .value());
+    dumps.push_back(ReadFlightDump(DumpOf(rank.calls, rank.lost, rank.world, version, backend),
+                                   number, "dump", texts)
+                        .value());
     dumps.back().written_at_ns = 1'100'000'000'000;
   }
   const FlightJob job = FlightJobOf(std::move(texts), std::move(dumps)).value();
@@ -216,6 +217,17 @@ TEST(HealthyTest, GroupsOfOneNameThatNobodyTells) {
   EXPECT_THAT(ProvedOf(JudgementOf({{{call("all_reduce")}}, {{call("barrier")}}}, "2.9", "gloo")),
               ElementsAre("collective_mismatch"))
       << "gloo's groups have names of their own";
+}
+
+// Rank 1 of a job of two ranks left no dump, and that of an earlier job of four is still there.
+TEST(HealthyTest, ADumpOfAJobOfAnotherSize) {
+  const Call waits = {"all_reduce", 1, "[[4]]", "[[4]]", "Float", "scheduled"};
+  const Call other = {"barrier", 1, "[]", "[]", "", "scheduled"};
+  for (const Call& left_over : {waits, other}) {
+    const verdict::Judgement judgement = JudgementOf({{{waits}}, {{left_over}, 0, "[0, 1, 2, 3]"}});
+    EXPECT_EQ(judgement.verdict, Verdict::kUnknown);
+    EXPECT_THAT(judgement.findings, IsEmpty());
+  }
 }
 
 }  // namespace

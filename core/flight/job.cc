@@ -130,6 +130,7 @@ class TeamFinder {
     for (const FlightDump& dump : job_.dumps) {
       add(dump.nameless_ranks);
       for (const FlightGroup& group : dump.groups) add(group.ranks);
+      CompareWorlds(dump);
       told_world_ = told_world_ || !dump.nameless_ranks.empty() || !WorldOf(dump).empty();
     }
     std::size_t next = 0;  // of the dumps
@@ -142,6 +143,19 @@ class TeamFinder {
       } else {
         job_.missing.push_back(world_.back());
       }
+    }
+  }
+
+  void CompareWorlds(const FlightDump& dump) {
+    std::vector<int> world = WorldOf(dump);
+    std::ranges::sort(world);
+    if (world.empty() || world == first_world_) return;
+    if (first_world_.empty()) {
+      first_world_ = std::move(world);
+      first_rank_ = dump.rank;
+    } else if (job_.two_worlds.empty()) {
+      job_.two_worlds = fmt::format("rank {} tells of {} ranks, rank {} of {}", first_rank_,
+                                    first_world_.size(), dump.rank, world.size());
     }
   }
 
@@ -188,7 +202,9 @@ class TeamFinder {
 
   FlightJob& job_;
   std::vector<int> world_;
-  bool told_world_ = false;  // otherwise it ends with the last dump
+  std::vector<int> first_world_;  // as the first dump tells it that does
+  int first_rank_ = 0;            // whose
+  bool told_world_ = false;       // otherwise it ends with the last dump
   std::map<std::pair<std::string, std::vector<int>>, std::int32_t> told_;
   std::map<std::string, std::vector<std::int32_t>> by_name_;
 };
