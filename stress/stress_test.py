@@ -153,6 +153,7 @@ def simulation():
         return print("SKIPPED: AddressSanitizer reserves more addresses than the limits of memory")
     too_little_memory()
     too_many_ranks()
+    too_many_cases()
 
 
 SLOW = """ranks = 2
@@ -210,6 +211,18 @@ def too_many_ranks():
     for ranks in (1000, most[1]):
         passed = run_stress.run(0, *words, f"--ranks={ranks}", through=limit)
         assert passed.code == 0, f"{ranks}: {passed.output}{passed.errors}"
+
+
+def too_many_cases():
+    """Where what is known of earlier cases leaves no room for the next one, they are kept."""
+    limit = ["bash", "-c", 'ulimit -v 1048576; exec "$@"', "limited"]
+    ended = run_stress.run(0, run_stress.scenario("test/barriers", BARRIERS), "--backend=sim",
+                           "--ranks=1000", "--repeat=1000", through=limit)
+    assert ended.code == 3, f"{ended.code}: {ended.output}{ended.errors}"
+    kept = re.search(r"need more memory than this process may have; .*\.h5 holds (\d+) of 1000 "
+                     "cases\n$", ended.errors)
+    assert kept and int(kept[1]) > 0, ended.errors
+    assert ended.output.startswith(f"INCONCLUSIVE: ended after {kept[1]} of 1000 cases\n"), ended
 
 
 RANDOM = """ranks = 2
