@@ -261,7 +261,8 @@ Finding Describe(const FlightJob& job, const FlightMismatch& mismatch) {
       mismatch.parties, {},
       [](const FlightMismatch::Party& party) { return party.call->created_ns; });
   const std::int64_t apart_ns = last.call->created_ns - first.call->created_ns;
-  const bool together = first.call->created_ns == 0 || apart_ns <= kClocksNs;
+  const bool together =
+      first.call->created_ns == 0 || apart_ns <= kClocksNs || IsOfOneRun(job, mismatch);
   const bool of_splits =
       most.call->kind == FlightKind::kAllToAll && mismatch.cause == Cause::kTypeMismatch;
   Finding finding{.cause = mismatch.cause,

@@ -241,6 +241,19 @@ TEST(FlightDiagnosisTest, ACallThatTimedOutBeforeOthersEnteredItIsOfAnotherRun) 
   EXPECT_EQ(judge(590).judgement.findings.at(0).cause, verdict::Cause::kTransportStall);
 }
 
+// The dumps show that all began the call before together: they are of one run.
+TEST(FlightDiagnosisTest, AMismatchOfOneThatIsLateIsProvedBehindACallThatAllBegan) {
+  verdict::RankEvidence late = verdict::After49(2).Enters(verdict::Barrier());
+  for (journal::JournalEvent& event : late.journal.events) {
+    if (event.sequence == 49) event.ticks += 120 * kSecond;
+  }
+  const verdict::Judgement judgement = JudgeDumps({verdict::At50(0), verdict::At50(1), late}, 240);
+  ASSERT_EQ(judgement.findings.size(), 1u);
+  EXPECT_EQ(judgement.findings[0].cause, verdict::Cause::kCollectiveMismatch);
+  EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(2));
+  EXPECT_TRUE(judgement.findings[0].proved) << judgement.findings[0].message;
+}
+
 // What went through long ago, too: NCCL pairs what differs, and the hang comes later.
 TEST(FlightDiagnosisTest, TheEarliestDifferenceCounts) {
   const auto history = [](int rank, std::int64_t count) {

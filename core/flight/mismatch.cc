@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <limits>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
 namespace lockstep::flight {
 namespace {
@@ -30,13 +32,24 @@ std::optional<Cause> Difference(const FlightJob& job, const FlightCall& a, const
   return Cause::kCountMismatch;
 }
 
+// Of the calls of whole teams.
+template <typename Visit>
+void ForEach(const FlightJob& job, const Visit& visit) {
+  for (std::size_t d = 0; d < job.dumps.size(); ++d) {
+    for (const FlightCall& call : job.dumps[d].calls) {
+      if (call.point_to_point || call.cut || !job.TeamOf(d, call).aligned) continue;
+      visit(job.team_of[d][static_cast<std::size_t>(call.group)], job.dumps[d].rank, call);
+    }
+  }
+}
+
 class Comparison {
  public:
   explicit Comparison(const FlightJob& job) : job_(job), earliest_(job.teams.size(), kNone) {}
 
   std::vector<FlightMismatch> Run() {
     std::unordered_map<std::uint64_t, const FlightCall*> first;
-    ForEach([&](std::int32_t team, int, const FlightCall& call) {
+    ForEach(job_, [&](std::int32_t team, int, const FlightCall& call) {
       std::uint64_t& earliest = earliest_[static_cast<std::size_t>(team)];
       if (call.sequence >= earliest) return;
       const std::uint64_t key = static_cast<std::uint64_t>(team) << 40 ^ call.sequence;
@@ -44,7 +57,7 @@ class Comparison {
       if (!is_new && Difference(job_, *known->second, call)) earliest = call.sequence;
     });
     std::vector<FlightMismatch> mismatches(job_.teams.size());
-    ForEach([&](std::int32_t team, int rank, const FlightCall& call) {
+    ForEach(job_, [&](std::int32_t team, int rank, const FlightCall& call) {
       const auto t = static_cast<std::size_t>(team);
       if (call.sequence == earliest_[t]) AddTo(mismatches[t], rank, call);
     });
@@ -62,16 +75,6 @@ class Comparison {
 
  private:
   static constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
-
-  template <typename Visit>
-  void ForEach(const Visit& visit) const {
-    for (std::size_t d = 0; d < job_.dumps.size(); ++d) {
-      for (const FlightCall& call : job_.dumps[d].calls) {
-        if (call.point_to_point || call.cut || !job_.TeamOf(d, call).aligned) continue;
-        visit(job_.team_of[d][static_cast<std::size_t>(call.group)], job_.dumps[d].rank, call);
-      }
-    }
-  }
 
   void AddTo(FlightMismatch& mismatch, int rank, const FlightCall& call) const {
     for (FlightMismatch::Party& party : mismatch.parties) {
@@ -99,6 +102,31 @@ class Comparison {
 
 std::vector<FlightMismatch> FindFlightMismatches(const FlightJob& job) {
   return Comparison(job).Run();
+}
+
+bool IsOfOneRun(const FlightJob& job, const FlightMismatch& mismatch) {
+  struct Began {
+    std::size_t ranks = 0;
+    int last_rank = -1;  // one rank may have several of one number
+    std::int64_t first_ns = std::numeric_limits<std::int64_t>::max(), last_ns = 0;
+  };
+  std::unordered_map<std::uint64_t, Began> calls;  // by sequence
+  std::unordered_set<int> parties;
+  for (const FlightMismatch::Party& party : mismatch.parties)
+    parties.insert(party.ranks.begin(), party.ranks.end());
+  ForEach(job, [&](std::int32_t team, int rank, const FlightCall& call) {
+    if (team != mismatch.team || call.sequence > mismatch.sequence || !parties.contains(rank))
+      return;
+    Began& began = calls[call.sequence];
+    if (std::exchange(began.last_rank, rank) != rank) ++began.ranks;
+    began.first_ns = std::min(began.first_ns, call.created_ns);
+    began.last_ns = std::max(began.last_ns, call.created_ns);
+  });
+  return std::ranges::any_of(calls, [&](const auto& each) {
+    const Began& began = each.second;
+    const bool known = began.first_ns > 0 && began.ranks >= parties.size();
+    return known && began.last_ns - began.first_ns <= kClocksNs;
+  });
 }
 
 std::string NameOf(const FlightTeam& team) {

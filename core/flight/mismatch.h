@@ -31,8 +31,12 @@ struct FlightMismatch {
 };
 std::vector<FlightMismatch> FindFlightMismatches(const FlightJob& job);
 
+// Its ranks began a call of the group up to it no longer apart than clocks differ: so their dumps
+// are of one run, however late one of them is now.
+bool IsOfOneRun(const FlightJob& job, const FlightMismatch& mismatch);
+
 // Whom most agree with is right; without a majority all are named. Proved, unless
-// - the calls began longer apart than clocks differ,
+// - the dumps may be of two runs,
 // - only types of an all-to-all differ: ranks that exchange nothing need not agree,
 // - PyTorch may have counted batches of messages, which the ring lost (before format 2.4).
 Finding Describe(const FlightJob& job, const FlightMismatch& mismatch);
