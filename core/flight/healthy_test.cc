@@ -1,6 +1,7 @@
 // The smallest healthy jobs whose dumps look as if calls did not fit: nobody may be blamed.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -217,6 +218,26 @@ TEST(HealthyTest, GroupsOfOneNameThatNobodyTells) {
   EXPECT_THAT(ProvedOf(JudgementOf({{{call("all_reduce")}}, {{call("barrier")}}}, "2.9", "gloo")),
               ElementsAre("collective_mismatch"))
       << "gloo's groups have names of their own";
+}
+
+// NCCL has taken the first send, and the receives wait behind another call.
+TEST(HealthyTest, ASendMayMeetALaterReceive) {
+  const auto message = [](const char* name, int sequence, const char* size, const char* state) {
+    return Call{name, sequence, size, size, "Float", state, true};
+  };
+  const Call waits = {"all_reduce", 1, "[[4]]", "[[4]]", "Float", "scheduled"};
+  const auto blames_sizes = [&](const char* second) {
+    const verdict::Judgement judgement =
+        JudgementOf({{{message("send 0->1", 1, "[[4]]", "completed"),
+                       message("send 0->1", 2, "[[8]]", "scheduled")}},
+                     {{waits, message("recv 1<-0", 1, "[[4]]", "scheduled"),
+                       message("recv 1<-0", 2, second, "scheduled")}}});
+    return std::ranges::any_of(judgement.findings, [](const verdict::Finding& finding) {
+      return finding.cause == verdict::Cause::kCountMismatch;
+    });
+  };
+  EXPECT_FALSE(blames_sizes("[[8]]"));
+  EXPECT_TRUE(blames_sizes("[[9]]"));
 }
 
 // Rank 1 of a job of two ranks left no dump, and that of an earlier job of four is still there.

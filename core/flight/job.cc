@@ -147,6 +147,11 @@ class TeamFinder {
   }
 
   void CompareWorlds(const FlightDump& dump) {
+    // A dump also tells of groups that were destroyed.
+    const auto defaults = std::ranges::count_if(dump.groups, [](const FlightGroup& group) {
+      return IsDefault(group.name, group.description);
+    });
+    if (defaults != 1) return;
     std::vector<int> world = WorldOf(dump);
     std::ranges::sort(world);
     if (world.empty() || world == first_world_) return;
@@ -267,8 +272,7 @@ class Alignment {
     job_.notes.push_back(fmt::format(
         "the calls of process group {} cannot be compared: {}",
         team.description.empty() ? team.name : team.description,
-        leaves_out ? "its ranks count them differently (PyTorch before 2.6 counts batches of "
-                     "messages)"
+        leaves_out ? "its ranks count them differently (PyTorch 2.4 counts batches of messages)"
                    : "it was made anew, and its ranks show a different number of times"));
   }
 
