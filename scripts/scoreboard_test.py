@@ -77,7 +77,8 @@ class ScoreboardTest(unittest.TestCase):
         os.remove(os.path.join(self.folder, "asked.json"))
         code, out, err = scoreboard(*one)
         self.assertEqual((code, out, len(err.splitlines())), (2, "", 1), err)
-        self.assertIn("no asked.json that tells what they are of; give another --output-folder", err)
+        self.assertIn("no asked.json that tells what they are of; give another --output-folder",
+                      err)
 
     def test_a_noisy_machine(self):
         code, out, err = scoreboard("--ranks=3", "--repeat=0", "--healthy=30", "--busy-loops=1",

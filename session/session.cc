@@ -125,10 +125,14 @@ void Output::Save(coordinator::Coordinator& coordinator,
                   const std::function<results::store::Run()>& so_far) {
   MoveIfCutOff(coordinator);
   coordinator.TellBusy();
-  results::store::Run run = so_far();
-  run.exit_code = static_cast<int>(verdict::ExitCodeOf(run.verdict));
-  file_.Save(run);
+  Save(so_far());
+}
+
+bool Output::Save(results::store::Run so_far) {
+  so_far.exit_code = static_cast<int>(verdict::ExitCodeOf(so_far.verdict));
+  const bool saved = file_.Save(so_far);
   Announce();
+  return saved;
 }
 
 Result<ExitCode> Output::Store(results::store::Run& run, const Report& report) {

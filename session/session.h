@@ -36,6 +36,8 @@ class Output {
   // are killed. Said when it is there. On a busy disk that takes as long as it takes.
   void Save(coordinator::Coordinator& coordinator,
             const std::function<results::store::Run()>& so_far);
+  // The same of a run without other agents. False: an older state may stand.
+  bool Save(results::store::Run so_far);
   // The file, then the screen: a run that is not where it should be is an error after both.
   Result<ExitCode> Store(results::store::Run& run, const Report& report);
 

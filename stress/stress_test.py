@@ -153,6 +153,7 @@ def simulation():
         return print("SKIPPED: AddressSanitizer reserves more addresses than the limits of memory")
     too_little_memory()
     too_many_ranks()
+    too_many_cases()
 
 
 SLOW = """ranks = 2
@@ -178,11 +179,13 @@ def silence_is_of_all_ranks():
     assert "ranks 0 and 1 are silent for 0.5 s" in case["findings"][0]["message"], case
 
 
+LIMITED = ["bash", "-c", 'ulimit -v 2097152; exec "$@"', "limited"]
+
+
 def too_little_memory():
     """What does not fit into this process is nobody's fault."""
-    limit = ["bash", "-c", 'ulimit -v 2097152; exec "$@"', "limited"]
-    outcome = run_stress.run(0, "--scenario=models/bert_base", "--backend=sim", "--ranks=2",
-                             "-T", "1", through=limit)
+    outcome = run_stress.run(0, "--scenario=models/bert_base", "--backend=sim", "--ranks=2", "-T1",
+                             through=LIMITED)
     assert outcome.code == 3, f"{outcome.code}: {outcome.output}{outcome.errors}"
     assert "could not run it: " in outcome.output, outcome.output
 
@@ -199,17 +202,23 @@ ranks = "finished"
 
 def too_many_ranks():
     """Ranks that do not fit are refused before anything starts; those that fit run."""
-    limit = ["bash", "-c", 'ulimit -v 2097152; exec "$@"', "limited"]
     words = [run_stress.scenario("test/barriers", BARRIERS), "--backend=sim", "-T", "1"]
-    refused = run_stress.run(0, *words, "--ranks=65536", through=limit)
+    refused = run_stress.run(0, *words, "--ranks=65536", through=LIMITED)
     assert refused.code == 2, f"{refused.code}: {refused.output}{refused.errors}"
-    assert not refused.output and refused.errors.count("\n") == 1, refused
     most = re.search(r"simulate at most (\d+) ranks, or raise the limit \(ulimit -v\)",
                      refused.errors)
-    assert most, refused.errors
+    assert most and not refused.output and refused.errors.count("\n") == 1, refused
     for ranks in (1000, most[1]):
-        passed = run_stress.run(0, *words, f"--ranks={ranks}", through=limit)
+        passed = run_stress.run(0, *words, f"--ranks={ranks}", through=LIMITED)
         assert passed.code == 0, f"{ranks}: {passed.output}{passed.errors}"
+
+
+def too_many_cases():
+    """Where earlier cases leave no room for the next one, or for a newer file, they are kept."""
+    words = [run_stress.scenario("test/barriers", BARRIERS), "--backend=sim", "--ranks=3000"]
+    ended = run_stress.run(0, *words, "--repeat=50", through=LIMITED)
+    kept = re.search(r"more memory than .*\.h5 holds [1-9]\d* of 50 cases\n$", ended.errors)
+    assert ended.code in (3, 4) and kept, f"{ended.code}: {ended.output}{ended.errors}"
 
 
 RANDOM = """ranks = 2

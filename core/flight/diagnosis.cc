@@ -80,18 +80,28 @@ class Diagnostician {
                                [](const FlightDump& dump) { return !dump.calls.empty(); });
   }
 
+  bool OfTwoRuns() const { return history_.apart || !job_.two_worlds.empty(); }
+
   // What dumps of two runs show together shows nothing.
   void TellApart() {
+    if (!job_.two_worlds.empty()) {
+      diagnosis_.notes.push_back(job_.two_worlds +
+                                 ": the dumps are of two jobs (some are left over); who waits for "
+                                 "whom cannot be said, take the dumps of one job");
+      return;
+    }
+    const FlightHistory::Apart& apart = *history_.apart;
     diagnosis_.notes.push_back(fmt::format(
-        "rank {} had ended a call {} before rank {} entered it: their dumps are of two runs (one "
-        "is left over), or the clocks of their hosts differ by as much; who waits for whom cannot "
-        "be said, take the dumps of one run",
-        history_.apart->ended, Seconds(history_.apart->seconds), history_.apart->entered));
+        "rank {} {} {} before rank {} entered it: their dumps are of two runs (one is left over), "
+        "or the clocks of their hosts differ by as much; who waits for whom cannot be said, take "
+        "the dumps of one run",
+        apart.left, apart.ended ? "had ended a call" : "entered a call whose time-out passed",
+        Seconds(apart.seconds), apart.entered));
   }
 
   void FindAll(verdict::Judgement& judgement) {
     std::vector<Finding> findings;
-    if (history_.apart) {
+    if (OfTwoRuns()) {
       TellApart();
       judgement.findings.clear();
       return;
@@ -164,7 +174,7 @@ class Diagnostician {
     }
     bool open = false;
     for (std::size_t d = 0; d < job_.dumps.size(); ++d) open = open || view_.OpenOf(d) != nullptr;
-    const bool one_moment = !history_.apart && history_.outdated.empty();
+    const bool one_moment = !OfTwoRuns() && history_.outdated.empty();
     const bool nothing = findings.empty() && one_moment && !open && HasCalls();
     return nothing ? verdict::Verdict::kPass : verdict::Verdict::kUnknown;
   }
@@ -253,7 +263,10 @@ Finding Describe(const FlightJob& job, const FlightMismatch& mismatch) {
   const std::int64_t apart_ns = last.call->created_ns - first.call->created_ns;
   const bool together =
       first.call->created_ns == 0 || apart_ns <= kClocksNs || IsOfOneRun(job, mismatch);
-  Finding finding{.cause = mismatch.cause, .proved = together};
+  const bool of_splits =
+      most.call->kind == FlightKind::kAllToAll && mismatch.cause == Cause::kTypeMismatch;
+  Finding finding{.cause = mismatch.cause,
+                  .proved = together && !of_splits && !mismatch.may_be_shifted};
   for (const FlightMismatch::Party& party : mismatch.parties) {
     if (majority && &party == &most) continue;
     finding.culprits.insert(finding.culprits.end(), party.ranks.begin(), party.ranks.end());
@@ -267,6 +280,10 @@ Finding Describe(const FlightJob& job, const FlightMismatch& mismatch) {
   if (!together) {
     finding.message += fmt::format("; they began {} apart, so the dumps may be of two runs",
                                    Seconds(static_cast<double>(apart_ns) * 1e-9));
+  }
+  if (of_splits) finding.message += "; ranks that exchange nothing may differ";
+  if (mismatch.may_be_shifted) {
+    finding.message += "; this format may count batches of messages that the dumps do not show";
   }
   finding.headline = HeadlineOf(job, mismatch);
   finding.remedy = fmt::format(

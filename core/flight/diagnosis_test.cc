@@ -225,6 +225,22 @@ TEST(FlightDiagnosisTest, AFirstCallThatBeganLongBeforeTheOthersProvesNoMismatch
   EXPECT_TRUE(judge(30).findings.at(0).proved);
 }
 
+// PyTorch would have ended rank 2 long before the others came: it is not one job that stalls.
+TEST(FlightDiagnosisTest, ACallThatTimedOutBeforeOthersEnteredItIsOfAnotherRun) {
+  const auto judge = [](std::int64_t seconds_between) {
+    const FlightJob job =
+        JobOf({verdict::History(0).Enters(verdict::AllReduce()),
+               verdict::History(1).Enters(verdict::AllReduce()),
+               verdict::History(2).Enters(verdict::AllReduce())},
+              60, [&](int rank) { return (1 + (rank < 2 ? seconds_between : 0)) * kSecond; });
+    return DiagnoseFlight(job, 30).value();
+  };
+  const FlightDiagnosis left_over = judge(670);
+  EXPECT_TRUE(left_over.judgement.findings.empty());
+  EXPECT_THAT(left_over.notes, Contains(HasSubstr("rank 2 entered a call whose time-out passed")));
+  EXPECT_EQ(judge(590).judgement.findings.at(0).cause, verdict::Cause::kTransportStall);
+}
+
 // The dumps show that all began the call before together: they are of one run.
 TEST(FlightDiagnosisTest, AMismatchOfOneThatIsLateIsProvedBehindACallThatAllBegan) {
   verdict::RankEvidence late = verdict::After49(2).Enters(verdict::Barrier());

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
+#include <unordered_set>
 #include <utility>
 
 #include "core/flight/entry.h"
@@ -35,8 +37,10 @@ class DumpParser {
     for (const auto& [key, value] : root) {
       if (key.AsText() == "entries") LOCKSTEP_RETURN_IF_ERROR(ParseEntries(value));
     }
+    JoinCoalesced();
     DropEarlierLives();
     CountMissed();
+    MarkCut();
     return std::move(dump_);
   }
 
@@ -48,13 +52,17 @@ class DumpParser {
         file_, what);
   }
 
-  Status CheckVersion() const {
+  Status CheckVersion() {
     if (dump_.version.empty()) return Error("says no version");
     if (dump_.version.find_first_not_of("0123456789.") != std::string::npos) {
       return Error("says a version that is no number");
     }
     // A new minor number adds fields, a new major one changes them (FlightRecorder.hpp).
-    if (dump_.version.starts_with("2.") && dump_.version != "2.0") return OkStatus();
+    if (dump_.version.starts_with("2.") && dump_.version != "2.0") {
+      std::from_chars(dump_.version.data() + 2, dump_.version.data() + dump_.version.size(),
+                      dump_.minor);
+      return OkStatus();
+    }
     return InvalidInput(
         "{}: has format {}, and 2.1 and newer of 2 are read; take the dump with PyTorch 2.4 or "
         "newer",
@@ -128,7 +136,6 @@ class DumpParser {
     return static_cast<std::int32_t>(known->second);
   }
 
-  // Calls that were coalesced have one number, and a last entry that stands for all of them.
   void Add(const FlightEntry& entry) {
     if (dump_.backend.empty()) dump_.backend = entry.backend;
     if (dump_.calls.empty() && entry.record_id > 0) {
@@ -140,21 +147,64 @@ class DumpParser {
     FlightCall call = entry.call;
     call.ended_ns = entry.completed_ns;
     call.group = GroupOf(entry);
-    BeginLife(call);
-    if (!dump_.calls.empty()) {
-      FlightCall& last = dump_.calls.back();
-      if (last.group == call.group && last.sequence == call.sequence &&
-          last.point_to_point == call.point_to_point) {
-        Coalesce(last, call);
-        return;
-      }
+    newest_.resize(dump_.groups.size(), kNone);
+    std::size_t& newest = newest_[static_cast<std::size_t>(call.group)];
+    const bool after_message = newest != kNone && dump_.calls[newest].point_to_point;
+    // Before format 2.3 an entry does not say that it ends a batch of messages.
+    if (dump_.minor < 3 && after_message && call.kind == FlightKind::kCoalesced) {
+      call.point_to_point = true;
+      call.sequence = dump_.calls[newest].sequence;
     }
+    newest = dump_.calls.size();
     dump_.calls.push_back(call);
   }
 
+  // "coalesced", "ALLGATHER_coalesced": without tensors, after the calls that were coalesced.
+  bool EndsCoalesced(const FlightCall& call) const {
+    return call.kind == FlightKind::kCoalesced ||
+           (texts_.TextOf(call.name).ends_with("_coalesced") &&
+            texts_.TextOf(call.arguments).empty());
+  }
+
+  // Calls that were coalesced have one number, and a last entry that stands for all of them. Those
+  // of other groups may stand between them, by other threads.
+  void JoinCoalesced() {
+    std::vector<bool> joined(dump_.calls.size());
+    std::vector<std::vector<std::size_t>> runs(2 * dump_.groups.size());
+    const auto close = [&](std::vector<std::size_t>& run, bool is_last) {
+      if (run.size() > 1 && IsOneCall(run, is_last)) {
+        FlightCall& whole = dump_.calls[run.front()];
+        whole.cut = !EndsCoalesced(dump_.calls[run.back()]);
+        for (std::size_t i = 1; i < run.size(); ++i) {
+          Coalesce(whole, dump_.calls[run[i]]);
+          joined[run[i]] = true;
+        }
+      }
+      run.clear();
+    };
+    for (std::size_t i = 0; i < dump_.calls.size(); ++i) {
+      const FlightCall& call = dump_.calls[i];
+      auto& run = runs[2 * static_cast<std::size_t>(call.group) + (call.point_to_point ? 1 : 0)];
+      const FlightCall* const last = run.empty() ? nullptr : &dump_.calls[run.back()];
+      if (last && (last->sequence != call.sequence || EndsCoalesced(*last))) close(run, false);
+      run.push_back(i);
+    }
+    for (auto& run : runs) close(run, true);
+    std::size_t index = 0;
+    std::erase_if(dump_.calls, [&](const FlightCall&) { return joined[index++]; });
+  }
+
+  // Otherwise it is a group that was made anew after its first call.
+  bool IsOneCall(const std::vector<std::size_t>& run, bool is_last) const {
+    const FlightCall& first = dump_.calls[run.front()];
+    return first.point_to_point || EndsCoalesced(dump_.calls[run.back()]) ||
+           (is_last && !first.done);
+  }
+
   void Coalesce(FlightCall& whole, const FlightCall& part) {
-    const bool end = part.kind == FlightKind::kCoalesced;
-    if (!end) {
+    if (whole.kind != FlightKind::kCoalesced) whole.parts = PartOf(whole);
+    if (part.kind != FlightKind::kCoalesced) {
+      whole.parts = whole.parts * 0x9e3779b97f4a7c15 + PartOf(part);
       whole.arguments =
           texts_.IdOf(fmt::format("{}, {} {}", Bounded(Content(whole)), texts_.TextOf(part.name),
                                   texts_.TextOf(part.arguments)));
@@ -173,6 +223,15 @@ class DumpParser {
     whole.ended_ns = part.ended_ns;
     whole.timed_out = whole.timed_out || part.timed_out;
   }
+  // The type of an all-to-all matters only between ranks that exchange something.
+  std::uint64_t PartOf(const FlightCall& call) const {
+    const bool typed =
+        call.kind != FlightKind::kAllToAll && call.input_elements + call.output_elements > 0;
+    return std::hash<std::string>()(
+        fmt::format("{} {} {} {}", static_cast<int>(call.kind),
+                    call.kind == FlightKind::kOther ? texts_.TextOf(call.name) : "",
+                    ComparedElements(call), typed ? texts_.TextOf(call.type) : ""));
+  }
   std::string Content(const FlightCall& call) const {
     if (call.kind == FlightKind::kCoalesced) return std::string(texts_.TextOf(call.arguments));
     return fmt::format("{} {}", texts_.TextOf(call.name), texts_.TextOf(call.arguments));
@@ -183,24 +242,43 @@ class DumpParser {
     return text;
   }
 
-  // A group that counts its collectives from the beginning again was destroyed and made anew.
-  void BeginLife(const FlightCall& call) {
-    if (call.point_to_point) return;
-    lives_.resize(dump_.groups.size());
-    Life& life = lives_[static_cast<std::size_t>(call.group)];
-    // Threads that call at once may record two calls the wrong way round.
-    const bool anew = call.sequence <= 1 && life.newest > call.sequence + 1;
-    if (anew) life.begin = dump_.calls.size();
-    life.newest = call.sequence;
+  // What the groups called that others of their name took the place of meets nothing any more. A
+  // group that counts its collectives from the beginning again was destroyed and made anew.
+  void DropEarlierLives() {
+    struct Life {
+      std::uint64_t newest = 0;
+      std::size_t begin = 0;  // index of its first call
+      std::unordered_set<std::uint64_t> called = {};
+    };
+    std::vector<Life> lives(dump_.groups.size());
+    for (std::size_t i = 0; i < dump_.calls.size(); ++i) {
+      const FlightCall& call = dump_.calls[i];
+      if (call.point_to_point) continue;
+      Life& life = lives[static_cast<std::size_t>(call.group)];
+      // Threads that call at once may record two calls the wrong way round.
+      const bool from_start = call.sequence <= 1 && life.newest > call.sequence + 1;
+      if (from_start || life.called.count(call.sequence) != 0) {
+        life = {.begin = i};
+        ++dump_.groups[static_cast<std::size_t>(call.group)].lives;
+      }
+      life.newest = call.sequence;
+      life.called.insert(call.sequence);
+    }
+    std::size_t index = 0;
+    std::erase_if(dump_.calls, [&](const FlightCall& call) {
+      return index++ < lives[static_cast<std::size_t>(call.group)].begin;
+    });
   }
 
-  // What the groups called that others of their name took the place of meets nothing any more.
-  void DropEarlierLives() {
-    std::size_t index = 0;
-    lives_.resize(dump_.groups.size());
-    std::erase_if(dump_.calls, [&](const FlightCall& call) {
-      return index++ < lives_[static_cast<std::size_t>(call.group)].begin;
-    });
+  // A ring loses entries, not calls.
+  void MarkCut() {
+    std::vector<bool> seen(2 * dump_.groups.size());
+    if (dump_.missed == 0) return;
+    for (FlightCall& call : dump_.calls) {
+      const auto key = 2 * static_cast<std::size_t>(call.group) + (call.point_to_point ? 1 : 0);
+      if (!seen[key]) call.cut = call.cut || EndsCoalesced(call);
+      seen[key] = true;
+    }
   }
 
   // A recorder that was reset counts records anew, but not the calls of its groups.
@@ -221,11 +299,8 @@ class DumpParser {
   FlightDump dump_;
   std::unordered_map<std::string, std::size_t> groups_;  // by name, of the dump's
   std::size_t ranks_ = 0;                                // named by all groups
-  struct Life {
-    std::uint64_t newest = 0;
-    std::size_t begin = 0;  // index of its first call in the dump's
-  };
-  std::vector<Life> lives_;  // by group
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+  std::vector<std::size_t> newest_;  // by group: index of its newest call
 };
 
 }  // namespace
@@ -237,6 +312,22 @@ std::int32_t FlightTexts::IdOf(std::string_view text) {
   texts_.emplace_back(text);
   ids_.emplace(texts_.back(), id);
   return id;
+}
+
+std::int64_t ComparedElements(const FlightCall& call) {
+  switch (call.kind) {
+    case FlightKind::kAllReduce:
+    case FlightKind::kReduce:
+    case FlightKind::kAllGather:
+    case FlightKind::kGather:
+      return call.input_elements;
+    case FlightKind::kBroadcast:
+    case FlightKind::kReduceScatter:
+    case FlightKind::kScatter:
+      return call.output_elements;
+    default:
+      return -1;
+  }
 }
 
 bool LooksLikeFlightDump(std::string_view beginning) {

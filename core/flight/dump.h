@@ -63,6 +63,8 @@ struct FlightCall {
   std::int64_t created_ns = 0;  // wall clock of its host
   std::int64_t ended_ns = 0;    // likewise, when its end was seen; 0: not said
   std::int64_t timeout_ms = 0;  // 0: not said
+  std::uint64_t parts = 0;      // of kCoalesced: a hash of what all ranks must have the same
+  bool cut = false;             // the ring may have lost parts of it, or they are not over
   // Texts.
   std::int32_t name = 0;       // "all_reduce"
   std::int32_t type = 0;       // "Float"; "" without elements
@@ -75,12 +77,14 @@ struct FlightGroup {
   std::string description = {};  // "default_pg"; may be empty
   // World ranks by rank in the group; empty: the dump does not say (gloo's do not).
   std::vector<int> ranks = {};
+  int lives = 1;  // calls of those before the last are left out: it was destroyed and made anew
 };
 
 struct FlightDump {
   int rank = 0;
   std::string file;
   std::string version;  // "2.4"
+  int minor = 0;        // 4
   std::string backend;  // "nccl"; that of the first call, "" without calls
   std::vector<FlightGroup> groups;
   std::vector<int> nameless_ranks;  // that it names without saying of which group
@@ -90,6 +94,9 @@ struct FlightDump {
   std::int64_t newest_ns = 0;       // of all times in it; 0: none
   std::int64_t written_at_ns = 0;   // by the file's time
 };
+
+// What all ranks must have the same number of; -1: that differs by nature.
+std::int64_t ComparedElements(const FlightCall& call);
 
 // Whether these first bytes are those of a pickle, or of a dictionary in JSON.
 bool LooksLikeFlightDump(std::string_view beginning);

@@ -256,6 +256,17 @@ Status FlightEntryParser::ParseArguments(FlightCall& call) {
       ParseTensors(kInputSizes, kInputTypes, call.input_elements, input, input_type));
   LOCKSTEP_RETURN_IF_ERROR(
       ParseTensors(kOutputSizes, kOutputTypes, call.output_elements, output, output_type));
+  // ProcessGroupNCCL hands a scatter's tensors over the other way round. What the root gives then
+  // stands where results do, and on the others an undefined tensor.
+  const bool gives =
+      At(kOutputSizes).Is(Kind::kList) && document_.ListOf(At(kOutputSizes)).size() > 1;
+  const bool undefined = call.output_elements == 0 && call.input_elements > 0;
+  if (call.kind == FlightKind::kScatter && (gives || undefined)) {
+    std::swap(call.input_elements, call.output_elements);
+    std::swap(input, output);
+    std::swap(input_type, output_type);
+    if (undefined) input.clear();
+  }
   // What only the root gives or takes is not the same on all ranks.
   const bool by_output = call.kind == FlightKind::kScatter || call.kind == FlightKind::kBroadcast;
   call.type = texts_.IdOf(by_output && !output_type.empty() ? output_type : input_type);

@@ -245,7 +245,10 @@ std::optional<Finding> Reworded(const FlightView& view, const Finding& finding) 
   if (!finding.operation || finding.proved) return std::nullopt;
   Finding result = finding;
   std::ranges::sort(result.culprits);
-  if (finding.cause == Cause::kOrderInversion) return Inversion(view, std::move(result));
+  if (finding.cause == Cause::kOrderInversion) {
+    if (!std::ranges::all_of(view.job.teams, &FlightTeam::aligned)) return std::nullopt;
+    return Inversion(view, std::move(result));
+  }
   const std::int32_t team = [&] {
     for (const RankEvidence& rank : view.history.evidence) {
       for (const JournalEvent& event : rank.journal.events) {
@@ -257,7 +260,9 @@ std::optional<Finding> Reworded(const FlightView& view, const Finding& finding) 
     }
     return std::int32_t{-1};
   }();
-  if (team < 0 || !view.job.teams[static_cast<std::size_t>(team)].told) return std::nullopt;
+  if (team < 0) return std::nullopt;
+  const FlightTeam& of = view.job.teams[static_cast<std::size_t>(team)];
+  if (!of.told || !of.aligned) return std::nullopt;
   const Sides sides = SidesOf(view.At(team, finding.operation->sequence), result.culprits, view);
   if (sides.waiting.empty()) return std::nullopt;
   if (finding.cause == Cause::kTransportStall) return Stall(view, std::move(result), sides);
@@ -282,7 +287,7 @@ std::vector<Finding> FindRanksWithoutDump(const FlightView& view) {
     std::vector<int> lost;
     std::set_intersection(team.ranks.begin(), team.ranks.end(), job.missing.begin(),
                           job.missing.end(), std::back_inserter(lost));
-    if (lost.empty() || !team.told) continue;
+    if (lost.empty() || !team.told || !team.aligned) continue;
     const auto member = std::ranges::find_if(
         team.ranks, [&](int rank) { return view.DumpOf(rank) < job.dumps.size(); });
     if (member == team.ranks.end()) continue;

@@ -39,17 +39,23 @@ bool NeedsAll(const FlightCall& call) {
   }
 }
 
-// Of one call: who had ended it first, and who entered it last.
+// Of one call: who had left it first (it ended, or its time-out passed), and who entered it last.
 struct Meeting {
-  std::int64_t ended_ns = std::numeric_limits<std::int64_t>::max();
+  std::int64_t left_ns = std::numeric_limits<std::int64_t>::max();
   std::int64_t entered_ns = 0;
-  int ended = 0;  // ranks
+  bool ended = false;
+  int left = 0;  // ranks
   int entered = 0;
 
   void Add(const FlightCall& call, int rank) {
-    if (call.done && call.ended_ns > 0 && call.ended_ns < ended_ns) {
-      ended_ns = call.ended_ns;
-      ended = rank;
+    const bool was_ended = call.done && call.ended_ns > 0;
+    const bool times_out = call.created_ns > 0 && call.timeout_ms > 0;
+    const std::int64_t own_ns =
+        was_ended ? call.ended_ns : call.created_ns + call.timeout_ms * 1'000'000;
+    if ((was_ended || times_out) && own_ns < left_ns) {
+      left_ns = own_ns;
+      ended = was_ended;
+      left = rank;
     }
     if (call.created_ns < entered_ns) return;
     entered_ns = call.created_ns;
@@ -132,14 +138,13 @@ class Translator {
     std::unordered_map<std::uint64_t, Meeting> meetings;
     for (std::size_t d = 0; d < job_.dumps.size(); ++d) {
       for (const FlightCall& call : job_.dumps[d].calls) {
-        if (!NeedsAll(call)) continue;
+        if (!NeedsAll(call) || !job_.TeamOf(d, call).aligned) continue;
         Meeting& meeting =
             meetings[static_cast<std::uint64_t>(TeamIndex(d, call)) << 40 ^ call.sequence];
         meeting.Add(call, job_.dumps[d].rank);
-        if (meeting.entered_ns - meeting.ended_ns <= kClocksNs) continue;
-        history_.apart = {
-            meeting.ended, meeting.entered,
-            static_cast<double>(meeting.entered_ns - meeting.ended_ns) / kNsPerSecond};
+        if (meeting.entered_ns - meeting.left_ns <= kClocksNs) continue;
+        history_.apart = {meeting.left, meeting.ended, meeting.entered,
+                          static_cast<double>(meeting.entered_ns - meeting.left_ns) / kNsPerSecond};
         return;
       }
     }
@@ -148,7 +153,7 @@ class Translator {
   // A call that ended although a rank of its team never entered it: with events that say so, that
   // rank's dump is older; without them PyTorch gave it up, unless that rank's dump is older.
   bool GaveUp(std::size_t d, const FlightCall& call) {
-    if (!call.done || !NeedsAll(call)) return false;
+    if (!call.done || !NeedsAll(call) || !job_.TeamOf(d, call).aligned) return false;
     const std::size_t team = TeamIndex(d, call);
     if (call.sequence <= furthest_[team]) return false;
     const FlightDump& slowest = job_.dumps[slowest_[team]];

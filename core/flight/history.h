@@ -26,11 +26,12 @@ struct FlightHistory {
   // Ranks whose dump is older than what others completed together with them: the dumps are of
   // different moments, and silence proves nothing.
   std::vector<int> outdated;
-  // A call that all must enter ended on one rank long before another entered it, by the clocks of
-  // their hosts: the dumps are of two runs.
+  // A call that all must enter ended on one rank, or its time-out passed there, long before another
+  // entered it, by the clocks of their hosts: the dumps are of two runs.
   struct Apart {
-    int ended = 0;  // ranks
-    int entered = 0;
+    int left = 0;  // rank
+    bool ended = false;
+    int entered = 0;  // rank
     double seconds = 0;
   };
   std::optional<Apart> apart;

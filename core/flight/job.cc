@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace lockstep::flight {
@@ -128,6 +130,7 @@ class TeamFinder {
     for (const FlightDump& dump : job_.dumps) {
       add(dump.nameless_ranks);
       for (const FlightGroup& group : dump.groups) add(group.ranks);
+      CompareWorlds(dump);
       told_world_ = told_world_ || !dump.nameless_ranks.empty() || !WorldOf(dump).empty();
     }
     std::size_t next = 0;  // of the dumps
@@ -140,6 +143,24 @@ class TeamFinder {
       } else {
         job_.missing.push_back(world_.back());
       }
+    }
+  }
+
+  void CompareWorlds(const FlightDump& dump) {
+    // A dump also tells of groups that were destroyed.
+    const auto defaults = std::ranges::count_if(dump.groups, [](const FlightGroup& group) {
+      return IsDefault(group.name, group.description);
+    });
+    if (defaults != 1) return;
+    std::vector<int> world = WorldOf(dump);
+    std::ranges::sort(world);
+    if (world.empty() || world == first_world_) return;
+    if (first_world_.empty()) {
+      first_world_ = std::move(world);
+      first_rank_ = dump.rank;
+    } else if (job_.two_worlds.empty()) {
+      job_.two_worlds = fmt::format("rank {} tells of {} ranks, rank {} of {}", first_rank_,
+                                    first_world_.size(), dump.rank, world.size());
     }
   }
 
@@ -186,9 +207,77 @@ class TeamFinder {
 
   FlightJob& job_;
   std::vector<int> world_;
-  bool told_world_ = false;  // otherwise it ends with the last dump
+  std::vector<int> first_world_;  // as the first dump tells it that does
+  int first_rank_ = 0;            // whose
+  bool told_world_ = false;       // otherwise it ends with the last dump
   std::map<std::pair<std::string, std::vector<int>>, std::int32_t> told_;
   std::map<std::string, std::vector<std::int32_t>> by_name_;
+};
+
+// Whether the ranks of a group count its collectives alike.
+class Alignment {
+ public:
+  explicit Alignment(FlightJob& job) : job_(job), numbers_(job.teams.size()) {}
+
+  void Run() {
+    for (std::size_t d = 0; d < job_.dumps.size(); ++d) AddDump(d);
+    for (std::size_t t = 0; t < job_.teams.size(); ++t) Judge(job_.teams[t], numbers_[t]);
+  }
+
+ private:
+  using Numbers = std::vector<std::uint64_t>;  // of calls, ascending
+  struct NumbersOf {
+    struct Span {
+      std::uint64_t first, last;
+      std::size_t calls;
+    };
+    std::vector<Span> dumps;
+    Numbers all;
+    std::set<int> lives;
+    bool foreign = false;  // a name may be that of several groups; gloo's are unique
+  };
+
+  void AddDump(std::size_t d) {
+    const FlightDump& dump = job_.dumps[d];
+    std::vector<Numbers> own(dump.groups.size());
+    for (const FlightCall& call : dump.calls) {
+      if (!call.point_to_point) own[static_cast<std::size_t>(call.group)].push_back(call.sequence);
+    }
+    for (std::size_t g = 0; g < own.size(); ++g) {
+      if (own[g].empty()) continue;
+      std::ranges::sort(own[g]);
+      NumbersOf& of = numbers_[static_cast<std::size_t>(job_.team_of[d][g])];
+      of.dumps.push_back({own[g].front(), own[g].back(), own[g].size()});
+      Numbers all;
+      std::ranges::set_union(of.all, own[g], std::back_inserter(all));
+      of.all = std::move(all);
+      of.lives.insert(dump.groups[g].lives);
+      of.foreign = of.foreign || dump.backend != "gloo";
+    }
+  }
+
+  // Between the first and the last call of a dump stand all that the others made there.
+  static bool LeavesOut(const NumbersOf::Span& own, const Numbers& all) {
+    const auto begin = std::ranges::lower_bound(all, own.first);
+    const auto end = std::ranges::upper_bound(all, own.last);
+    return static_cast<std::size_t>(end - begin) != own.calls;
+  }
+
+  void Judge(FlightTeam& team, const NumbersOf& of) {
+    const bool nameless = !team.told && (of.foreign || team.name.empty());
+    const bool leaves_out = std::ranges::any_of(
+        of.dumps, [&](const NumbersOf::Span& own) { return LeavesOut(own, of.all); });
+    team.aligned = !nameless && !leaves_out && of.lives.size() < 2;
+    if (team.aligned || nameless) return;  // of those that nobody tells there is a note
+    job_.notes.push_back(fmt::format(
+        "the calls of process group {} cannot be compared: {}",
+        team.description.empty() ? team.name : team.description,
+        leaves_out ? "its ranks count them differently (PyTorch 2.4 counts batches of messages)"
+                   : "it was made anew, and its ranks show a different number of times"));
+  }
+
+  FlightJob& job_;
+  std::vector<NumbersOf> numbers_;  // by team
 };
 
 }  // namespace
@@ -209,6 +298,7 @@ Result<FlightJob> FlightJobOf(FlightTexts texts, std::vector<FlightDump> dumps) 
     if (i == 0 || dump.written_at_ns < job.written_at_ns) job.written_at_ns = dump.written_at_ns;
   }
   TeamFinder(job).Run();
+  Alignment(job).Run();
   return job;
 }
 

@@ -18,6 +18,8 @@ struct FlightTeam {
   std::vector<int> ranks;  // of the world, ascending
   bool told = false;       // otherwise its ranks are those whose dumps show it
   bool open = false;       // no dump tells how many ranks the job has: it may have more
+  // A number means the same call in all dumps. Otherwise none of its calls are compared.
+  bool aligned = true;
 };
 
 struct FlightJob {
@@ -28,6 +30,8 @@ struct FlightJob {
   std::vector<int> missing;    // ranks that the dumps name, or that lie between theirs, without one
   std::int64_t newest_ns = 0;  // of all times in all dumps
   std::int64_t written_at_ns = 0;  // by the files' times: of the first dump that was written
+  // "rank 0 tells of 4 ranks, rank 5 of 8" where dumps do not agree on the ranks of the job.
+  std::string two_worlds;
   std::vector<std::string> notes;  // what a reader of the verdict should know, a line each
 
   const FlightTeam& TeamOf(std::size_t dump, const FlightCall& call) const {

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "core/flight/findings.h"
 #include "core/flight/mismatch.h"
@@ -47,8 +48,9 @@ class Messages {
 
   int RankOf(std::size_t dump) const { return view_.job.dumps[dump].rank; }
 
-  // The peer's oldest open call of the other direction to this rank, in the same team, or nullptr.
-  const FlightCall* Counterpart(const Message& message) const {
+  // The peer's open calls of the other direction to this rank, in the same team, the oldest first.
+  std::vector<const FlightCall*> Counterparts(const Message& message) const {
+    std::vector<const FlightCall*> found;
     const FlightTeam& team = view_.job.TeamOf(message.dump, *message.call);
     const FlightKind wanted =
         message.call->kind == FlightKind::kSend ? FlightKind::kRecv : FlightKind::kSend;
@@ -56,9 +58,11 @@ class Messages {
       if (call.kind != wanted || call.peer < 0 || view_.IsDone(message.peer, call)) continue;
       if (&view_.job.TeamOf(message.peer, call) != &team) continue;
       const auto place = static_cast<std::size_t>(call.peer);
-      if (place < team.ranks.size() && team.ranks[place] == RankOf(message.dump)) return &call;
+      if (place < team.ranks.size() && team.ranks[place] == RankOf(message.dump)) {
+        found.push_back(&call);
+      }
     }
-    return nullptr;
+    return found;
   }
 
   std::optional<Finding> Follow(std::size_t first, std::vector<std::size_t>& seen) const {
@@ -68,7 +72,8 @@ class Messages {
       seen[d] = chain;
       const Message& message = of_[d];
       if (message.peer == of_.size()) return std::nullopt;  // without a dump: said elsewhere
-      if (const FlightCall* other = Counterpart(message)) return Meeting(message, *other);
+      const std::vector<const FlightCall*> others = Counterparts(message);
+      if (!others.empty()) return Meeting(message, others);
       const std::size_t peer = message.peer;
       if (of_[peer].call == nullptr) return Waiting(message);
       if (seen[peer] == chain) return Ring(peer);
@@ -77,12 +82,16 @@ class Messages {
     }
   }
 
-  // Both came.
-  std::optional<Finding> Meeting(const Message& message, const FlightCall& other) const {
-    const bool sends = message.call->kind == FlightKind::kSend;
-    const std::int64_t sent = sends ? message.call->input_elements : other.input_elements;
-    const std::int64_t wanted = sends ? other.output_elements : message.call->output_elements;
-    if (sent == wanted) return std::nullopt;
+  // Both came. A library may have taken earlier sends already, so it could be any of the others.
+  std::optional<Finding> Meeting(const Message& message,
+                                 const std::vector<const FlightCall*>& others) const {
+    const auto elements = [](const FlightCall& call) {
+      return call.kind == FlightKind::kSend ? call.input_elements : call.output_elements;
+    };
+    const bool fits = std::ranges::any_of(
+        others, [&](const FlightCall* one) { return elements(*one) == elements(*message.call); });
+    if (fits) return std::nullopt;
+    const FlightCall& other = *others.front();
     Finding finding{.cause = Cause::kCountMismatch,
                     .culprits = {RankOf(message.dump), RankOf(message.peer)}};
     std::ranges::sort(finding.culprits);

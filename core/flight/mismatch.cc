@@ -14,33 +14,19 @@
 namespace lockstep::flight {
 namespace {
 
-// What all ranks must have the same number of; -1: that differs by nature.
-std::int64_t ComparedElements(const FlightCall& call) {
-  switch (call.kind) {
-    case FlightKind::kAllReduce:
-    case FlightKind::kReduce:
-    case FlightKind::kAllGather:
-    case FlightKind::kGather:
-      return call.input_elements;
-    case FlightKind::kBroadcast:
-    case FlightKind::kReduceScatter:
-    case FlightKind::kScatter:
-      return call.output_elements;
-    default:
-      return -1;
-  }
-}
-
 // None where the calls are the same.
 std::optional<Cause> Difference(const FlightJob& job, const FlightCall& a, const FlightCall& b) {
   if (a.kind != b.kind) return Cause::kCollectiveMismatch;
   if (a.kind == FlightKind::kOther && a.name != b.name) return Cause::kCollectiveMismatch;
   if (a.kind == FlightKind::kCoalesced) {
-    if (a.arguments == b.arguments) return std::nullopt;
+    if (a.parts == b.parts) return std::nullopt;
     return Cause::kCollectiveMismatch;
   }
   if (a.kind == FlightKind::kBarrier || a.kind == FlightKind::kOther) return std::nullopt;
-  const bool typed = !job.texts.TextOf(a.type).empty() && !job.texts.TextOf(b.type).empty();
+  const auto has_type = [&](const FlightCall& call) {
+    return !job.texts.TextOf(call.type).empty() && call.input_elements + call.output_elements > 0;
+  };
+  const bool typed = has_type(a) && has_type(b);
   if (typed && a.type != b.type) return Cause::kTypeMismatch;
   if (ComparedElements(a) == ComparedElements(b)) return std::nullopt;
   return Cause::kCountMismatch;
@@ -51,7 +37,7 @@ template <typename Visit>
 void ForEach(const FlightJob& job, const Visit& visit) {
   for (std::size_t d = 0; d < job.dumps.size(); ++d) {
     for (const FlightCall& call : job.dumps[d].calls) {
-      if (call.point_to_point) continue;
+      if (call.point_to_point || call.cut || !job.TeamOf(d, call).aligned) continue;
       visit(job.team_of[d][static_cast<std::size_t>(call.group)], job.dumps[d].rank, call);
     }
   }
@@ -75,10 +61,13 @@ class Comparison {
       const auto t = static_cast<std::size_t>(team);
       if (call.sequence == earliest_[t]) AddTo(mismatches[t], rank, call);
     });
+    const bool shifted = std::ranges::any_of(
+        job_.dumps, [](const FlightDump& dump) { return dump.minor < 4 && dump.missed > 0; });
     std::vector<FlightMismatch> found;
     for (std::size_t t = 0; t < mismatches.size(); ++t) {
       if (mismatches[t].parties.size() < 2) continue;
       Finish(mismatches[t], t);
+      mismatches[t].may_be_shifted = shifted;
       found.push_back(std::move(mismatches[t]));
     }
     return found;

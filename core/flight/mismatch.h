@@ -27,6 +27,7 @@ struct FlightMismatch {
   std::uint64_t sequence = 0;
   Cause cause = Cause::kUnknown;  // of calls that differ
   std::vector<Party> parties;     // the largest first
+  bool may_be_shifted = false;    // an old format, and a ring that lost calls: see Describe
 };
 std::vector<FlightMismatch> FindFlightMismatches(const FlightJob& job);
 
@@ -34,8 +35,10 @@ std::vector<FlightMismatch> FindFlightMismatches(const FlightJob& job);
 // are of one run, however late one of them is now.
 bool IsOfOneRun(const FlightJob& job, const FlightMismatch& mismatch);
 
-// Whom most agree with is right; without a majority all are named. Proved, unless the dumps may be
-// of two runs.
+// Whom most agree with is right; without a majority all are named. Proved, unless
+// - the dumps may be of two runs,
+// - only types of an all-to-all differ: ranks that exchange nothing need not agree,
+// - PyTorch may have counted batches of messages, which the ring lost (before format 2.4).
 Finding Describe(const FlightJob& job, const FlightMismatch& mismatch);
 
 // "all_reduce Float[256] at train.py:57 in step"

@@ -3,6 +3,7 @@
 #include "core/verdict/lost_hosts.h"
 
 #include <fmt/core.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <functional>
@@ -261,6 +262,12 @@ Finding DescribeAgents(std::vector<int> ranks, Loss loss) {
   return finding;
 }
 
+// A signal to end that came to the agent, too, was not meant for its worker alone.
+bool EndedAlike(const RankEvidence& rank, Loss loss) {
+  const bool end = rank.signal == SIGTERM || rank.signal == SIGINT || rank.signal == SIGHUP;
+  return loss == Loss::kTold && rank.state == ProcessState::kSignalled && end;
+}
+
 // Agents that ended while others of their host live. Whose worker ended first is told by that.
 std::vector<Finding> FindLostAgents(const std::vector<RankPlace>& places,
                                     const std::vector<RankEvidence>& evidence) {
@@ -269,7 +276,8 @@ std::vector<Finding> FindLostAgents(const std::vector<RankPlace>& places,
     std::vector<int> ranks;
     for (std::size_t rank = 0; rank < places.size(); ++rank) {
       const ProcessState state = evidence[rank].state;
-      const bool first = state == ProcessState::kLost || state == ProcessState::kRunning;
+      const bool first = state == ProcessState::kLost || state == ProcessState::kRunning ||
+                         EndedAlike(evidence[rank], loss);
       if (first && places[rank].loss == loss && !places[rank].assumed)
         ranks.push_back(static_cast<int>(rank));
     }

@@ -113,6 +113,14 @@ TEST(LostHosts, AProofIsNoEvidenceOfASuspicion) {
   EXPECT_EQ(causes, (std::vector<FindingCause>{Cause::kRankExited, Cause::kHostCutOff}));
 }
 
+TEST(LostHosts, ANeighbourWithoutARouteIsAnEffectOfItsSilence) {
+  Launch launch = LaunchOf({kHere, kHere, kCutOff, kCutOff});
+  launch.evidence[0].error = "gloo: [pair.cc:589] Read error [10.0.0.2]:7047: No route to host";
+  launch.judgement = Judge(launch.evidence, 30);
+  EXPECT_EQ(Named(launch)->cause, Cause::kHostCutOff);
+  EXPECT_EQ(launch.judgement.findings.size(), 1u);
+}
+
 TEST(LostHosts, NoLossNoFinding) {
   Launch launch = LaunchOf({kHere, kHere, kHere, kHere});
   EXPECT_EQ(Named(launch), nullptr);
@@ -259,6 +267,20 @@ TEST(LostAgents, AWorkerThatEndedBeforeItsAgentTellsMore) {
   const Finding* const finding = Named(launch);
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(finding->cause, Cause::kRankKilled);
+}
+
+// A scheduler signals all processes of a host. The coordinator's host may come late.
+TEST(LostAgents, ASignalToEndThatItsWorkerGotTooIsNoKilledRank) {
+  Launch launch = LaunchOf({kHere, Loss::kTold, kHere}, 3);
+  launch.evidence[1].state = ProcessState::kSignalled;
+  launch.evidence[1].signal = 15;
+  launch.judgement = Judge(launch.evidence, 30);
+  const Finding* const finding = Named(launch);
+  ASSERT_EQ(launch.judgement.findings.size(), 1u);
+  EXPECT_EQ(finding->cause, Cause::kAgentLost);
+  EXPECT_EQ(finding->evidence.at(0).cause, Cause::kRankKilled) << "nothing is forgotten";
+  EXPECT_EQ(launch.judgement.outcomes[1].outcome, Outcome::kKilled);
+  EXPECT_EQ(launch.judgement.verdict, Verdict::kUnknown) << "nothing was tested";
 }
 
 TEST(LostAgents, AnAgentThatOnlyDoesNotAnswerIsNotCalledEnded) {

@@ -18,8 +18,9 @@ class RunFile {
   // Before anything is measured: whether a run can be written there, and no other was.
   Status Check() const;
 
-  // What is known so far. Survives the end of all processes, not that of the machine.
-  void Save(Run& run) { static_cast<void>(Write(run, /*synced=*/false)); }
+  // What is known so far. Survives the end of all processes, not that of the machine. False: it is
+  // not where it was asked to be, or an older state stands.
+  bool Save(Run& run) { return Write(run, /*synced=*/false).ok(); }
   // All of it. An error says that it is not where it was asked to be: somewhere else, which the
   // message names (beside it, in $TMPDIR, in the current folder), or nowhere. Then the run's exit
   // code is that of the error, also in the file.

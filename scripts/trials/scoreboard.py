@@ -252,8 +252,9 @@ def digest_of(path):
 def check_program(options, known):
     """Ranks of one launch, and launches of one folder, must be of one program."""
     if digest_of(options.stress) != known:
-        launches.fail("scoreboard", 2, f"{options.output_folder}: its launches are of another build "
-                      f"of {options.stress}; give that by --stress, or another --output-folder")
+        launches.fail("scoreboard", 2, f"{options.output_folder}: its launches are of another "
+                      f"build of {options.stress}; give that by --stress, or another "
+                      "--output-folder")
 
 
 def run_all(options, jobs):

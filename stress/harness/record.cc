@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/base/run_id.h"
 #include "core/base/utc.h"
@@ -169,16 +170,16 @@ results::store::Run NewStressRun(const StressOptions& options, const cases::Sele
 }
 
 void Conclude(const std::vector<control::AgentInfo>& agents, const control::LaunchContext& context,
-              const StressOutcome& outcome, results::store::Run& run) {
+              StressOutcome& outcome, results::store::Run& run) {
   run.environment = coordinator::MachineFacts(agents, context, outcome.worker_facts);
   for (std::size_t i = 0; i < outcome.results.size(); ++i) {
-    const cases::CaseResult& result = outcome.results[i];
+    cases::CaseResult& result = outcome.results[i];
     run.cases.push_back(RecordOf(outcome.cases[i], outcome.backend, result));
     run.duration_seconds += result.facts.seconds;
     for (std::size_t rank = 0; rank < result.facts.journals.size(); ++rank) {
-      const journal::Journal& journal = result.facts.journals[rank];
+      journal::Journal& journal = result.facts.journals[rank];
       run.history.push_back(
-          {static_cast<int>(rank), static_cast<int>(i), journal.missed, journal.events});
+          {static_cast<int>(rank), static_cast<int>(i), journal.missed, std::move(journal.events)});
     }
     // Its findings are of several communicators, and the evidence of the last one alone.
     if (!result.facts.recoveries.empty()) continue;

@@ -18,9 +18,10 @@ namespace lockstep::stress::harness {
 results::store::Run NewStressRun(const StressOptions& options, const cases::Selection& selection,
                                  const std::string& command_line);
 
-// A case record a case, with its verdict; the history of every worker; the verdict of all.
+// A case record a case, with its verdict; the history of every worker; the verdict of all. Journals
+// move from the outcome into the run: where memory is short there is no room for a copy.
 void Conclude(const std::vector<control::AgentInfo>& agents, const control::LaunchContext& context,
-              const StressOutcome& outcome, results::store::Run& run);
+              StressOutcome& outcome, results::store::Run& run);
 
 // From the cases of a run that is over to what is said of it as a whole.
 void ConcludeCases(std::size_t planned, results::store::Run& run);

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/base/clock.h"
+#include "core/base/print_stderr.h"
 #include "core/base/status.h"
 #include "core/base/wrap.h"
 #include "core/comm/backends.h"
@@ -19,6 +20,7 @@
 #include "core/coordinator/coordinator.h"
 #include "results/store/run.h"
 #include "results/store/run_file.h"
+#include "results/store/save_pace.h"
 #include "results/store/store.h"
 #include "session/progress_line.h"
 #include "session/session.h"
@@ -195,40 +197,81 @@ class StressSuite final : public session::Suite {
     LOCKSTEP_RETURN_IF_ERROR(CheckOutputs());
     outcome_.backend = fmt::format("sim_{}", comm::sim::NameOf(options_.sim_rules));
     try {
-      SimulateCases();
+      const bool fits = SimulateCases(run, output);
+      const std::size_t over = outcome_.results.size();
+      harness::Conclude({}, launch_.context, outcome_, run);
+      const Result<ExitCode> code =
+          output.Store(run, [this](const auto& stored, const results::store::RunFile& file) {
+            return Report(stored, file);
+          });
+      if (code.ok() && !fits) TellMemory(over, output);
+      return code;
     } catch (const std::bad_alloc&) {
-      return simulate::SimOutOfMemory();
+      if (saved_ == 0) return simulate::SimOutOfMemory();
+      TellMemory(saved_, output);
+      return ExitCode::kEnvironment;
     }
-    harness::Conclude({}, launch_.context, outcome_, run);
-    return output.Store(run, [this](const auto& stored, const results::store::RunFile& file) {
-      return Report(stored, file);
-    });
   }
 
-  // A signal to end cuts the case short that runs; what is over is kept.
-  void SimulateCases() {
+  void TellMemory(std::size_t kept, const session::Output& output) const {
+    PrintStderr("{}: {}; {} holds {} of {} cases\n", name(), simulate::SimOutOfMemory().message(),
+                OneLine(output.file().path()), kept, outcome_.cases.size());
+  }
+
+  // A file takes memory, too, and there may be none for it in the end.
+  void SaveSimulated(const results::store::Run& run, session::Output& output) {
+    try {
+      StressOutcome so_far = outcome_;
+      so_far.terminated = true;
+      results::store::Run kept = run;
+      harness::Conclude({}, launch_.context, so_far, kept);
+      if (output.Save(std::move(kept))) saved_ = outcome_.results.size();
+    } catch (const std::bad_alloc&) {  // what was saved before stands
+    }
+  }
+
+  // A signal to end cuts the case short that runs; what is over is kept. So it is where memory ends
+  // (false): what the case took is free again.
+  bool SimulateCases(const results::store::Run& run, session::Output& output) {
+    results::store::SavePace pace(0.05);
     session::ProgressLine progress(options_.progress);
     control::Signals signals;
     for (const cases::StressCase& stress_case : outcome_.cases) {
       progress.Show(
           cases::ProgressText(outcome_.results.size(), outcome_.cases.size(), stress_case));
+      // Results of earlier cases take memory, too.
+      if (!outcome_.results.empty() &&
+          !simulate::CheckSimMemory(stress_case.scenario, options_.sim_rules).ok()) {
+        outcome_.terminated = true;
+        return false;
+      }
       // Of the machine's time: that of the ranks is virtual.
       const std::int64_t began_ns = MonotonicNs();
-      outcome_.results.push_back(
-          simulate::Simulate(stress_case, options_.sim_rules, options_.deadline_seconds, [&] {
-            outcome_.terminated = outcome_.terminated || signals.Take().end != 0;
-            if (outcome_.terminated) return std::string(run::kEndedBySignal);
-            const bool over = SecondsSince(began_ns) >= options_.limit_seconds;
-            return over ? run::NotOverAfter(options_.limit_seconds) : "";
-          }));
+      const auto why_end = [&] {
+        outcome_.terminated = outcome_.terminated || signals.Take().end != 0;
+        if (outcome_.terminated) return std::string(run::kEndedBySignal);
+        const bool over = SecondsSince(began_ns) >= options_.limit_seconds;
+        return over ? run::NotOverAfter(options_.limit_seconds) : "";
+      };
+      try {
+        outcome_.results.push_back(simulate::Simulate(stress_case, options_.sim_rules,
+                                                      options_.deadline_seconds, why_end));
+      } catch (const std::bad_alloc&) {
+        if (outcome_.results.empty()) throw;
+        outcome_.terminated = true;
+        return false;
+      }
       if (outcome_.terminated) break;
+      pace.Call([&] { SaveSimulated(run, output); });
     }
     progress.Clear();
+    return true;
   }
 
   session::Launch launch_;
   StressOptions options_;
   StressOutcome outcome_;
+  std::size_t saved_ = 0;  // cases of a simulation
 };
 
 }  // namespace

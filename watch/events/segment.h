@@ -75,10 +75,20 @@ struct Header {
   std::atomic<std::uint64_t> counted;    // by events of kAgain, but for the newest event
   std::atomic<std::uint32_t> finalized;  // MPI_Finalize has returned
   std::uint64_t pid_namespace;           // of `pid`: its inode; 0: not known
-  // By the number of a thread that has called: the kernel's. 0: there is no such thread.
-  std::atomic<std::int32_t> callers[kMostCallers];
+  // Threads that have called, by CallerWord. The newest of those that share a place is there.
+  std::atomic<std::uint64_t> callers[kMostCallers];
 };
 static_assert(sizeof(Header) <= kHeaderBytes);
+
+// At callers[number % kMostCallers]: a thread's number in events, and the kernel's.
+inline std::uint64_t CallerWord(std::uint16_t number, std::int32_t kernels) {
+  return std::uint64_t{number} << 32 | static_cast<std::uint32_t>(kernels);
+}
+// The kernel's number of that thread; 0: not known.
+inline std::int32_t CallerOf(const Header& header, std::uint16_t number) {
+  const std::uint64_t word = header.callers[number % kMostCallers].load(std::memory_order_relaxed);
+  return word >> 32 == number ? static_cast<std::int32_t>(word) : 0;
+}
 
 // From the beginning of the file, of an event in a chunk that is ready.
 inline std::size_t OffsetOf(const Header& header, std::uint64_t event) {

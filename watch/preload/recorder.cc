@@ -204,8 +204,10 @@ namespace internal {
 std::uint16_t NumberThread() {
   thread_number = events::kMainThreadNumber;
   if (gettid() != getpid()) thread_number += threads_seen.fetch_add(1) + 1;
-  Header* const to = header;
-  if (to && thread_number < events::kMostCallers) to->callers[thread_number].store(gettid());
+  if (Header* const to = header) {
+    to->callers[thread_number % events::kMostCallers].store(
+        events::CallerWord(thread_number, gettid()));
+  }
   return thread_number;
 }
 

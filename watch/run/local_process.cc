@@ -118,25 +118,24 @@ pid_t LocalProcess::OwnPid() const {
 
 void LocalProcess::NoteCalls(std::span<const events::Event> some) {
   for (const events::Event& event : some) {
-    const std::uint64_t bit = event.thread < events::kMostCallers ? 1ULL << event.thread : 1;
-    if (event.phase == events::Phase::kEnter) in_calls_ |= bit;
     const bool left = event.phase == events::Phase::kLeave || events::HasLeft(event.phase);
-    if (left && bit != 1) in_calls_ &= ~bit;
+    if (left) std::erase(in_calls_, event.thread);
+    const bool enters = event.phase == events::Phase::kEnter;
+    if (enters && std::ranges::count(in_calls_, event.thread) == 0)
+      in_calls_.push_back(event.thread);
   }
 }
 
 std::vector<CallerFacts> LocalProcess::Callers(const ProcessFacts& main) const {
   std::vector<CallerFacts> callers;
-  constexpr auto kMost = static_cast<std::int32_t>(events::kMostCallers);  // bits
-  for (std::int32_t thread = 0; thread < kMost; ++thread) {
-    if ((in_calls_ >> thread & 1) == 0) continue;
+  for (const std::uint16_t thread : in_calls_) {
     CallerFacts& one = callers.emplace_back(CallerFacts{thread, 0, false});
     if (thread == events::kMainThreadNumber) {
       one.ran_ns = main.ran_ns;
       one.sleeps = main.state == ProcessState::kSleeps;
       continue;
     }
-    const int number = reader_->header().callers[static_cast<std::size_t>(thread)].load();
+    const std::int32_t number = events::CallerOf(reader_->header(), thread);
     const std::string folder = fmt::format("/proc/{}/task/{}", reader_->pid(), number);
     const std::optional<ProcessStat> stat = ReadStat(TextOf(folder + "/stat"));
     one.sleeps = stat && Sleeps(stat->state);

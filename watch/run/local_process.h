@@ -51,7 +51,7 @@ class LocalProcess : public Process {
   std::int64_t started_ns_;
   Fd end_;
   std::uint64_t begun_when_asked_ = 0;  // by WentOn
-  std::uint64_t in_calls_ = 0;  // a bit a thread, by its number; bit 0: others may be, too
+  std::vector<std::uint16_t> in_calls_;  // threads
   events::Event newest_;                // of those that were read; kNothing: not known
 };
 

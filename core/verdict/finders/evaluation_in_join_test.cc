@@ -106,6 +106,12 @@ TEST(EvaluationInJoin, WhereAllEvaluateItIsAnotherMistake) {
                 .findings.at(0)
                 .cause,
             Cause::kCountMismatch);
+  // Rank 0 is one call behind in its last pass: both evaluate as often.
+  History behind = TrainsInJoin(0, 2, 9), ahead = TrainsInJoin(1, 2, 9);
+  ForwardInJoin(behind, journal::Phase::kEvaluate).Enters(kJoinFlag).Silent(6);
+  ForwardInJoin(ahead, journal::Phase::kEvaluate).Iteration(2).In(journal::Phase::kForward);
+  ahead.As(journal::Purpose::kJoinAlive).Enters(kJoinFlag).Silent(6);
+  EXPECT_EQ(JudgeJoin({behind, ahead}).findings.at(0).cause, Cause::kCollectiveMismatch);
   // Both have evaluated, and rank 1's next pass lacks its flags.
   History trains = TrainsInJoin(1, 2, 9);
   ForwardInJoin(trains, journal::Phase::kEvaluate).Iteration(2).In(journal::Phase::kBackward);
@@ -114,6 +120,33 @@ TEST(EvaluationInJoin, WhereAllEvaluateItIsAnotherMistake) {
                 .findings.at(0)
                 .cause,
             Cause::kCountMismatch);
+}
+
+TEST(EvaluationInJoin, NobodyEvaluatesInABroadcastThatEndsBehindItsBucket) {
+  // Calls are posted: the buffers of iteration 2, which rank 1 leaves out, begin that late.
+  History posts = TrainsInJoin(0, 2, 9), skips = TrainsInJoin(1, 2, 9);
+  posts.Iteration(2).In(journal::Phase::kForward).As(journal::Purpose::kBufferBroadcast);
+  posts.Queues({.collective = collective::Collective::kBroadcast, .count = 8});
+  posts.In(journal::Phase::kBackward).As(journal::Purpose::kBucket).Queues(kGradients);
+  RankEvidence evidence = posts.Silent(6);
+  auto& events = evidence.journal.events;
+  journal::JournalEvent starts = events[events.size() - 3];
+  starts.kind = journal::EventKind::kStart;
+  starts.index = events.back().index + 1;
+  events.push_back(starts);
+  skips.Iteration(2).In(journal::Phase::kBackward).As(journal::Purpose::kBucket);
+  EXPECT_EQ(JudgeJoin({evidence, skips.Enters(kGradients).Silent(6)}).findings.at(0).cause,
+            Cause::kCollectiveMismatch);
+}
+
+TEST(EvaluationInJoin, AShadowIsNoRankWithoutInputs) {
+  // Rank 0 has joined, rank 1 trains on and sends more than it shadows.
+  History shadow = TrainsInJoin(0, 2, 1), trains = TrainsInJoin(1, 2, 9);
+  ForwardInJoin(shadow.Iteration(-1), journal::Phase::kJoinExit);
+  shadow.As(journal::Purpose::kJoinShadowBucket).Enters(AllReduce(63)).Silent(6);
+  ForwardInJoin(trains.Iteration(2), journal::Phase::kForward).In(journal::Phase::kBackward);
+  trains.As(journal::Purpose::kBucket).Enters(kGradients).Silent(6);
+  EXPECT_EQ(JudgeJoin({shadow, trains}).findings.at(0).cause, Cause::kCountMismatch);
 }
 
 TEST(EvaluationInJoin, WhatTrainingPostedMayBeginWhileNobodyEvaluates) {

@@ -26,10 +26,10 @@ struct Part {
   int backward_since = 0;    // backward passes that it began after that bucket
   bool over = false;         // its program is over, as it should end
   // When it called `at`, which may have begun or ended later: in which phase, after which iteration
-  // of its own, and whether it evaluated between the two.
+  // of its own, and how many forward passes of evaluation lie between the two.
   Phase phase = Phase::kStart;
   int trained = -1;
-  bool evaluated = false;
+  int passes = 0;
 };
 using Parts = std::vector<Part>;
 using Some = std::vector<const Part*>;
@@ -60,36 +60,48 @@ bool IsOfForward(Purpose purpose) {
   return purpose == Purpose::kBufferBroadcast || IsJoinFlag(purpose);
 }
 
+// A forward pass of evaluation begins with it.
+bool BeginsPass(const JournalEvent& event, const Annotation& says, bool join) {
+  if (event.phase != Phase::kEvaluate || says.detail != 0) return false;
+  return says.purpose == (join ? Purpose::kJoinAlive : Purpose::kBufferBroadcast);
+}
+
 void FollowCall(Part& part) {
   if (part.at == nullptr) return;
   part.phase = part.at->phase;
   bool called = false;
+  int in_join = 0, plain = 0;
   for (const JournalEvent* end = part.at + 1; end != part.view->evidence->journal.events.data();) {
     const JournalEvent& event = *--end;
     if (event.kind != EventKind::kEnqueue) continue;
-    if (!called) {
-      called = event.communicator == part.at->communicator && event.sequence == part.at->sequence;
-      if (called) part.phase = event.phase;
-      continue;
-    }
+    const bool calls =
+        event.communicator == part.at->communicator && event.sequence == part.at->sequence;
+    if (calls) part.phase = event.phase;
+    called = called || calls;
+    if (!called) continue;
     const Annotation says = journal::UnpackAnnotation(event.value);
-    const bool gradients = says.purpose == Purpose::kBucket;
+    const bool gradients = says.purpose == Purpose::kBucket && !calls;
     if (gradients) part.trained = says.iteration;
-    if (gradients || says.purpose == Purpose::kJoinShadowBucket) return;
-    part.evaluated |= event.phase == Phase::kEvaluate && IsOfForward(says.purpose);
+    if (gradients || (says.purpose == Purpose::kJoinShadowBucket && !calls)) break;
+    in_join += BeginsPass(event, says, true) ? 1 : 0;
+    plain += BeginsPass(event, says, false) ? 1 : 0;
   }
+  part.passes = std::max(in_join, plain);
 }
 
 void FollowBuckets(Part& part) {
   const auto& events = part.view->evidence->journal.events;
   part.knows = part.view->complete();
   const JournalEvent* end = part.at != nullptr ? part.at : events.data() + events.size();
+  // What is posted may begin in a later iteration. Histories from elsewhere may have starts only.
+  const bool queues =
+      std::ranges::find(events, EventKind::kEnqueue, &JournalEvent::kind) != events.end();
   for (; end != events.data(); --end) {
     const JournalEvent* const event = end - 1;
     if (event->kind == EventKind::kPhase && event->phase == Phase::kBackward) {
       ++part.backward_since;
     }
-    if (event->kind != EventKind::kEnqueue && event->kind != EventKind::kStart) continue;
+    if (event->kind != (queues ? EventKind::kEnqueue : EventKind::kStart)) continue;
     const Annotation annotation = journal::UnpackAnnotation(event->value);
     if (annotation.purpose != Purpose::kBucket) continue;
     // The operation itself may be journaled more than once.
@@ -144,13 +156,13 @@ bool IsEvaluating(const Part& part) {
   if (part.at == nullptr || !IsOfForward(part.says.purpose)) return false;
   if (part.phase == Phase::kEvaluate) return true;
   return part.says.purpose == Purpose::kBufferBroadcast && part.phase != Phase::kJoinExit &&
-         part.bucket.iteration >= 0 && part.says.iteration <= part.bucket.iteration;
+         part.trained >= 0 && part.says.iteration <= part.trained;
 }
 
 // It evaluated, and what it calls next comes too late for the others.
 bool HasEvaluated(const Part& part) {
   const bool next = part.says.iteration == part.trained + 1 || part.phase == Phase::kJoinExit;
-  return part.evaluated && IsOfForward(part.says.purpose) && next;
+  return part.passes > 0 && IsOfForward(part.says.purpose) && next;
 }
 
 std::vector<int> RanksOf(const Some& parts) {
@@ -226,6 +238,18 @@ std::string_view Evaluates(const Some& parts, bool now) {
              : Verb(ranks, "has evaluated", "have evaluated");
 }
 
+// What it calls instead of a pass that it does not evaluate.
+bool LacksPass(const Part& part, const Part& evaluating) {
+  if (part.at == nullptr || part.says.purpose == evaluating.says.purpose) return false;
+  if (part.phase == Phase::kEvaluate) return false;
+  const bool now = evaluating.phase == Phase::kEvaluate;  // else it has, and others have not
+  if (part.passes > 0 && (!now || part.passes >= evaluating.passes)) return false;
+  // Gradients that the other one never sent, before it evaluated, are another matter.
+  return !now || evaluating.trained < 0 || part.says.purpose != Purpose::kBucket ||
+         part.says.iteration <= evaluating.trained ||
+         part.says.iteration > evaluating.says.iteration;
+}
+
 Headline HeadlineOf(const Some& evaluating, const Some& others, bool now) {
   const std::vector<int> ranks = RanksOf(others);
   const bool shadow = std::ranges::all_of(others, [](const Part* part) {
@@ -250,10 +274,8 @@ std::optional<Finding> OneSidedEvaluation(const Parts& parts, bool mismatch,
   if (evaluating.empty()) return std::nullopt;
   const Part& one = *evaluating.front();
   const Some others = PartsWhere(parts, [&](const Part& part) {
-    if (IsEvaluating(part) || (!now && part.evaluated)) return false;
-    return EndedWithout(part, *one.at) ||
-           (mismatch && part.at != nullptr && part.phase != Phase::kEvaluate &&
-            part.says.purpose != one.says.purpose);
+    if (IsEvaluating(part)) return false;
+    return EndedWithout(part, *one.at) || (mismatch && LacksPass(part, one));
   });
   if (others.empty()) return std::nullopt;
   const Part& other = *others.front();
@@ -310,7 +332,15 @@ bool IsThrough(const Part& part, bool mismatch) {
   if (part.at == nullptr) return part.over;
   if (!mismatch) return false;
   const bool barrier = part.says.purpose == Purpose::kBarrier && part.says.iteration < 0;
-  return barrier || part.at->phase == Phase::kJoinExit;
+  return barrier || part.phase == Phase::kJoinExit;
+}
+
+// It trains under join(): ranks without inputs answer it.
+bool TellsThoseThatJoined(const Part& part) {
+  return std::ranges::any_of(part.view->evidence->journal.events, [&](const JournalEvent& event) {
+    const Annotation says = journal::UnpackAnnotation(event.value);
+    return says.purpose == Purpose::kJoinAlive && says.iteration == part.says.iteration;
+  });
 }
 
 std::optional<Finding> UnevenInputs(const Parts& parts, bool mismatch, const Finding& general) {
@@ -320,8 +350,10 @@ std::optional<Finding> UnevenInputs(const Parts& parts, bool mismatch, const Fin
     if (training == nullptr || part.says.iteration > training->says.iteration) training = &part;
   }
   if (training == nullptr) return std::nullopt;
+  const bool join = TellsThoseThatJoined(*training);
   const Some through = PartsWhere(parts, [&](const Part& part) {
-    return IsThrough(part, mismatch) && part.knows &&
+    const bool shadows = join && part.at != nullptr && part.phase == Phase::kJoinExit;
+    return IsThrough(part, mismatch) && !shadows && part.knows &&
            part.bucket.iteration < training->says.iteration;
   });
   if (through.empty()) return std::nullopt;

@@ -17,7 +17,8 @@ _MOST_COLUMNS = 16  # of the last collectives side by side
 _MOST_NAMED = 5
 _MOST_FINDINGS = 50
 # Of `stopped_by`: why a case was never measured, and what its interval is worth.
-_REASONS = {"not_run": "not begun", "not_kept": "records not kept", "time_budget": "no time left", "": "no reason is known"}
+_REASONS = {"not_run": "not begun", "not_kept": "records not kept",
+            "time_budget": "no time left", "": "no reason is known"}
 _MEASURED = {"precision": "precise", "iterations": "", "cut_short": "cut short"}
 
 Cell = collections.namedtuple("Cell", "verdict mark words anchor")

@@ -136,7 +136,8 @@ class PageTest(unittest.TestCase):
 
     def test_links_are_matrices(self):
         text = page_of("links")
-        self.assertEqual(len(re.findall(r"<text[^>]*>[^<]*, medians over rounds; usual: ", text)), 2)
+        labels = re.findall(r"<text[^>]*>[^<]*, medians over rounds; usual: ", text)
+        self.assertEqual(len(labels), 2)
         words = Outline(text).text()
         self.assertIn("Half round trips between ranks of 4 ranks, 8 bytes, medians over "
                       "rounds; usual: 50 µs. Slow: rank 1 and rank 2 (slow link).", words)

@@ -21,8 +21,8 @@ def figure(run):
         "%s %s" % (word_of(part.name), units.duration(part.median)) for part in parts))
         for name, parts in bars))
     return _draw(bars).figure("loads-%s" % run.key, title, alternative,
-                              "Medians over the means of visits. Load: of the slowest rank; waited: "
-                              "the ranks' mean.",
+                              "Medians over the means of visits. Load: of the slowest rank; "
+                              "waited: the ranks' mean.",
                               *table(run, cases))
 
 
