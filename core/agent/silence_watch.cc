@@ -200,8 +200,12 @@ void ProgressProbe::Look(pid_t pid, Ticks since, std::int64_t polls) {
   for (const auto& [thread, now] : newest_) {
     const auto seen = last.find(thread);
     const Times then = seen == last.end() ? Times() : seen->second;
-    worked_ns_[thread] += std::min({(now.page_faults - then.page_faults) * kLongestFaultNs,
-                                    now.ran_ns - then.ran_ns, span_ns});
+    // Of a time of which most was work all was: a hypervisor's share of it no process sees.
+    const std::int64_t free_ns =
+        std::max<std::int64_t>(span_ns - (now.waited_ns - then.waited_ns), 0);
+    const std::int64_t work_ns = std::min({(now.page_faults - then.page_faults) * kLongestFaultNs,
+                                           now.ran_ns - then.ran_ns, free_ns});
+    worked_ns_[thread] += 2 * work_ns >= free_ns ? free_ns : work_ns;
     waited_ns_[thread] = now.waited_ns - before_[thread].waited_ns;
     const auto [first, is_first_look] = at_first_.emplace(thread, now);
     if (is_first_look) continue;

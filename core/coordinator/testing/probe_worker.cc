@@ -11,6 +11,7 @@
 #include <cstring>
 #include <sstream>
 
+#include "core/base/deadline.h"
 #include "core/base/print_stderr.h"
 #include "core/control/rendezvous/testing/mpi_probe.h"
 #include "core/coordinator/testing/probe.h"
@@ -104,18 +105,17 @@ class ProbeWorker {
     while (true) pause();
   }
 
-  // A page every 10 ms, for so many seconds, then no more.
+  // One page after the other, for so many seconds, then no more.
   void Allocate(long seconds) {
     link_.journal().EnterPhase(journal::Phase::kAllocate);
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    const std::size_t pages = static_cast<std::size_t>(seconds) * 100;
-    void* const memory =
-        mmap(nullptr, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) std::_Exit(95);
-    madvise(memory, pages * page, MADV_NOHUGEPAGE);
-    for (std::size_t i = 0; i < pages; ++i) {
-      static_cast<volatile char*>(memory)[i * page] = 1;
-      usleep(10'000);
+    for (const Deadline end = Deadline::AfterSeconds(static_cast<double>(seconds));
+         !end.Passed();) {
+      void* const memory =
+          mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      if (memory == MAP_FAILED) std::_Exit(95);
+      *static_cast<volatile char*>(memory) = 1;
+      munmap(memory, page);
     }
     Say(kDone, {});
     SleepForEver();
