@@ -48,15 +48,18 @@ TEST(HostBuffer, MoreThanIsAvailableIsRefusedWithoutTouchingIt) {
 }
 
 TEST(FifoStream, GivesUpWorkThatDoesNotEnd) {
+  auto began = std::make_shared<std::atomic<bool>>(false);
   auto let_go = std::make_shared<std::atomic<bool>>(false);
   auto left = std::make_shared<std::atomic<bool>>(false);
   {
     FifoStream stream(0.05);  // its end does not wait for work that does not end
-    stream.Enqueue([let_go, left] {
+    stream.Enqueue([began, let_go, left] {
+      *began = true;
       while (!*let_go) std::this_thread::yield();
       *left = true;
       return OkStatus();
     });
+    while (!*began) std::this_thread::yield();  // work that waits in the queue is dropped
   }
   EXPECT_FALSE(*left);
   *let_go = true;
