@@ -195,7 +195,9 @@ void ProgressProbe::Look(pid_t pid, Ticks since, std::int64_t polls) {
   looked_monotonic_ns_ = now_ns;
   passed_ns_ += span_ns;
   const std::int64_t io_bytes = IoBytesOf(pid);
-  io_ns_ += std::min((io_bytes - std::exchange(io_bytes_, io_bytes)) * kLongestByteNs, span_ns);
+  // Of a process that is gone there are none any more.
+  io_ns_ += std::clamp<std::int64_t>(
+      (io_bytes - std::exchange(io_bytes_, io_bytes)) * kLongestByteNs, 0, span_ns);
   const Threads last = std::exchange(newest_, ThreadsOf(pid));
   for (const auto& [thread, now] : newest_) {
     const auto seen = last.find(thread);

@@ -192,13 +192,18 @@ TEST(FlightDiagnosisTest, DifferentCallsAreProved) {
   }
 }
 
+// Of three ranks, of which ranks 0 and 1 began so much later than rank 2.
+FlightDiagnosis DiagnoseApart(std::int64_t seconds, const std::vector<verdict::RankEvidence>& all) {
+  const FlightJob job =
+      JobOf(all, 60, [&](int rank) { return (1 + (rank < 2 ? seconds : 0)) * kSecond; });
+  return DiagnoseFlight(job, 30).value();
+}
+
 // Rank 2 died without a dump, and the one of a run an hour or two minutes before is still there.
 TEST(FlightDiagnosisTest, ADumpThatIsLeftOverProvesNothing) {
   const auto judge = [](std::int64_t seconds_between) {
-    const FlightJob job =
-        JobOf({verdict::At50(0), verdict::At50(1), verdict::After49(2).Does(verdict::Barrier(), 9)},
-              60, [&](int rank) { return (1 + (rank < 2 ? seconds_between : 0)) * kSecond; });
-    return DiagnoseFlight(job, 30).value();
+    return DiagnoseApart(seconds_between, {verdict::At50(0), verdict::At50(1),
+                                           verdict::After49(2).Does(verdict::Barrier(), 9)});
   };
   for (const std::int64_t between : {120, 3600}) {
     const FlightDiagnosis diagnosis = judge(between);
@@ -209,15 +214,17 @@ TEST(FlightDiagnosisTest, ADumpThatIsLeftOverProvesNothing) {
   EXPECT_TRUE(judge(30).judgement.findings.at(0).proved) << "clocks that are apart";
 }
 
-// Nobody has ended a call: only when they began tells of two runs.
+// Nobody has ended its first call; that of rank 2 is given.
+FlightDiagnosis FirstCalls(std::int64_t seconds_between, const collective::Operation& of_rank_2) {
+  return DiagnoseApart(seconds_between, {verdict::History(0).Enters(verdict::AllReduce()),
+                                         verdict::History(1).Enters(verdict::AllReduce()),
+                                         verdict::History(2).Enters(of_rank_2)});
+}
+
+// Only when they began tells of two runs.
 TEST(FlightDiagnosisTest, AFirstCallThatBeganLongBeforeTheOthersProvesNoMismatch) {
   const auto judge = [](std::int64_t seconds_between) {
-    const FlightJob job =
-        JobOf({verdict::History(0).Enters(verdict::AllReduce()),
-               verdict::History(1).Enters(verdict::AllReduce()),
-               verdict::History(2).Enters(verdict::Barrier())},
-              60, [&](int rank) { return (1 + (rank < 2 ? seconds_between : 0)) * kSecond; });
-    return DiagnoseFlight(job, 30).value().judgement;
+    return FirstCalls(seconds_between, verdict::Barrier()).judgement;
   };
   const verdict::Judgement left_over = judge(120);
   EXPECT_FALSE(left_over.findings.at(0).proved);
@@ -228,12 +235,7 @@ TEST(FlightDiagnosisTest, AFirstCallThatBeganLongBeforeTheOthersProvesNoMismatch
 // PyTorch would have ended rank 2 long before the others came: it is not one job that stalls.
 TEST(FlightDiagnosisTest, ACallThatTimedOutBeforeOthersEnteredItIsOfAnotherRun) {
   const auto judge = [](std::int64_t seconds_between) {
-    const FlightJob job =
-        JobOf({verdict::History(0).Enters(verdict::AllReduce()),
-               verdict::History(1).Enters(verdict::AllReduce()),
-               verdict::History(2).Enters(verdict::AllReduce())},
-              60, [&](int rank) { return (1 + (rank < 2 ? seconds_between : 0)) * kSecond; });
-    return DiagnoseFlight(job, 30).value();
+    return FirstCalls(seconds_between, verdict::AllReduce());
   };
   const FlightDiagnosis left_over = judge(670);
   EXPECT_TRUE(left_over.judgement.findings.empty());

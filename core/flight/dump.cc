@@ -159,6 +159,11 @@ class DumpParser {
     dump_.calls.push_back(call);
   }
 
+  // Each group counts its collectives and its messages apart.
+  static std::size_t LaneOf(const FlightCall& call) {
+    return 2 * static_cast<std::size_t>(call.group) + (call.point_to_point ? 1 : 0);
+  }
+
   // "coalesced", "ALLGATHER_coalesced": without tensors, after the calls that were coalesced.
   bool EndsCoalesced(const FlightCall& call) const {
     return call.kind == FlightKind::kCoalesced ||
@@ -184,7 +189,7 @@ class DumpParser {
     };
     for (std::size_t i = 0; i < dump_.calls.size(); ++i) {
       const FlightCall& call = dump_.calls[i];
-      auto& run = runs[2 * static_cast<std::size_t>(call.group) + (call.point_to_point ? 1 : 0)];
+      auto& run = runs[LaneOf(call)];
       const FlightCall* const last = run.empty() ? nullptr : &dump_.calls[run.back()];
       if (last && (last->sequence != call.sequence || EndsCoalesced(*last))) close(run, false);
       run.push_back(i);
@@ -275,9 +280,8 @@ class DumpParser {
     std::vector<bool> seen(2 * dump_.groups.size());
     if (dump_.missed == 0) return;
     for (FlightCall& call : dump_.calls) {
-      const auto key = 2 * static_cast<std::size_t>(call.group) + (call.point_to_point ? 1 : 0);
-      if (!seen[key]) call.cut = call.cut || EndsCoalesced(call);
-      seen[key] = true;
+      call.cut = call.cut || (!seen[LaneOf(call)] && EndsCoalesced(call));
+      seen[LaneOf(call)] = true;
     }
   }
 

@@ -18,8 +18,8 @@
 #include <cstring>
 
 #include "watch/preload/chunks.h"
-#include "watch/preload/hydra.h"
 #include "watch/preload/real.h"
+#include "watch/preload/world.h"
 
 namespace lockstep::watch::preload {
 

@@ -1,7 +1,6 @@
 // What is known of a process of this host by its number, and what is not.
 #include "watch/run/local_process.h"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -16,6 +15,7 @@
 
 #include "core/base/file_text.h"
 #include "core/base/process_stat.h"
+#include "watch/run/testing/segment_file.h"
 
 namespace lockstep::watch::run {
 namespace {
@@ -24,14 +24,8 @@ namespace {
 class LocalProcessTest : public testing::Test {
  protected:
   LocalProcessTest() {
-    const int file = open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
-    EXPECT_EQ(ftruncate(file, events::kSegmentBytes), 0);
-    void* const memory =
-        mmap(nullptr, events::kSegmentBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    close(file);
-    header_ = static_cast<events::Header*>(memory);
+    header_ = MakeSegment(path_);
     header_->ready = 1;
-    header_->magic = events::kMagic;
     header_->pid = getpid();
     header_->started = StatOf(getpid())->started;
   }

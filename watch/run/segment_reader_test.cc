@@ -1,7 +1,6 @@
 // What a reader makes of events that say later that their call returned.
 #include "watch/run/segment_reader.h"
 
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -10,6 +9,8 @@
 #include <memory>
 #include <string>
 #include <vector>
+
+#include "watch/run/testing/segment_file.h"
 
 namespace lockstep::watch::run {
 namespace {
@@ -23,15 +24,9 @@ class SegmentReaderTest : public testing::Test {
  protected:
   SegmentReaderTest() {
     const std::string path = testing::TempDir() + "segment";
-    const int file = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
-    EXPECT_EQ(ftruncate(file, events::kSegmentBytes), 0);
-    void* const memory =
-        mmap(nullptr, events::kSegmentBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    close(file);
-    header_ = static_cast<events::Header*>(memory);
+    header_ = MakeSegment(path);
     for (std::uint32_t place = 0; place < events::kChunks; ++place) header_->places[place] = place;
     header_->ready = events::kChunks;
-    header_->magic = events::kMagic;
     reader_ = std::move(SegmentReader::Open(path)).value();
     unlink(path.c_str());
   }

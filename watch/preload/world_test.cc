@@ -1,4 +1,4 @@
-#include "watch/preload/hydra.h"
+#include "watch/preload/world.h"
 
 #include <gtest/gtest.h>
 
