@@ -121,8 +121,8 @@ def catalogue():
     for case in outcome.cases:
         if case["name"] in ("uneven_inputs/case4_all_reduce", "uneven_inputs/case5_all_reduce"):
             continue  # how gloo's segments of different lengths meet is a race
-        if case["name"].endswith("_at_time"):
-            continue  # where a real rank is after 300 ms nobody knows
+        if case["name"].endswith(("_at_time", "_mid_bucket")):
+            continue  # how far into a call a rank is after 300 ms, or as it computes, nobody knows
         twin = simulated.named(case["name"])[0]
         assert outcomes_of(case) == outcomes_of(twin), (case["name"], case["outcomes"])
     assert len(outcome.cases) > 35
