@@ -88,7 +88,8 @@ bool JoinServer::Challenge(const Frame& frame, Pending& pending) {
 
 void JoinServer::Admit(const Frame& frame, Pending& pending) {
   const std::optional<JoinFrame> join = Decode<JoinFrame>(frame.payload);
-  if (!frame.is(FrameType::kJoin) || !join ||
+  // Who gave up before it was heard comes again, on another channel.
+  if (!pending.channel.open() || !frame.is(FrameType::kJoin) || !join ||
       !IsSameProof(join->proof, ProofOfFollower(endpoint_.secret, pending.nonces, join->request))) {
     return;
   }
