@@ -11,9 +11,12 @@
 #include <fstream>
 #include <functional>
 #include <string>
+#include <thread>
 
 #include "core/agent/silence_watch.h"
 #include "core/base/clock.h"
+#include "core/base/fd.h"
+#include "core/base/file_text.h"
 #include "gtest/gtest.h"
 
 namespace lockstep::agent {
@@ -166,6 +169,37 @@ TEST(ProgressProbe, AWaitBeforeTheFirstLookInASilenceCounts) {
   life.Look(one.pid(), kSilence + 1, kPolls);
   EXPECT_GE(life.RunDelaySeconds(kSilence + 1), 0.1);
   EXPECT_EQ(life.StarvedSeconds(kSilence + 1), 0) << "whether it polls is not known yet";
+}
+
+// It may be the one that others wait for: to give a call up, for example.
+TEST(ProgressProbe, AThreadThatBeginsInASilenceIsStarvedFromItsBeginning) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const Fd told(ends[0]), teller(ends[1]);
+  const Busy parent([&] {
+    char byte;
+    if (read(told.get(), &byte, 1) == 1) {
+      std::thread([] {
+        while (true) {
+        }
+      }).detach();
+    }
+  });
+  const Busy two([] {}), three([] {});
+  ASSERT_TRUE(
+      Await([&] { return FirstWord(parent.pid(), "syscall") == std::to_string(SYS_read); }));
+  ProgressProbe life;
+  life.Look(parent.pid(), kSilence, kPolls);
+  ASSERT_EQ(write(teller.get(), "x", 1), 1);
+  ASSERT_TRUE(Await([&] {
+    for (const auto& entry : EntriesOf("/proc/" + std::to_string(parent.pid()) + "/task")) {
+      const pid_t thread = std::atoi(entry.filename().c_str());
+      if (thread != parent.pid() && WaitedNs(thread) > 100'000'000) return true;
+    }
+    return false;
+  }));
+  life.Look(parent.pid(), kSilence, kPolls);
+  EXPECT_GE(life.StarvedSeconds(kSilence), 0.1);
 }
 
 // They ask again and again whether there is news, and there is none: they need no processor for

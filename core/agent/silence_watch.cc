@@ -199,6 +199,7 @@ void ProgressProbe::Look(pid_t pid, Ticks since, std::int64_t polls) {
   io_ns_ += std::clamp<std::int64_t>(
       (io_bytes - std::exchange(io_bytes_, io_bytes)) * kLongestByteNs, 0, span_ns);
   const Threads last = std::exchange(newest_, ThreadsOf(pid));
+  const bool is_first_look = at_first_.empty();
   for (const auto& [thread, now] : newest_) {
     const auto seen = last.find(thread);
     const Times then = seen == last.end() ? Times() : seen->second;
@@ -209,7 +210,8 @@ void ProgressProbe::Look(pid_t pid, Ticks since, std::int64_t polls) {
                                            now.ran_ns - then.ran_ns, free_ns});
     worked_ns_[thread] += 2 * work_ns >= free_ns ? free_ns : work_ns;
     waited_ns_[thread] = now.waited_ns - before_[thread].waited_ns;
-    const auto [first, is_first_look] = at_first_.emplace(thread, now);
+    // A thread that came since then has waited in the silence from its beginning.
+    const auto first = at_first_.emplace(thread, is_first_look ? now : Times()).first;
     if (is_first_look) continue;
     const std::int64_t polled = now.runs - first->second.runs;
     const bool polls_only =

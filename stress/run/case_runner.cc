@@ -129,6 +129,12 @@ void CaseRunner::OnOverdue() {
   state_.Take(Turn::kEnded);
 }
 
+void CaseRunner::OnGone(int rank) {
+  state_.ranks[rank].gone = true;
+  // Its connections close only now.
+  if (state_.settling) state_.settling->until = Deadline::AfterSeconds(state_.settling->seconds);
+}
+
 void CaseRunner::Handle(const coordinator::Event& event) {
   switch (event.kind) {
     case coordinator::EventKind::kMessage:
@@ -139,8 +145,7 @@ void CaseRunner::Handle(const coordinator::Event& event) {
       return faults_.OnPlugin(event);
     case coordinator::EventKind::kExited:
     case coordinator::EventKind::kSignalled:
-      state_.ranks[event.rank].gone = true;
-      return;
+      return OnGone(event.rank);
     case coordinator::EventKind::kLost:
       return state_.Take(Turn::kEnded);
     case coordinator::EventKind::kOverdue:
@@ -165,7 +170,7 @@ Deadline CaseRunner::NextWake() const {
   if (state_.closing_at) wake = wake.Earlier(*state_.closing_at);
   if (state_.look_again_at) wake = wake.Earlier(*state_.look_again_at);
   if (recovery_.looks()) wake = wake.Earlier(Deadline::AfterSeconds(kResumeSeconds));
-  return state_.settled_at ? wake.Earlier(*state_.settled_at) : wake;
+  return state_.settling ? wake.Earlier(state_.settling->until) : wake;
 }
 
 bool CaseRunner::TakeEventsFor(double seconds, const std::function<bool()>& done) {
@@ -201,9 +206,35 @@ void CaseRunner::LookAt(const coordinator::Event& event, coordinator::Standstill
   const std::optional<coordinator::Standstill> standstill = watch.OnEvent(event);
   if (!standstill) return;
   state_.detected_seconds = standstill->seconds_after;
-  state_.settled_at = Deadline::AfterSeconds(
-      SettleSeconds(state_.stress_case->scenario, options_.backend, standstill->judgement));
+  const double seconds =
+      SettleSeconds(state_.stress_case->scenario, options_.backend, standstill->judgement);
+  state_.settling = {seconds, Deadline::AfterSeconds(seconds),
+                     Deadline::AfterSeconds(std::max(seconds, options_.deadline_seconds))};
   state_.Take(Turn::kProved);
+}
+
+bool CaseRunner::IsSettled() {
+  if (!state_.settling || !state_.settling->until.Passed()) return false;
+  Settling& settling = *state_.settling;
+  if (settling.seconds < kSettleSeconds || settling.at_most.Passed()) return true;
+  // Peers of a rank that is about to leave hear nothing before it does.
+  const bool lingers = scenario::Lingers(state_.stress_case->scenario);
+  const bool leaving = std::ranges::any_of(state_.ranks, [&](const RankState& rank) {
+    return !rank.gone && rank.report && !(lingers && rank.finished());
+  });
+  if (leaving) {
+    settling.until = settling.at_most;
+    return false;
+  }
+  // Nor does who gets no processor, or whose agent gets none.
+  double starved_s = 0;
+  for (const verdict::RankEvidence& rank : coordinator_.Glance()) {
+    starved_s = std::max(starved_s, rank.starved_s);
+  }
+  const double left_s = std::max(starved_s - std::exchange(settling.starved_s, starved_s),
+                                 settling.seconds - coordinator_.SecondsAwake());
+  settling.until = Deadline::AfterSeconds(std::max(left_s, 0.0)).Earlier(settling.at_most);
+  return left_s <= 0;
 }
 
 void CaseRunner::Watch() {
@@ -217,7 +248,7 @@ void CaseRunner::Watch() {
       });
   limit_ = Deadline::AfterSeconds(options_.limit_seconds);
   while (!state_.over() && !AllOver()) {
-    if (state_.settled_at && state_.settled_at->Passed()) return;
+    if (IsSettled()) return;
     if (IsBeyondLimit()) return;
     coordinator::Event event = coordinator_.Next(NextWake().Earlier(limit_));
     Handle(event);

@@ -39,9 +39,12 @@ class CaseRunner {
   void Watch();
   // After each event, while nothing is proved.
   void LookAt(const coordinator::Event& event, coordinator::StandstillWatch& watch);
+  // After a proof: who would still fail by itself was given the time to.
+  bool IsSettled();
   void Handle(const coordinator::Event& event);
   void OnMessage(const coordinator::Event& event);
   void OnOverdue();
+  void OnGone(int rank);
   // Nobody runs any more, but for ranks that finished and linger.
   bool AllOver();
   Deadline NextWake() const;

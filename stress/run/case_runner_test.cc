@@ -15,7 +15,6 @@ namespace {
 coordinator::ScriptStep Overdue(int rank) {
   return coordinator::Of(coordinator::EventKind::kOverdue, rank);
 }
-verdict::History Fails50(int rank) { return verdict::After49(rank).FailsIn(verdict::AllReduce()); }
 
 verdict::RankEvidence Received(verdict::RankEvidence rank, std::uint64_t bytes) {
   verdict::TcpSocket socket;
@@ -44,31 +43,6 @@ TEST(CaseRunner, AHealthyCaseIsOverWhenAllHaveLeft) {
 TEST(CaseRunner, LeavingIsNoEndWithoutAReport) {
   EXPECT_EQ(Conduct({}, {BothDone(), coordinator::Exited(1, 0), coordinator::Exited(0, 0)}),
             "pass: finished,finished\n");
-}
-
-TEST(CaseRunner, AKilledRankIsProvedAndItsPeerMayStillFail) {
-  EXPECT_EQ(
-      Conduct({},
-              {coordinator::Ranks({verdict::At50(0), verdict::At50(1).Signalled(SIGKILL)}),
-               coordinator::After(2), coordinator::Signalled(1, SIGKILL), coordinator::After(0.2),
-               coordinator::Ranks({Fails50(0).Leaves(1), verdict::At50(1).Signalled(SIGKILL)}),
-               Raised(0, kClosed), coordinator::Exited(0, 1)}),
-      "fail: failed,killed after 2.001 s\n"
-      "rank_killed of 1, proved\n");
-}
-
-TEST(CaseRunner, AKilledRankWhosePeerHearsNothing) {
-  const auto steps = [] {
-    return coordinator::Script{
-        coordinator::Ranks({verdict::At50(0), verdict::At50(1).Signalled(SIGKILL)}),
-        coordinator::Signalled(1, SIGKILL)};
-  };
-  EXPECT_EQ(Conduct({}, steps()),
-            "fail: hung,killed after 0.001 s\n"
-            "rank_killed of 1, proved\n");
-  EXPECT_EQ(Conduct({.backend = "mpi"}, steps()),
-            "fail: hung,killed after 0.001 s\n"
-            "rank_killed of 1, proved\n");
 }
 
 TEST(CaseRunner, AKillIsSeenBeforeTheReportOfItsVictim) {
@@ -102,10 +76,13 @@ TEST(CaseRunner, AnErrorThatARankRaises) {
 }
 
 TEST(CaseRunner, AReportThatComesAfterTheExit) {
-  EXPECT_EQ(Conduct({}, {coordinator::Ranks({verdict::At50(0), Fails50(1).Leaves(1)}),
-                         coordinator::Exited(1, 1), Raised(1, "bad shape")}),
-            "fail: hung,failed after 0.001 s\n"
-            "rank_failed of 1, proved\n");
+  EXPECT_EQ(
+      Conduct({},
+              {coordinator::Ranks(
+                   {verdict::At50(0), verdict::After49(1).FailsIn(verdict::AllReduce()).Leaves(1)}),
+               coordinator::Exited(1, 1), Raised(1, "bad shape")}),
+      "fail: hung,failed after 0.001 s\n"
+      "rank_failed of 1, proved\n");
 }
 
 TEST(CaseRunner, AReportThatIsTakenWhenAllIsGathered) {
@@ -210,8 +187,8 @@ TEST(CaseRunner, OneThatIsOverdueIsNotAccusedWhileOthersAreActive) {
   EXPECT_EQ(
       Conduct({}, {coordinator::After(6),
                    coordinator::Ranks({verdict::At50(0).Silent(6), verdict::After49(1).Silent(1)}),
-                   Overdue(0), BothDone(), Finished(0), Finished(1),
-                   coordinator::Exited(0, 0), coordinator::Exited(1, 0)}),
+                   Overdue(0), BothDone(), Finished(0), Finished(1), coordinator::Exited(0, 0),
+                   coordinator::Exited(1, 0)}),
       "pass: finished,finished\n");
 }
 

@@ -9,11 +9,11 @@
 
 #include "core/base/clock.h"
 #include "core/base/deadline.h"
-#include "stress/run/per_rank.h"
 #include "core/verdict/judge.h"
 #include "stress/cases/assess.h"
 #include "stress/cases/catalogue.h"
 #include "stress/run/case_options.h"
+#include "stress/run/per_rank.h"
 #include "stress/run/protocol.h"
 #include "stress/run/sighting.h"
 
@@ -73,6 +73,14 @@ struct FaultState {
   Ticks applied_at = 0;  // of a fault of the clock
 };
 
+// A moment for what is still to come after a proof.
+struct Settling {
+  double seconds = 0;  // how long that is
+  Deadline until;
+  Deadline at_most;
+  double starved_s = 0;  // for so long ranks were kept from processors in it, which is made up for
+};
+
 struct CaseState {
   CaseState() = default;
   CaseState(const cases::StressCase& of, int size);
@@ -83,7 +91,7 @@ struct CaseState {
   PerRank<RankState> ranks;
   std::vector<FaultState> faults;
   cases::Generation generation;
-  std::optional<Deadline> settled_at = {};     // kSettling: until then
+  std::optional<Settling> settling = {};       // kSettling
   std::optional<Deadline> closing_at = {};     // all finished: who did not leave by then lingers
   std::optional<Deadline> look_again_at = {};  // all are silent, but bytes moved, or ranks are held
   std::optional<Deadline> held_until = {};     // by faults that are applied: no silence is theirs
