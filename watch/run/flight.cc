@@ -20,11 +20,10 @@
 #include <system_error>
 
 #include "core/base/clock.h"
-#include "core/base/fd.h"
 #include "core/base/file_text.h"
-#include "core/base/process_stat.h"
 #include "core/flight/files.h"
 #include "core/flight/job.h"
+#include "watch/run/folder.h"
 
 namespace lockstep::watch::run {
 namespace {
@@ -34,6 +33,7 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kAnswerNs = 30'000'000'000;  // PyTorch looks once a second
 constexpr std::int64_t kBetweenTriesNs = 200'000'000;
 constexpr std::string_view kPipeEnding = ".pipe";
+constexpr const char* kFlightLock = "lock";
 // The newer names first: they count where both are set.
 constexpr const char* kBuffer = "TORCH_FR_BUFFER_SIZE";
 constexpr const char* kDump[] = {"TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE"};
@@ -77,38 +77,39 @@ std::int64_t WrittenNs(const std::string& path) {
   return facts.st_mtim.tv_sec * 1'000'000'000 + facts.st_mtim.tv_nsec;
 }
 
-bool IsAlive(const std::string& pid) {
-  const std::optional<ProcessStat> stat = StatOf(std::atoi(pid.c_str()));
-  return stat && stat->state != 'Z' && stat->state != 'X';
-}
-
 // A rank reads this pipe.
 bool IsRead(const std::string& path, const struct stat& facts) {
   return S_ISFIFO(facts.st_mode) &&
          Fd(open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW)).valid();
 }
 
-// A watcher that was killed leaves what its ranks made. It stays while one of them is alive.
+// A watcher that was killed leaves what its ranks made. It stays while one of them is alive. Its
+// lock tells that it is gone: the number of its process says nothing in another container.
 void SweepLeft() {
   std::multimap<std::string, std::string> left;  // by what a watcher's paths have in common
   std::set<std::string> used;
   ForEachBeside(std::string(kPrefix), [&](const std::string& path) {
     struct stat facts;
     if (!path.starts_with(kPrefix) || lstat(path.c_str(), &facts) != 0) return;
-    const std::string watcher = path.substr(0, path.find('_'));
     if (facts.st_uid != geteuid()) return;
-    if (IsAlive(path.substr(kPrefix.size())) || IsRead(path, facts)) used.insert(watcher);
+    const std::string watcher = path.substr(0, path.find('_') + 1);
+    if (IsRead(path, facts)) used.insert(watcher);
     left.emplace(watcher, path);
   });
   std::error_code error;
-  for (const auto& [watcher, path] : left) {
-    if (!used.contains(watcher)) fs::remove(path, error);
+  for (auto at = left.begin(); at != left.end();) {
+    const auto [begin, end] = left.equal_range(at->first);
+    const Fd lock = used.contains(at->first) ? Fd() : TakeLock(at->first + kFlightLock);
+    for (at = begin; at != end; ++at) {
+      if (lock.valid()) fs::remove(at->second, error);
+    }
   }
 }
 
 }  // namespace
 
-Flight::Flight() : own_(OwnPrefix()), asked_ns_(MonotonicNs()) {
+Flight::Flight()
+    : own_(OwnPrefix()), held_(HoldLock(own_ + kFlightLock)), asked_ns_(MonotonicNs()) {
   const auto set = [&](const char* name, const std::string& value) {
     if (Set(name).empty()) variables_.emplace_back(name, value);
   };

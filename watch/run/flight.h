@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/fd.h"
 #include "core/flight/diagnosis.h"
 #include "core/flight/files.h"
 
@@ -66,6 +67,7 @@ class Flight {
   std::int64_t PipeAgeNs() const;
 
   std::string own_;  // how paths of ours begin
+  Fd held_;          // as long as it is, no other watcher removes them
   FlightPaths paths_;
   Variables variables_;
   std::int64_t asked_ns_ = 0;  // or when watching began, or the youngest pipe was made

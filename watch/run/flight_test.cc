@@ -7,11 +7,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <random>
 #include <string>
 #include <utility>
 
 #include "core/base/clock.h"
 #include "core/base/fd.h"
+#include "watch/run/folder.h"
 
 namespace lockstep::watch::run {
 namespace {
@@ -53,6 +55,23 @@ std::pair<bool, bool> Asked(std::int64_t first_age_s, std::int64_t second_age_s,
 constexpr std::int64_t kOld = 3600, kYoung = -3600;
 
 TEST(Flight, ASilentJobIsAsked) { EXPECT_EQ(Asked(kOld, kOld), std::pair(true, true)); }
+
+// A rank has made its pipe, and reads it a moment later. No process of ours has its watcher's
+// number, as in another container.
+TEST(Flight, AnotherWatchersPipesStayAsLongAsItHoldsItsLock) {
+  const std::string watcher =
+      "/tmp/lockstep-flight-99999999-" + std::to_string(std::random_device{}()) + "_";
+  Fd held = HoldLock(watcher + "lock");
+  ASSERT_TRUE(held.valid());
+  const std::string pipe = watcher + "0.pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  { const Flight flight; }
+  EXPECT_EQ(access(pipe.c_str(), F_OK), 0);
+  held.Reset();
+  { const Flight flight; }
+  EXPECT_NE(access(pipe.c_str(), F_OK), 0);
+  EXPECT_NE(access((watcher + "lock").c_str(), F_OK), 0);
+}
 
 TEST(Flight, AJobThatStartsIsNotAsked) {
   EXPECT_EQ(Asked(kYoung, kYoung), std::pair(false, false));

@@ -32,32 +32,36 @@ void AbandonAll(const fs::path& folder) {
   fs::remove_all(folder, error);
 }
 
-// The lock gets its name when it is held: whoever opens it before would sweep a folder that begins.
-// Not valid where the file system knows no locks: then nobody sweeps the folder.
-Fd Hold(const fs::path& folder) {
-  const fs::path early = folder / "lock.new";
-  Fd file(open(early.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!file.valid()) return file;
-  const bool held = flock(file.get(), LOCK_EX | LOCK_NB) == 0;
-  if (held && rename(early.c_str(), (folder / kLock).c_str()) == 0) return file;
-  unlink(early.c_str());
-  return Fd();
-}
-
 void SweepFolders() {
   for (const fs::path& folder : FoldersOfWatchers()) {
-    const Fd lock(open((folder / kLock).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
-    if (lock.valid() && flock(lock.get(), LOCK_EX | LOCK_NB) == 0) AbandonAll(folder);
+    const Fd lock = TakeLock(folder / kLock);
+    if (lock.valid()) AbandonAll(folder);
   }
 }
 
 }  // namespace
 
+Fd HoldLock(const fs::path& path) {
+  const std::string early = path.string() + ".new";
+  Fd file(open(early.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file.valid()) return file;
+  const bool held = flock(file.get(), LOCK_EX | LOCK_NB) == 0;
+  if (held && rename(early.c_str(), path.c_str()) == 0) return file;
+  unlink(early.c_str());
+  return Fd();
+}
+
+Fd TakeLock(const fs::path& path) {
+  Fd file(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  return file.valid() && flock(file.get(), LOCK_EX | LOCK_NB) == 0 ? std::move(file) : Fd();
+}
+
 Result<std::unique_ptr<Folder>> Folder::Make() {
   SweepFolders();
   for (const fs::path& parent : FolderParents()) {
     std::string path = fmt::format("{}/{}{}-XXXXXX", parent.string(), kFolderPrefix, getpid());
-    if (mkdtemp(path.data())) return std::unique_ptr<Folder>(new Folder(path, Hold(path)));
+    if (mkdtemp(path.data()))
+      return std::unique_ptr<Folder>(new Folder(path, HoldLock(fs::path(path) / kLock)));
   }
   return EnvironmentError("no folder for events: make /dev/shm or /tmp writable");
 }

@@ -15,6 +15,13 @@
 
 namespace lockstep::watch::run {
 
+// A new file with a lock that lasts as long as a process has the descriptor. The lock gets its name
+// when it is held: whoever found it before would sweep what begins. Not valid where the file system
+// knows no locks: then nobody sweeps.
+Fd HoldLock(const std::filesystem::path& path);
+// That of a file whose holders are gone; else not valid.
+Fd TakeLock(const std::filesystem::path& path);
+
 // A new folder for segments; removed with its contents. So are those of watchers that were killed
 // together with whoever would have done that.
 class Folder {
