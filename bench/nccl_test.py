@@ -266,7 +266,7 @@ class Nccl(unittest.TestCase):
         launch.finish()
         self.assertEqual(launch.code, 1, launch.out + launch.err)
         self.assertRegex(launch.out, r"FAIL: rank 1 \(host .*, pid \d+\) is stopped by SIGSTOP "
-                         r"(in .*\(graph replay: call 0\)|"
+                         r"(in .*\(graph replay: call 0\)|in barrier \d+|"
                          r"while waiting for an order after .*\(graph replay: bucket 0\))")
         self.assertEqual(launch.leftovers(), [])
 

@@ -41,7 +41,7 @@ def compare_json(*arguments):
 def launch(folder, name):
     """One real launch."""
     root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
-    command = ["timeout", "60", "mpirun", "--oversubscribe", "--bind-to", "none", "--mca",
+    command = ["timeout", "600", "mpirun", "--oversubscribe", "--bind-to", "none", "--mca",
                "mpi_yield_when_idle", "1", "-np", "2"] + root
     command += [_BENCH, "-b", "64K", "-e", "64K", "-n", "2000", "--no-progress", "--output",
                 os.path.join(folder, name + ".h5")]

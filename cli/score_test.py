@@ -25,7 +25,7 @@ def stress(name, scenarios, *arguments):
         with open(path_of(scenario + ".toml"), "w", encoding="utf-8") as file:
             file.write('name = "own/%s"\n%s' % (scenario, text))
     output = path_of(name)
-    command = ["timeout", "60", "mpirun", "-np", "2", "--oversubscribe", "--bind-to", "none",
+    command = ["timeout", "600", "mpirun", "-np", "2", "--oversubscribe", "--bind-to", "none",
                "--mca", "mpi_yield_when_idle", "1", "stress/stress", "--output=" + output]
     command += ["--scenario=" + path_of(scenario + ".toml") for scenario in scenarios]
     subprocess.run(command + list(arguments), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

@@ -38,7 +38,8 @@ exec mpirun --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 "$@"
 class Launches(Folder):
 
     def test_killed_and_resumed_nothing_is_lost_or_counted_twice(self):
-        text = 'timeout = 3\ntime_budget = "1000s"\n' + LATENCY % 3 + """[[step]]
+        text = 'timeout = 3\ntime_budget = "1000s"\n' + LATENCY.replace(
+            "seconds = 3", "seconds = 60") % 3 + """[[step]]
 name = "simulation"
 kind = "simulation"
 scenarios = ["uneven_inputs/case2"]

@@ -11,7 +11,7 @@ DEATHS = os.path.abspath("scripts/node_deaths")
 SEED = int(os.environ.get("LOCKSTEP_TEST_SEED", random.randrange(10**6)))
 
 
-def deaths(*words, seconds=250):
+def deaths(*words, seconds=600):
     return subprocess.run(["timeout", "-k", "5", str(seconds), sys.executable, DEATHS, *words],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 

@@ -24,7 +24,7 @@ RIGHT = {
 
 
 def kills(*words):
-    return subprocess.run(["timeout", "-k", "5", "280", sys.executable, KILLS, *words],
+    return subprocess.run(["timeout", "-k", "5", "600", sys.executable, KILLS, *words],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 

@@ -73,7 +73,7 @@ class OutlivingTest(unittest.TestCase):
 class WatchedKillsTest(unittest.TestCase):
 
     def test_some_ends(self):
-        done = subprocess.run(["timeout", "-k", "5", "280", sys.executable, KILLS, "--trials=3",
+        done = subprocess.run(["timeout", "-k", "5", "600", sys.executable, KILLS, "--trials=3",
                                "--suites=mpi", f"--seed={SEED}"], stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, check=False)
         print(done.stdout, flush=True)

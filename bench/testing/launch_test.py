@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 sys.path.insert(0, os.getcwd())
@@ -37,11 +38,13 @@ class FailedLauncherTest(unittest.TestCase):
         folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
         path = os.path.join(folder, "mpirun")
         with open(path, "w", encoding="utf-8") as file:
-            file.write(f"#!/bin/sh\necho said\n{end}\n")
+            file.write(f"#!/bin/sh\necho said\n: > {folder}/said\n{end}\n")
         os.chmod(path, 0o755)
         started = launch.Launch("none", [], environment={"PATH": folder + ":" + os.environ["PATH"]})
         subprocess.run(["results/example_runs", folder], check=True)
         shutil.copy(os.path.join(folder, "failing.h5"), started.path)
+        while not os.path.exists(os.path.join(folder, "said")):
+            time.sleep(0.01)
         return started.finish()
 
 

@@ -90,10 +90,12 @@ class Hosts:
         holder = subprocess.Popen(["unshare", "--net", "--mount", "--uts", "sleep", "infinity"],
                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         self.holders.append(holder)
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while os.readlink(f"/proc/{holder.pid}/ns/uts") == os.readlink("/proc/self/ns/uts"):
-            if holder.poll() is not None or time.monotonic() > deadline:
+            if holder.poll() is not None:
                 fail(4, f"host {number} did not start: unshare ended with {holder.returncode}")
+            if time.monotonic() > deadline:
+                fail(4, f"host {number} did not start: unshare has made no host after 60 s")
             time.sleep(0.005)
         run("ip", "link", "add", "name", f"to{number}", "type", "veth", "peer", "name", "eth0",
             "netns", str(holder.pid))

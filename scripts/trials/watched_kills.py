@@ -19,6 +19,7 @@ Exit codes: 0 all trials passed, 1 one did not, 2 usage, 3 no rank was ended,
 4 a program is missing.
 """
 import contextlib
+import fcntl
 import glob
 import os
 import re
@@ -172,7 +173,8 @@ def run(trial, options, folder):
         said = file.read()
     ours = re.compile("lockstep-(watch|flight)-(%s)-" % "|".join(map(str, sorted(pids))))
     after = glob.glob("/dev/shm/lockstep-watch-*") + glob.glob("/tmp/lockstep-flight-*")
-    files = [path for path in after if path not in before and ours.search(path)]
+    files = [path for path in after
+             if path not in before and ours.search(path) and not is_held(path)]
     own_code = os.path.join(trial["folder"], "code")
     launchers_own = None
     if os.path.exists(own_code):
@@ -181,6 +183,19 @@ def run(trial, options, folder):
     return {"struck_s": struck, "code": code, "launchers_own": launchers_own, "said": said,
             "findings": SAID.findall(said), "left": [f"{role} {pid}" for role, _, pid in left],
             "left_files": files, "file": read(said, trial["folder"]), "outlived": outlived}
+
+
+def is_held(path):
+    """A watcher that lives has it: one in another container may have the number of one of ours."""
+    lock = os.path.join(path, "lock") if os.path.isdir(path) else path.partition("_")[0] + "_lock"
+    try:
+        with open(lock, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        pass
+    return False
 
 
 def read(said, folder):

@@ -72,13 +72,14 @@ class JobTest : public testing::Test {
     for (int look = 0; look < looks; ++look) {
       if (LookOnce()) return true;
       between(look);
-      usleep(15'000);
+      now_ns_ += 15'000'000;
     }
     return false;
   }
 
   std::vector<Played> played_ = std::vector<Played>(2);
-  Job job_{2, {}, true};
+  std::int64_t now_ns_ = 1;  // a clock that a test turns
+  Job job_{2, {}, true, [this] { return now_ns_; }};
 };
 
 TEST_F(JobTest, WhoWentOnIsLookedAtOnlyWhereAnotherIsGone) {
@@ -105,7 +106,7 @@ TEST_F(JobTest, TwoLooksWithNothingInBetweenProveIt) {
 }
 
 TEST_F(JobTest, OneLookProvesNothing) {
-  usleep(20'000);
+  now_ns_ += 20'000'000;
   EXPECT_FALSE(LookOnce());
 }
 
@@ -275,7 +276,7 @@ TEST(Drain, AFastRankLetsOthersHaveTheirTurn) {
   EXPECT_TRUE(job.behind());
 }
 
-// Two ranks that compute, and a clock that a test turns.
+// Two ranks that compute.
 class StopTest : public JobTest {
  protected:
   StopTest() {
@@ -296,7 +297,6 @@ class StopTest : public JobTest {
     return turned_.Tell();
   }
 
-  std::int64_t now_ns_ = 1;
   Job turned_{2, {}, true, [this] { return now_ns_; }};
 };
 

@@ -111,11 +111,13 @@ class Started(subprocess.Popen):
             print(f"process {pid}, {state}, in {waits}: {command}", file=sys.stderr)
             if shutil.which("gdb"):
                 print(_stack(pid), end="", file=sys.stderr)
-        for pid in pids:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+        while pids:
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.05)
+            # A process that was in execve(2) had no environment to be known by.
+            pids = self.processes()
 
 
 def run(words, **how):

@@ -13,6 +13,15 @@ import started  # pylint: disable=wrong-import-position
 HANGS = ["sh", "-c", "echo word; setsid sleep 1234 & sleep 5678"]
 
 
+def sleeping(command):
+    """Those of its processes that have begun what they were started for."""
+    begun = []
+    for pid in command.processes():
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
+            begun += [pid] if file.read().startswith(b"sleep\0") else []
+    return begun
+
+
 class StartedTest(unittest.TestCase):
 
     def setUp(self):
@@ -34,7 +43,7 @@ class StartedTest(unittest.TestCase):
         self.assertIn("said: word\n", said)
 
     def test_a_condition_that_never_holds(self):
-        started.BOUND_S = 1
+        started.BOUND_S = 5
 
         def work():
             with started.Started(["true"]) as command:
@@ -49,7 +58,7 @@ class StartedTest(unittest.TestCase):
         def work():
             with started.Started(HANGS, stdout=subprocess.PIPE) as command:
                 commands.append(command)
-                command.until(lambda: len(command.processes()) == 3)
+                command.until(lambda: len(sleeping(command)) == 2)
                 raise KeyError
         said = self.told(work, KeyError)
         self.assertRegex(said, "^KeyError: 3 processes of ")

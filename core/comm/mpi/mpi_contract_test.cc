@@ -65,9 +65,11 @@ std::string MarkerOf(const char* what, int rank) {
 }
 
 void WriteMarker(const char* what, const char* text) {
-  if (std::FILE* file = std::fopen(MarkerOf(what, world->rank()).c_str(), "w")) {
+  const std::string path = MarkerOf(what, world->rank()), part = path + ".part";
+  if (std::FILE* file = std::fopen(part.c_str(), "w")) {
     std::fputs(text, file);
     std::fclose(file);
+    std::rename(part.c_str(), path.c_str());  // whoever sees it sees it whole
   }
 }
 

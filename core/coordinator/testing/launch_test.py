@@ -19,10 +19,11 @@ GROUPS = {
               ("stubborn", 2, 0, {})],
     "late": [("agent_late", 3, 0, {"LOCKSTEP_LOST_SECONDS": "600"}), ("successor_late", 3, 0, {}),
              ("dismissed_late", 2, 0, {}), ("agent_taken_for_lost", 2, 0, {})],
-    "kill": [("killed", 2, 0, {}), ("killed", 4, 0, {}), ("follower_killed", 3, 137, {}),
-             # The followers save between the launcher's SIGTERM and its SIGKILL.
+    "kill": [("killed", 2, 0, {}), ("killed", 4, 0, {}),
+             # Who is left saves between the launcher's SIGTERM and its SIGKILL.
+             ("follower_killed", 3, 137, {"OMPI_MCA_odls_base_sigkill_timeout": "10"}),
              ("coordinator_killed", 3, 137, {"OMPI_MCA_odls_base_sigkill_timeout": "10"}),
-             ("coordinator_stopped", 3, 1, {"LOCKSTEP_LOST_SECONDS": "2"}),
+             ("coordinator_stopped", 3, 1, {"LOCKSTEP_LOST_SECONDS": "5"}),
              ("terminate", 3, signal.SIGTERM, {}), ("terminate", 3, signal.SIGINT, {}),
              ("terminate", 3, signal.SIGHUP, {})],
     "mpi": [("mpi", 2, 0, {}), ("mpi", 4, 0, {}), ("mpi_killed", 2, 3, {}),
