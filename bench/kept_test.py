@@ -2,6 +2,7 @@
 """No result is lost: to Ctrl-C, to a place that breaks, to another run of the same name."""
 import contextlib
 import glob
+import itertools
 import os
 import signal
 import subprocess
@@ -33,6 +34,20 @@ def launcher_of(launch):
         if name_of(pid) in ("mpirun", "orterun", "mpiexec"):
             return pid
     raise AssertionError("no launcher")
+
+
+def state_of(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+        return file.read().rpartition(")")[2].split()[0]
+
+
+def break_place(place):
+    """A file stands where the folder was; one that is made anew meanwhile goes the same way."""
+    for number in itertools.count():
+        os.rename(place, f"{place}.gone{number}")
+        with contextlib.suppress(FileExistsError):
+            os.close(os.open(place, os.O_CREAT | os.O_EXCL))
+            return
 
 
 def iterations_in(path):
@@ -184,11 +199,10 @@ class KeptTest(unittest.TestCase):
         os.mkdir(place)
         os.mkdir(other)
         path = os.path.join(place, "run.h5")
-        launch = Launch(BENCH, [*LONG, "--time-budget=8", "--output", path],
+        launch = Launch(BENCH, [*LONG, "--time-budget=30", "--output", path],
                         environment={"TMPDIR": other, **ASLEEP})
         await_measuring(launch)
-        os.rename(place, place + ".gone")
-        open(place, "w", encoding="utf-8").close()
+        break_place(place)
         launch.finish()
         self.assertEqual(launch.code, 4, launch.out + launch.err)
         found = glob.glob(os.path.join(other, "run-*.h5"))
@@ -210,14 +224,21 @@ class KeptTest(unittest.TestCase):
         other = self.path + ".other"
         with open(other, "w", encoding="utf-8") as file:
             file.write("of another run")
+        agent = agent_of(launch, 0)
+        # It would put its own file in the place of this one.
+        os.kill(agent, signal.SIGSTOP)
+        while state_of(agent) != "T":
+            time.sleep(0.01)
         os.replace(other, self.path)
-        os.kill(agent_of(launch, 0), signal.SIGKILL)
+        os.kill(agent, signal.SIGKILL)
         launch.finish()
         with open(self.path, encoding="utf-8") as file:
             self.assertEqual(file.read(), "of another run")
         found = glob.glob(os.path.join(self.folder, "run-*.h5"))
         self.assertEqual(len(found), 1, launch.out + launch.err)
         self.assertIn(f"The run is in {found[0]} instead", launch.err)
+        with h5py.File(found[0]) as run:
+            self.assertGreater(run.attrs["duration_seconds"], 0)
 
     @unittest.skipUnless(may_mount(), "user namespaces are not permitted here")
     def test_a_full_disk_is_left_for_another(self):

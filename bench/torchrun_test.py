@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 """Ranks that PyTorch's variables describe, as torchrun sets them or a person does: one host,
 several hosts, and a shell that has them while mpirun starts the ranks. No PyTorch is needed."""
+import contextlib
 import os
+import random
 import socket
 import subprocess
 import sys
@@ -29,16 +31,15 @@ exec "$@"
 
 
 def free_port():
-    """Whose neighbour, where agents of several hosts meet, is free, too."""
+    """Whose neighbour, where agents of several hosts meet, is free, too. Below those that the
+    kernel gives to others meanwhile."""
     while True:
+        port = random.randrange(10000, 30000)
         with socket.socket() as one, socket.socket() as other:
-            one.bind(("127.0.0.1", 0))
-            port = one.getsockname()[1]
-            try:
-                other.bind(("0.0.0.0", port + 2000 if port + 2000 < 65536 else port - 2000))
+            with contextlib.suppress(OSError):
+                one.bind(("127.0.0.1", port))
+                other.bind(("0.0.0.0", port + 2000))
                 return port
-            except OSError:
-                continue
 
 
 def variables(rank, size, **more):

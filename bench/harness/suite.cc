@@ -297,6 +297,7 @@ class BenchSuite final : public session::Suite {
                   [&](const measure::SampleBook& book) {
                     kind_.Judge({plan_, hosts_, book, book.repetitions() - 1}, run);
                   });
+    run.duration_seconds = SecondsSince(began_ns_);
     return session::TakeOver(name(), options_.output, failover, std::move(run),
                              [&](const auto& left, const results::store::RunFile& file) {
                                if (failover.whole) PrintTable(left, file);
@@ -371,8 +372,8 @@ class BenchSuite final : public session::Suite {
   BenchmarkSelection selection_;
   const comm::Backend* backend_ = nullptr;
   plan::Plan plan_;
-  std::vector<std::string> hosts_;  // one a rank, once the agents have met
-  std::int64_t began_ns_ = 0;
+  std::vector<std::string> hosts_;         // one a rank, once the agents have met
+  std::int64_t began_ns_ = MonotonicNs();  // the program, and then its measuring
   std::optional<floors::RunFloors> floors_;
   floors::HostFloors before_;  // the rounds
   std::optional<measure::SampleBook> book_;

@@ -7,7 +7,7 @@
 //   flip   one bit of the result of that call; flips: and of the next one
 //   hang   that call never returns (asleep); spin: likewise, busy
 //   exit   that call ends the process with code 9; crash: by SIGSEGV
-//   sleep  that call takes 2 s longer
+//   sleep  that call takes 6 s longer
 //   stop   the process stops itself before that call, and makes it once it is continued
 //   doze   every call of every rank takes a millisecond longer, so that a long run costs little
 #include <mpi.h>
@@ -36,7 +36,7 @@ void Prevent(const std::string& kind) {
   }
   if (kind == "exit") _exit(9);
   if (kind == "crash") raise(SIGSEGV);
-  if (kind == "sleep") sleep(2);
+  if (kind == "sleep") sleep(6);
   if (kind == "stop") raise(SIGSTOP);
 }
 
