@@ -43,7 +43,8 @@ class FailedLauncherTest(unittest.TestCase):
         started = launch.Launch("none", [], environment={"PATH": folder + ":" + os.environ["PATH"]})
         subprocess.run(["results/example_runs", folder], check=True)
         shutil.copy(os.path.join(folder, "failing.h5"), started.path)
-        while not os.path.exists(os.path.join(folder, "said")):
+        limit = time.monotonic() + 100
+        while not os.path.exists(os.path.join(folder, "said")) and time.monotonic() < limit:
             time.sleep(0.01)
         return started.finish()
 

@@ -26,6 +26,7 @@ class Deadline {
     return static_cast<int>(std::clamp<std::int64_t>(ms, 0, std::numeric_limits<int>::max()));
   }
   Deadline Earlier(Deadline other) const { return Deadline(std::min(at_ns_, other.at_ns_)); }
+  Deadline Later(Deadline other) const { return Deadline(std::max(at_ns_, other.at_ns_)); }
 
  private:
   explicit Deadline(std::int64_t at_ns) : at_ns_(at_ns) {}

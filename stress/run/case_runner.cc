@@ -132,7 +132,9 @@ void CaseRunner::OnOverdue() {
 void CaseRunner::OnGone(int rank) {
   state_.ranks[rank].gone = true;
   // Its connections close only now.
-  if (state_.settling) state_.settling->until = Deadline::AfterSeconds(state_.settling->seconds);
+  if (!state_.settling) return;
+  Settling& settling = *state_.settling;
+  settling.until = settling.until.Later(Deadline::AfterSeconds(settling.seconds));
 }
 
 void CaseRunner::Handle(const coordinator::Event& event) {
@@ -170,7 +172,11 @@ Deadline CaseRunner::NextWake() const {
   if (state_.closing_at) wake = wake.Earlier(*state_.closing_at);
   if (state_.look_again_at) wake = wake.Earlier(*state_.look_again_at);
   if (recovery_.looks()) wake = wake.Earlier(Deadline::AfterSeconds(kResumeSeconds));
-  return state_.settling ? wake.Earlier(state_.settling->until) : wake;
+  if (!state_.settling) return wake;
+  const Settling& settling = *state_.settling;
+  wake = wake.Earlier(settling.at_most);
+  // Later than that, something else has to happen first.
+  return settling.until.Passed() ? wake : wake.Earlier(settling.until);
 }
 
 bool CaseRunner::TakeEventsFor(double seconds, const std::function<bool()>& done) {
@@ -208,32 +214,44 @@ void CaseRunner::LookAt(const coordinator::Event& event, coordinator::Standstill
   state_.detected_seconds = standstill->seconds_after;
   const double seconds =
       SettleSeconds(state_.stress_case->scenario, options_.backend, standstill->judgement);
-  state_.settling = {seconds, Deadline::AfterSeconds(seconds),
-                     Deadline::AfterSeconds(std::max(seconds, options_.deadline_seconds))};
+  const Deadline until = Deadline::AfterSeconds(seconds);
+  const Deadline at_most = until.Later(Deadline::AfterSeconds(options_.deadline_seconds));
+  state_.settling = {seconds, until, at_most.Earlier(limit_)};
+  for (const verdict::RankEvidence& rank : coordinator_.Glance()) {
+    state_.settling->starved_s.push_back(rank.starved_s);
+  }
   state_.Take(Turn::kProved);
 }
 
-bool CaseRunner::IsSettled() {
-  if (!state_.settling || !state_.settling->until.Passed()) return false;
-  Settling& settling = *state_.settling;
-  if (settling.seconds < kSettleSeconds || settling.at_most.Passed()) return true;
-  // Peers of a rank that is about to leave hear nothing before it does.
+bool CaseRunner::IsAwaitedByPeers() const {
   const bool lingers = scenario::Lingers(state_.stress_case->scenario);
-  const bool leaving = std::ranges::any_of(state_.ranks, [&](const RankState& rank) {
-    return !rank.gone && rank.report && !(lingers && rank.finished());
-  });
-  if (leaving) {
-    settling.until = settling.at_most;
-    return false;
+  bool leaving = false, peers = false;
+  for (const RankState& rank : state_.ranks) {
+    if (rank.gone) continue;
+    const bool stays = rank.stays_stopped || (lingers && rank.finished());
+    leaving = leaving || (rank.report && !stays);
+    peers = peers || !rank.report;
   }
+  return leaving && peers;
+}
+
+bool CaseRunner::IsSettled() {
+  if (!state_.settling) return false;
+  Settling& settling = *state_.settling;
+  if (settling.at_most.Passed()) return true;
+  if (!settling.until.Passed()) return false;
+  if (settling.seconds < kSettleSeconds) return true;
+  // Peers of a rank that is about to leave hear nothing before it does.
+  if (IsAwaitedByPeers()) return false;
   // Nor does who gets no processor, or whose agent gets none.
-  double starved_s = 0;
-  for (const verdict::RankEvidence& rank : coordinator_.Glance()) {
-    starved_s = std::max(starved_s, rank.starved_s);
+  double left_s = 0;
+  const std::vector<verdict::RankEvidence> evidence = coordinator_.Glance();
+  for (std::size_t i = 0; i < evidence.size(); ++i) {
+    const double starved_s = evidence[i].starved_s;
+    left_s = std::max(left_s, starved_s - std::exchange(settling.starved_s[i], starved_s));
   }
-  const double left_s = std::max(starved_s - std::exchange(settling.starved_s, starved_s),
-                                 settling.seconds - coordinator_.SecondsAwake());
-  settling.until = Deadline::AfterSeconds(std::max(left_s, 0.0)).Earlier(settling.at_most);
+  left_s = std::max(left_s, settling.seconds - coordinator_.SecondsAwake());
+  settling.until = Deadline::AfterSeconds(left_s);
   return left_s <= 0;
 }
 

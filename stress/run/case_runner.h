@@ -41,6 +41,8 @@ class CaseRunner {
   void LookAt(const coordinator::Event& event, coordinator::StandstillWatch& watch);
   // After a proof: who would still fail by itself was given the time to.
   bool IsSettled();
+  // A rank whose program is over is about to leave, and others are left to hear of it.
+  bool IsAwaitedByPeers() const;
   void Handle(const coordinator::Event& event);
   void OnMessage(const coordinator::Event& event);
   void OnOverdue();

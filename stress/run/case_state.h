@@ -78,7 +78,8 @@ struct Settling {
   double seconds = 0;  // how long that is
   Deadline until;
   Deadline at_most;
-  double starved_s = 0;  // for so long ranks were kept from processors in it, which is made up for
+  // Of each rank, for so long its call was kept from a processor when that was last made up for.
+  std::vector<double> starved_s = {};
 };
 
 struct CaseState {

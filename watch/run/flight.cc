@@ -34,6 +34,7 @@ constexpr std::int64_t kAnswerNs = 30'000'000'000;  // PyTorch looks once a seco
 constexpr std::int64_t kBetweenTriesNs = 200'000'000;
 constexpr std::string_view kPipeEnding = ".pipe";
 constexpr const char* kFlightLock = "lock";
+constexpr std::int64_t kForEverNs = 24 * 3'600'000'000'000;  // no job starts for so long
 // The newer names first: they count where both are set.
 constexpr const char* kBuffer = "TORCH_FR_BUFFER_SIZE";
 constexpr const char* kDump[] = {"TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE"};
@@ -84,24 +85,28 @@ bool IsRead(const std::string& path, const struct stat& facts) {
 }
 
 // A watcher that was killed leaves what its ranks made. It stays while one of them is alive. Its
-// lock tells that it is gone: the number of its process says nothing in another container.
+// lock tells that it is gone: the number of its process says nothing in another container. Ranks
+// may make pipes where the lock is gone, or never was: the watcher was of another host.
 void SweepLeft() {
   std::multimap<std::string, std::string> left;  // by what a watcher's paths have in common
   std::set<std::string> used;
   ForEachBeside(std::string(kPrefix), [&](const std::string& path) {
     struct stat facts;
     if (!path.starts_with(kPrefix) || lstat(path.c_str(), &facts) != 0) return;
-    if (facts.st_uid != geteuid()) return;
+    if (facts.st_uid != geteuid() || path.find('_') == std::string::npos) return;
     const std::string watcher = path.substr(0, path.find('_') + 1);
-    if (IsRead(path, facts)) used.insert(watcher);
+    const bool is_new = ClockNs(CLOCK_REALTIME) - WrittenNs(path) < kForEverNs;
+    if (IsRead(path, facts) || (is_new && !fs::exists(watcher + kFlightLock))) used.insert(watcher);
     left.emplace(watcher, path);
   });
   std::error_code error;
   for (auto at = left.begin(); at != left.end();) {
     const auto [begin, end] = left.equal_range(at->first);
-    const Fd lock = used.contains(at->first) ? Fd() : TakeLock(at->first + kFlightLock);
+    const std::string lock_path = at->first + kFlightLock;
+    const Fd lock = TakeLock(lock_path);
+    const bool unused = !used.contains(at->first) && (lock.valid() || !fs::exists(lock_path));
     for (at = begin; at != end; ++at) {
-      if (lock.valid()) fs::remove(at->second, error);
+      if (unused) fs::remove(at->second, error);
     }
   }
 }

@@ -73,6 +73,20 @@ TEST(Flight, AnotherWatchersPipesStayAsLongAsItHoldsItsLock) {
   EXPECT_NE(access((watcher + "lock").c_str(), F_OK), 0);
 }
 
+TEST(Flight, WhatWasMadeWithoutALockIsSweptADayLater) {
+  const std::string watcher =
+      "/tmp/lockstep-flight-99999999-" + std::to_string(std::random_device{}()) + "_";
+  const std::string fresh = watcher + "0.pipe";
+  MakePipe(fresh, 3600);
+  { const Flight flight; }
+  EXPECT_EQ(access(fresh.c_str(), F_OK), 0);
+  unlink(fresh.c_str());
+  const std::string old = watcher + "1.pipe";
+  MakePipe(old, 2 * 24 * 3600);
+  { const Flight flight; }
+  EXPECT_NE(access(old.c_str(), F_OK), 0);
+}
+
 TEST(Flight, AJobThatStartsIsNotAsked) {
   EXPECT_EQ(Asked(kYoung, kYoung), std::pair(false, false));
   EXPECT_EQ(Asked(kOld, kYoung), std::pair(false, false)) << "its last rank starts";

@@ -111,12 +111,15 @@ class Started(subprocess.Popen):
             print(f"process {pid}, {state}, in {waits}: {command}", file=sys.stderr)
             if shutil.which("gdb"):
                 print(_stack(pid), end="", file=sys.stderr)
-        while pids:
+        for _ in range(600):  # one that waits for a device may not end at all
+            # A process that is in execve(2) has no environment to be known by.
+            pids = pids or ([self.pid] if self.poll() is None else [])
+            if not pids:
+                break
             for pid in pids:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             time.sleep(0.05)
-            # A process that was in execve(2) had no environment to be known by.
             pids = self.processes()
 
 
