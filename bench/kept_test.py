@@ -215,8 +215,9 @@ class KeptTest(unittest.TestCase):
             self.assertTrue(run.attrs["complete"])
 
     def test_a_successor_overwrites_nothing(self):
+        # A successor has until mpirun's SIGKILL, which follows its SIGTERM.
         launch = Launch(BENCH, [*LONG, "--time-budget=60", *self.output], ranks=3,
-                        environment=ASLEEP)
+                        environment={"OMPI_MCA_odls_base_sigkill_timeout": "10", **ASLEEP})
         await_measuring(launch)
         deadline = time.monotonic() + HANG_SECONDS
         while not os.path.exists(self.path) and time.monotonic() < deadline:

@@ -235,7 +235,9 @@ culprits = [2]
     held = run_stress.scenario("own/held", HELD.replace("= 2", "= 3", 1).replace(
         'rank.1 = ["sleep 60s"]', 'rank.1 = ["sleep 60s"]\nrank.2 = ["sleep 60s"]'))
     path = os.path.join(run_stress.DIRECTORY, "outlived")
-    words = ["mpirun", "-np", "3", "--oversubscribe", "--bind-to", "none", run_stress.STRESS,
+    # A successor has until mpirun's SIGKILL, which follows its SIGTERM.
+    words = ["mpirun", "-np", "3", "--oversubscribe", "--bind-to", "none", "--mca",
+             "odls_base_sigkill_timeout", "10", run_stress.STRESS,
              *(f"--scenario={one}" for one in (quick, gone, held)), "-T", "50",
              f"--output={path}.h5", f"--verdicts={path}.json"]
     with started.Started(words, env=AS_ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
