@@ -14,7 +14,7 @@ import unittest
 import h5py
 
 sys.path.insert(0, os.getcwd())
-from bench.testing.launch import Launch, lockstep
+from bench.testing.launch import Launch, lockstep, started
 
 BENCH = os.path.abspath("bench/bench_allreduce")
 # A precision that is never reached: the run lasts as long as its budget, and sleeps meanwhile.
@@ -34,11 +34,6 @@ def launcher_of(launch):
         if name_of(pid) in ("mpirun", "orterun", "mpiexec"):
             return pid
     raise AssertionError("no launcher")
-
-
-def state_of(pid):
-    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
-        return file.read().rpartition(")")[2].split()[0]
 
 
 def break_place(place):
@@ -228,7 +223,7 @@ class KeptTest(unittest.TestCase):
         agent = agent_of(launch, 0)
         # It would put its own file in the place of this one.
         os.kill(agent, signal.SIGSTOP)
-        while state_of(agent) != "T":
+        while started.state_of(agent) != "T":
             time.sleep(0.01)
         os.replace(other, self.path)
         os.kill(agent, signal.SIGKILL)

@@ -240,7 +240,7 @@ bool CaseRunner::IsSettled() {
   Settling& settling = *state_.settling;
   if (settling.at_most.Passed()) return true;
   if (!settling.until.Passed()) return false;
-  if (settling.seconds < kSettleSeconds) return true;
+  if (settling.seconds < kSettleSeconds) return true;  // whom no library tells of an end
   // Peers of a rank that is about to leave hear nothing before it does.
   if (IsAwaitedByPeers()) return false;
   // Nor does who gets no processor, or whose agent gets none.

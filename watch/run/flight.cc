@@ -34,7 +34,7 @@ constexpr std::int64_t kAnswerNs = 30'000'000'000;  // PyTorch looks once a seco
 constexpr std::int64_t kBetweenTriesNs = 200'000'000;
 constexpr std::string_view kPipeEnding = ".pipe";
 constexpr const char* kFlightLock = "lock";
-constexpr std::int64_t kForEverNs = 24 * 3'600'000'000'000;  // no job starts for so long
+constexpr std::int64_t kLongestStartNs = 24 * 3'600'000'000'000;  // no job starts for so long
 // The newer names first: they count where both are set.
 constexpr const char* kBuffer = "TORCH_FR_BUFFER_SIZE";
 constexpr const char* kDump[] = {"TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE"};
@@ -95,7 +95,7 @@ void SweepLeft() {
     if (!path.starts_with(kPrefix) || lstat(path.c_str(), &facts) != 0) return;
     if (facts.st_uid != geteuid() || path.find('_') == std::string::npos) return;
     const std::string watcher = path.substr(0, path.find('_') + 1);
-    const bool is_new = ClockNs(CLOCK_REALTIME) - WrittenNs(path) < kForEverNs;
+    const bool is_new = ClockNs(CLOCK_REALTIME) - WrittenNs(path) < kLongestStartNs;
     if (IsRead(path, facts) || (is_new && !fs::exists(watcher + kFlightLock))) used.insert(watcher);
     left.emplace(watcher, path);
   });

@@ -25,6 +25,12 @@ def _read(path):
         return b""
 
 
+def state_of(pid):
+    """"S", "T", "Z" … (proc(5)); "": it is gone."""
+    words = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+    return words[0].decode() if words else ""
+
+
 def job_of(variables):
     """Of a process with this environment, a list of bytes: its launch's number; None: no rank."""
     found = [int(each[len(_JOB):]) for each in variables if each.startswith(_JOB)]
@@ -106,9 +112,8 @@ class Started(subprocess.Popen):
         print(f"{why}: {len(pids)} processes of {self.args}", file=sys.stderr)
         for pid in pids:
             command = _read(f"/proc/{pid}/cmdline").replace(b"\0", b" ").decode(errors="replace")
-            state = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()[:1]
             waits = {_read(path).decode() for path in glob.glob(f"/proc/{pid}/task/*/wchan")}
-            print(f"process {pid}, {state}, in {waits}: {command}", file=sys.stderr)
+            print(f"process {pid}, {state_of(pid)}, in {waits}: {command}", file=sys.stderr)
             if shutil.which("gdb"):
                 print(_stack(pid), end="", file=sys.stderr)
         for _ in range(600):  # one that waits for a device may not end at all

@@ -38,8 +38,8 @@ class StartedTest(unittest.TestCase):
         started.BOUND_S = 20  # for three programs to start, whatever else runs
         said = self.told(lambda: started.run(HANGS), TimeoutError)
         self.assertRegex(said, "^not over after 20 s: 3 processes of ")
-        self.assertRegex(said, r"process \d+, \[b'S'\], in \{'\w+'\}: sleep 1234")
-        self.assertRegex(said, r"process \d+, \[b'S'\], in \{'\w+'\}: sleep 5678")
+        self.assertRegex(said, r"process \d+, S, in \{'\w+'\}: sleep 1234")
+        self.assertRegex(said, r"process \d+, S, in \{'\w+'\}: sleep 5678")
         self.assertIn("said: word\n", said)
 
     def test_a_condition_that_never_holds(self):
