@@ -100,13 +100,21 @@ def one_line(text):
 
 
 def fail(program, code, message):
-    print(f"{_TYPED or program}: {one_line(message)}", file=sys.stderr)
+    try:
+        print(f"{_TYPED or program}: {one_line(message)}", file=sys.stderr)
+    except OSError:  # nobody reads it; the exit code is left
+        _discard(2)
     sys.exit(code)
 
 
 # Of a write to what an error does not name. What Python could not write at once it has forgotten,
 # so that a second try tells nothing.
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+_NOT_TAKEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIPE)
+
+
+def _discard(descriptor):
+    """What is still to be written there is lost, and tells nothing more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
 
 
 def _interrupt_once(_number, _frame):
@@ -117,8 +125,13 @@ def _interrupt_once(_number, _frame):
 
 def run(main):
     """A program whose `main` takes the arguments and gives the exit code. What the machine refuses,
-    as an output that is full, is one line and exit code 4; Ctrl-C is one line, too."""
+    as an output that is full or that nobody reads, is one line and exit code 4; Ctrl-C is one
+    line, too."""
     program = os.path.basename(sys.argv[0])
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")
+    if sys.stdout is None:
+        fail(program, 4, "standard output is closed; redirect it, if need be to /dev/null")
     if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt_once)
     try:
@@ -131,10 +144,11 @@ def run(main):
         fail(program, INTERRUPTED, "interrupted")
     except OSError as error:
         what = error.filename or _lost_output()
-        if what is None and error.errno not in _NO_ROOM:
+        if what is None and error.errno not in _NOT_TAKEN:
             raise
         what = what or "an output"
-        fail(program, 4, f"{what}: {error.strerror}; free space there, or choose another place")
+        remedy = "let somebody read it" if error.errno == errno.EPIPE else "free space there"
+        fail(program, 4, f"{what}: {error.strerror}; {remedy}, or choose another place")
     sys.exit(code)
 
 
@@ -143,7 +157,7 @@ def _lost_output():
     try:
         sys.stdout.flush()
     except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        _discard(1)
         return "standard output"
     return None
 

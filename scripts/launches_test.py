@@ -47,6 +47,32 @@ class LaunchesTest(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr.count("\n")), (4, 1), done.stderr)
             self.assertIn("put: No space left on device; free space there", done.stderr)
 
+    def test_an_output_that_nobody_reads_is_exit_code_4(self):
+        told = r"-c: .*put: Broken pipe; let somebody read it, or choose another place\n"
+        for words, closed, said in ((1, {1}, told), (100000, {1}, told), (1, {1, 2}, "")):
+            program = ("import launches\n"
+                       f"launches.run(lambda _: print('QUALIFIED ' * {words}) or 0)")
+            reads, writes = os.pipe()
+            os.close(reads)
+            done = subprocess.run([sys.executable, "-c", program], stdout=writes, text=True,
+                                  stderr=writes if 2 in closed else subprocess.PIPE, check=False,
+                                  cwd=launches.SCRIPTS)
+            os.close(writes)
+            self.assertEqual(4, done.returncode, done.stderr)
+            self.assertRegex(done.stderr or "", rf"\A{said}\Z")
+
+    def test_without_an_output_nothing_begins(self):
+        program = "import launches; launches.run(lambda _: open('begun', 'w') and 0)"
+        for without, said in ((">&-", "-c: standard output is closed; redirect it"),
+                              (">&- 2>&-", "")):
+            done = subprocess.run(["bash", "-c", f'"$0" -c "$1" {without}', sys.executable, program],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                  check=False, cwd=self.folder,
+                                  env={**os.environ, "PYTHONPATH": launches.SCRIPTS})
+            self.assertEqual(4, done.returncode, done.stderr)
+            self.assertTrue(done.stderr.startswith(said), done.stderr)
+            self.assertEqual([], os.listdir(self.folder))
+
     def test_an_error_is_one_line_without_control_characters(self):
         self.assertEqual("a\\nb\\x1b[31m\\t…: no plan",
                          launches.one_line("a\nb\x1b[31m\t…: no plan\n"))

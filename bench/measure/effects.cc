@@ -135,17 +135,21 @@ bool Faster(const results::store::OptionEffect& effect) {
 }
 bool Slower(const results::store::OptionEffect& effect) { return effect.interval_high < 1; }
 
-// "bucket_cap_mb=10: 1.25 times faster than the default (95 %: 1.23 to 1.27)".
+// "bucket_cap_mb=10: 1.25 times faster than the default (95 %: 1.23 to 1.27)"; "as fast as" where
+// the figure would be 1.
 std::string TextOf(const results::store::OptionEffect& effect) {
   const bool faster = effect.ratio > 1;
   const auto times = [faster](double ratio) { return faster ? ratio : 1 / ratio; };
   const auto [low, high] = std::minmax({times(effect.interval_low), times(effect.interval_high)});
   // Advice needs no more than hundredths.
   const double half_width = std::max((high - low) / 2, HalfWidthOfStep(0.01));
-  return fmt::format("{}={}: {} times {} than {}{} (95 %: {} to {})", effect.option, effect.value,
-                     FormatFigure(times(effect.ratio), half_width), faster ? "faster" : "slower",
-                     effect.baseline_value == "default" ? "the " : "", effect.baseline_value,
-                     FormatFigure(low, half_width), FormatFigure(high, half_width));
+  const std::string figure = FormatFigure(times(effect.ratio), half_width);
+  const bool equal = std::stod(figure) == 1;
+  return fmt::format(
+      "{}={}: {} {}{} (95 %: {} to {})", effect.option, effect.value,
+      equal ? "as fast as" : figure + (faster ? " times faster than" : " times slower than"),
+      effect.baseline_value == "default" ? "the " : "", effect.baseline_value,
+      FormatFigure(low, half_width), FormatFigure(high, half_width));
 }
 
 // Of each option the value that gains most, if one gains anything for sure.
@@ -170,7 +174,6 @@ std::vector<const results::store::OptionEffect*> GainsOf(
 std::string NothingGained(const std::vector<const results::store::OptionEffect*>& effects) {
   std::int64_t rounds = 0;
   bool known = true;
-  std::string slower;
   const results::store::OptionEffect* best = effects.front();
   const results::store::OptionEffect* most = best;  // the one that may gain most
   for (const results::store::OptionEffect* effect : effects) {
@@ -178,7 +181,10 @@ std::string NothingGained(const std::vector<const results::store::OptionEffect*>
     known = known && (Slower(*effect) || effect->interval_high < kTooWide * effect->interval_low);
     if (effect->ratio > best->ratio) best = effect;
     if (effect->interval_high > most->interval_high) most = effect;
-    if (Slower(*effect)) slower += "; " + TextOf(*effect);
+  }
+  std::string slower;
+  for (const results::store::OptionEffect* effect : effects) {
+    if (Slower(*effect) && (known || effect != best)) slower += "; " + TextOf(*effect);
   }
   if (known && most->interval_high < kLeastGain) {
     return fmt::format(
@@ -190,8 +196,10 @@ std::string NothingGained(const std::vector<const results::store::OptionEffect*>
         "keep the defaults: {} rounds resolve no gain; {}={} may be faster by up to {:.1f} %{}",
         rounds, most->option, most->value, 100 * (most->interval_high - 1), slower);
   }
-  return fmt::format("undecided after {} round{}; best is {}; a longer --time-budget narrows it{}",
-                     rounds, rounds == 1 ? "" : "s", TextOf(*best), slower);
+  return fmt::format("undecided after {} round{}; {} is {}; a longer --time-budget narrows it{}",
+                     rounds, rounds == 1 ? "" : "s",
+                     best->ratio >= kLeastGain ? "best" : "no option looks faster; the nearest",
+                     TextOf(*best), slower);
 }
 
 // The sentence about one context: effects whose baseline is the case with all defaults.

@@ -92,8 +92,10 @@ void Tell(std::size_t tried, const StressOutcome& outcome, const cases::StressCa
 }  // namespace
 
 Status RunCases(coordinator::Coordinator& coordinator, const StressOptions& options,
-                const std::function<void()>& save, StressOutcome& outcome) {
+                std::function<void()> begun, const std::function<void()>& save,
+                StressOutcome& outcome) {
   run::CaseRunner runner(coordinator, options);
+  runner.SetBegun(std::move(begun));
   runner.SetSave(save);
   results::store::SavePace pace(0.05);
   session::ProgressLine progress(options.progress);

@@ -24,6 +24,8 @@ class CaseRunner {
  public:
   CaseRunner(coordinator::Coordinator& coordinator, const CaseOptions& options);
 
+  // Called once workers have started, before anything is asked of them.
+  void SetBegun(std::function<void()> begun) { begun_ = std::move(begun); }
   // Called when the launcher is about to end us: there may be a second left until it kills.
   void SetSave(std::function<void()> save) { save_ = std::move(save); }
 
@@ -65,6 +67,7 @@ class CaseRunner {
   bool terminated_ = false;
   Deadline limit_ = Deadline::AfterNs(0);  // of the case that runs
   std::string worker_facts_;
+  std::function<void()> begun_ = [] {};
   std::function<void()> save_ = [] {};
   CaseState state_;  // of the case that runs
   CaseFaults faults_;
