@@ -105,6 +105,12 @@ class ImitatedDumps(FlightTest):
     def waiting(self, **more):
         return dump(steps(3) + [entry(3, "all_reduce", 4, "started", retired=True, **more)])
 
+    def test_calls_that_no_device_has_started(self):
+        waits = dump(steps(3) + [entry(3, "all_reduce", 4, "scheduled")])
+        code, findings, answer = self.judge({0: waits, 1: waits, 2: waits, 3: dump(steps(3))})
+        self.assertEqual((3, []), (code, findings))
+        self.assertIn("the device of ranks 0-2 has not started", answer["notes"][0])
+
     def test_every_format_and_protocol(self):
         for minor in range(1, 11):
             for form, protocol in (("pickle", 2), ("pickle", 3), ("pickle", 4), ("pickle", 5),

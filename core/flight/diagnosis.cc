@@ -124,10 +124,26 @@ class Diagnostician {
       const bool named = !findings.empty();
       if (!named) Add(findings, std::exchange(lost, {}));
       if (!named) Add(findings, FindUnknownGroups(view_));
+      if (findings.empty()) TellNotStarted();
     }
     for (Finding& finding : lost) finding.cause = Cause::kUnknown;
     Add(findings, std::move(lost));
     judgement.findings = std::move(findings);
+  }
+
+  // A call that no device runs yet waits for nobody.
+  void TellNotStarted() {
+    std::vector<int> ranks;
+    for (std::size_t d = 0; d < job_.dumps.size(); ++d) {
+      const FlightCall* open = view_.OpenOf(d);
+      const bool queued = open != nullptr && job_.dumps[d].tells_starts && !open->started;
+      if (queued) ranks.push_back(job_.dumps[d].rank);
+    }
+    if (ranks.empty() || history_.seconds < history_.setting.deadline_seconds) return;
+    diagnosis_.notes.push_back(fmt::format(
+        "the device of {} has not started the oldest call that is not done: other work is before "
+        "it, and no dump tells which",
+        FormatRanks(ranks)));
   }
 
   Finding OfMismatch(const FlightMismatch& mismatch) const {
