@@ -65,7 +65,8 @@ class LaunchesTest(unittest.TestCase):
         program = "import launches; launches.run(lambda _: open('begun', 'w') and 0)"
         for without, said in ((">&-", "-c: standard output is closed; redirect it"),
                               (">&- 2>&-", "")):
-            done = subprocess.run(["bash", "-c", f'"$0" -c "$1" {without}', sys.executable, program],
+            script = f'"$0" -c "$1" {without}'
+            done = subprocess.run(["bash", "-c", script, sys.executable, program],
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                   check=False, cwd=self.folder,
                                   env={**os.environ, "PYTHONPATH": launches.SCRIPTS})

@@ -3,7 +3,6 @@
 
 LOCKSTEP_TEST_SEED repeats a run.
 """
-import contextlib
 import glob
 import json
 import os
@@ -12,7 +11,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "testing"))
 import run_stress  # noqa: E402
@@ -81,31 +79,21 @@ def kept():
     assert f"result file: {found}" in full.output, full.output
 
 
-def kill_all(mpirun):
-    while left := mpirun.processes():
-        for pid in left:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        mpirun.poll()
-
-
 def killed_at_once():
     """Cases that are over outlive the end of all processes without a word. Where, is said before
     the first one is over."""
     endless = run_stress.scenario("own/endless", LOOP.replace("10", "1000000000"))
     path = os.path.join(run_stress.DIRECTORY, "killed.h5")
     for scenario in (endless, "uneven_inputs/case1"):
-        words = ["mpirun", "-np", "2", "--oversubscribe", "--bind-to", "none", "--mca",
-                 "mpi_yield_when_idle", "1", run_stress.STRESS, f"--scenario={scenario}",
+        words = [*run_stress.launcher(2), run_stress.STRESS, f"--scenario={scenario}",
                  "--repeat=100000", f"--output={path}"]
         with started.Started(words, stderr=subprocess.PIPE, text=True) as mpirun:
             begun, line = mpirun.stderr.readline(), mpirun.stderr.readline()
             assert begun == "lockstep-stress: 100000 cases on 2 ranks, each at most 300 s\n", begun
             assert line == f"lockstep-stress: note: results go to {path}\n", line
-            while scenario != endless and not (os.path.exists(path) and os.path.getsize(path) > 512):
-                assert mpirun.poll() is None, "it ended before it was killed"
-                time.sleep(0.01)
-            kill_all(mpirun)
+            if scenario != endless:
+                mpirun.until(lambda: os.path.exists(path) and os.path.getsize(path) > 512)
+            run_stress.kill_all(mpirun)
         assert scenario != endless or not os.path.exists(path), "no case was over"
     with open(path, "rb") as file:
         seal = file.read(512).decode()

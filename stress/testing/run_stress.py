@@ -1,6 +1,8 @@
 """Starts the stress runner under mpirun and reads what it says."""
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -43,15 +45,27 @@ def left_over(mark):
     return found
 
 
+def launcher(ranks):
+    return ["mpirun", "-np", str(ranks), "--oversubscribe", "--bind-to", "none", "--mca",
+            "mpi_yield_when_idle", "1"]
+
+
+def kill_all(mpirun):
+    """Of a launch by started.Started."""
+    while left := mpirun.processes():
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        mpirun.poll()
+
+
 def run(ranks, *arguments, output=None, through=()):
     """Runs it on so many ranks (0: without a launcher), started by the command `through`; asserts
     that nothing is left behind."""
     mark = str(uuid.uuid4())
     path = os.path.join(DIRECTORY, f"{mark}.json")
-    launcher = ["mpirun", "-np", str(ranks), "--oversubscribe", "--bind-to", "none", "--mca",
-                "mpi_yield_when_idle", "1"] if ranks else []
-    command = [*through, *launcher, STRESS, f"--verdicts={path}",
-                          f"--output={output or os.path.join(DIRECTORY, mark) + '.h5'}", *arguments]
+    command = [*through, *(launcher(ranks) if ranks else []), STRESS, f"--verdicts={path}",
+               f"--output={output or os.path.join(DIRECTORY, mark) + '.h5'}", *arguments]
     environment = dict(os.environ, LOCKSTEP_TEST_MARK=mark, OMPI_ALLOW_RUN_AS_ROOT="1",
                        OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
