@@ -10,7 +10,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.getcwd())
-from bench.testing.launch import Launch
+from bench.testing.launch import Launch, with_enough_time
 
 BENCH = "bench/bench_allreduce"
 SEED = int(os.environ.get("KILL_TEST_SEED", time.time_ns() % 1_000_000))
@@ -23,19 +23,22 @@ def has_rank(pid):
 
 
 class KillTest(unittest.TestCase):
-    def start(self, backend, delay, **how):
-        # A precision that is never reached: the run lasts until the fault or the budget.
-        launch = Launch(BENCH, ["-b", "8", "-e", "256K", "-T", "5", "--precision", "0.0001",
-                                "--time-budget", "10", "--backend", backend], **how)
-        launch.await_workers()
-        time.sleep(delay)  # a moment that is drawn: any is right
-        return launch
+    def struck(self, backend, delay, strike, **how):
+        """A launch that was not over before strike(launch, {rank: worker}); it has ended."""
+        def launched(budget_s):
+            # A precision that is never reached: the run lasts until the fault or the budget.
+            launch = Launch(BENCH, ["-b", "8", "-e", "256K", "-T", "5", "--precision", "0.0001",
+                                    "--time-budget", str(budget_s), "--backend", backend], **how)
+            # It may be over before its workers are seen, or while they are.
+            with contextlib.suppress(AssertionError, FileNotFoundError, ProcessLookupError):
+                workers = launch.await_workers()
+                time.sleep(delay)  # a moment that is drawn: any is right
+                strike(launch, workers)
+            return launch.finish()
+        return with_enough_time(launched, Launch.all_finished, budget_s=10)
 
     def trial(self, backend, fault, rank, delay):
-        launch = self.start(backend, delay)
-        pid = launch.workers_by_rank()[rank]
-        os.kill(pid, fault)
-        launch.finish()
+        launch = self.struck(backend, delay, lambda _, workers: os.kill(workers[rank], fault))
         expected = "stopped" if fault == signal.SIGSTOP else "killed"
         self.assertEqual(launch.outcomes()[rank], expected, launch.out + launch.err)
         self.assertIn(launch.outcomes()[1 - rank], ["hung", "failed", "finished"])
@@ -44,18 +47,18 @@ class KillTest(unittest.TestCase):
         self.assertEqual(launch.leftovers(), [])
 
     def test_a_batch_system_that_ends_every_process_is_no_fault_of_a_rank(self):
-        for backend in ("gloo", "mpi"):
-            # An mpirun that kills nobody because one has left: that is kept_test's part.
-            patient = {"OMPI_MCA_orte_abort_on_non_zero_status": "0"}
-            launch = self.start(backend, 1, environment=patient)
-            workers = launch.processes(worker=True)
+        def end_all(launch, workers):
             agents = [pid for pid in launch.processes(worker=False) if has_rank(pid)]
             # All at once: who hears of it first must not have told before it comes to the last.
             for number in (signal.SIGSTOP, signal.SIGTERM, signal.SIGCONT):
-                for pid in workers + agents:
+                for pid in [*workers.values(), *agents]:
                     with contextlib.suppress(ProcessLookupError):  # it may have ended since
                         os.kill(pid, number)
-            launch.finish()
+
+        for backend in ("gloo", "mpi"):
+            # An mpirun that kills nobody because one has left: that is kept_test's part.
+            patient = {"OMPI_MCA_orte_abort_on_non_zero_status": "0"}
+            launch = self.struck(backend, 1, end_all, environment=patient)
             self.assertNotIn("killed", launch.outcomes().values(), launch.out + launch.err)
             self.assertFalse(launch.attribute("complete"))
             self.assertEqual(launch.attribute("exit_code"), 3, launch.out + launch.err)

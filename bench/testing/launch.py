@@ -17,10 +17,22 @@ import started  # pylint: disable=wrong-import-position
 MARK = started.MARK
 LOOK_S = 20  # between two looks at a launcher that may hang
 LOOKS = 3    # that find it alone and idle before it is ended
+MOST_BUDGET_S = 640
 
 
 def text(value):
     return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def with_enough_time(launched, too_short, budget_s):
+    """launched(time budget), again with twice the budget while that was too short to tell
+    anything: starting alone may take longer on a busy machine."""
+    while too_short(done := launched(budget_s)):
+        print(f"a time budget of {budget_s} s was too short")
+        if budget_s >= MOST_BUDGET_S:
+            raise AssertionError(f"even a time budget of {budget_s} s was too short")
+        budget_s *= 2
+    return done
 
 
 def processor_seconds(pid):
@@ -145,6 +157,10 @@ class Launch:
         with lockstep.open(self.path) as run:
             return {row["rank"]: row["outcome"] for row in run.rows("verdicts/outcomes")
                     if row["case"] == lockstep.LAUNCH}
+
+    def all_finished(self):
+        """Whether the run came to its end with all ranks: a fault came after it, if any."""
+        return self.attribute("complete") and set(self.outcomes().values()) == {"finished"}
 
     def attribute(self, name):
         with lockstep.open(self.path) as run:

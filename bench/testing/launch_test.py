@@ -15,6 +15,15 @@ from bench.testing import launch
 HANGS, CRASHES = "exec sleep 1000000", "kill -SEGV $$"
 
 
+class TimeTest(unittest.TestCase):
+    def test_a_budget_is_doubled_while_it_is_too_short_but_not_for_ever(self):
+        self.assertEqual(launch.with_enough_time(int, lambda budget: budget < 40, 10), 40)
+        tried = []
+        with self.assertRaisesRegex(AssertionError, "640 s was too short"):
+            launch.with_enough_time(tried.append, lambda _: True, 160)
+        self.assertEqual(tried, [160, 320, 640])
+
+
 class FailedLauncherTest(unittest.TestCase):
     def test_three_looks_must_find_it_alone_and_idle(self):
         alone = ([7], 0.25)
