@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """bench_sendrecv: messages around rings of two to four ranks, over three libraries; wrong data and
 a stopped rank are found and named."""
+import contextlib
 import os
 import signal
 import sys
@@ -9,7 +10,7 @@ import unittest
 import h5py
 
 sys.path.insert(0, os.getcwd())
-from bench.testing.launch import Launch
+from bench.testing.launch import Launch, with_enough_time
 
 BENCH = "bench/bench_sendrecv"
 SHIM = os.path.abspath("bench/peers/libfaulty_recv.so")
@@ -54,10 +55,14 @@ class SendRecv(unittest.TestCase):
         self.assertEqual(launch.outcomes(), {0: "finished", 1: "finished", 2: "corrupt"})
 
     def test_a_stopped_rank_is_named(self):
-        launch = Launch(BENCH, ["-b", "1M", "-e", "1M", "-T", "3", "--precision=0.0001",
-                                "--time-budget=30", "--backend=gloo"], ranks=3)
-        os.kill(launch.await_workers(3, computed_seconds=0.5)[1], signal.SIGSTOP)
-        launch.finish()
+        def stopped(budget_s):
+            launch = Launch(BENCH, ["-b", "1M", "-e", "1M", "-T", "3", "--precision=0.0001",
+                                    f"--time-budget={budget_s}", "--backend=gloo"], ranks=3)
+            with contextlib.suppress(AssertionError, ProcessLookupError):  # it may be over
+                os.kill(launch.await_workers(3, computed_seconds=0.5)[1], signal.SIGSTOP)
+            return launch.finish()
+
+        launch = with_enough_time(stopped, Launch.all_finished, budget_s=30)
         self.assertEqual(launch.code, 1, launch.out + launch.err)
         self.assertIn("rank 1 ", launch.out.splitlines()[0])
         self.assertEqual(launch.outcomes()[1], "stopped")
