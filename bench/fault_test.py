@@ -8,7 +8,7 @@ import unittest
 import h5py
 
 sys.path.insert(0, os.getcwd())
-from bench.testing.launch import Launch, text
+from bench.testing.launch import Launch, text, with_enough_time
 
 BENCH = "bench/bench_allreduce"
 SHIM = os.path.abspath("bench/peers/libfaulty_allreduce.so")
@@ -26,6 +26,11 @@ def begin(kind, *arguments, bench=BENCH, call=51, rank=1, deadline="3"):
 
 def run(kind, *arguments, **named):
     return begin(kind, *arguments, **named).finish()
+
+
+def iterations_in(launch):
+    with h5py.File(launch.path) as file:
+        return int(file["summary"]["iterations"].sum())
 
 
 class FaultTest(unittest.TestCase):
@@ -47,7 +52,10 @@ class FaultTest(unittest.TestCase):
     def test_one_flipped_bit_is_found_and_located(self):
         self.assertEqual(self.check_wrong(run("flip"), 1), 1)
         # Which calls count is not known here: one of two that follow each other, or both.
-        launch = run("flips", "--time-budget=20s", "--benchmark_filter=/1024$")
+        launch = with_enough_time(
+            lambda budget_s: run("flips", f"--time-budget={budget_s}s",
+                                 "--benchmark_filter=/1024$", call=11),
+            lambda launch: iterations_in(launch) < 12, budget_s=20)
         self.assertIn(self.check_wrong(launch, 1), (1, 2))
 
     def test_a_full_check_misses_no_call(self):
