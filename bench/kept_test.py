@@ -14,10 +14,11 @@ import unittest
 import h5py
 
 sys.path.insert(0, os.getcwd())
-from bench.testing.launch import Launch, lockstep, started
+from bench.testing.launch import Launch, lockstep, started, with_enough_time
 
 BENCH = os.path.abspath("bench/bench_allreduce")
 # A precision that is never reached: the run lasts as long as its budget, and sleeps meanwhile.
+# Tests that end it give it more time than any machine needs until then.
 LONG = ["-b", "8", "-e", "64K", "--precision=0.0001"]
 ASLEEP = {"LD_PRELOAD": os.path.abspath("bench/peers/libfaulty_allreduce.so"),
           "FAULTY_KIND": "doze"}
@@ -95,7 +96,7 @@ class KeptTest(unittest.TestCase):
 
     def test_samples_are_kept_before_the_launcher_ends_anything(self):
         # Its first signal is SIGCONT; here a minute passes until SIGTERM, which nobody waits for.
-        launch = Launch(BENCH, [*LONG, "--time-budget=60", *self.output],
+        launch = Launch(BENCH, [*LONG, "--time-budget=1000", *self.output],
                         environment={"OMPI_MCA_odls_base_sigkill_timeout": "60", **ASLEEP})
         said = await_measuring(launch)
         self.assertIn(self.path, said[-1])
@@ -103,7 +104,7 @@ class KeptTest(unittest.TestCase):
         self.kill_when_samples_are_kept(launch)
 
     def test_samples_are_kept_when_nobody_warns(self):
-        launch = Launch(BENCH, [*LONG, "--time-budget=60", *self.output], environment=ASLEEP)
+        launch = Launch(BENCH, [*LONG, "--time-budget=1000", *self.output], environment=ASLEEP)
         await_measuring(launch)
         self.kill_when_samples_are_kept(launch)
 
@@ -126,7 +127,7 @@ class KeptTest(unittest.TestCase):
         self.assertEqual(launch.leftovers(), [])
 
     def test_the_end_of_a_wrapper_is_not_that_of_the_launcher(self):
-        launch = Launch("timeout", ["1000", BENCH, *LONG, "--time-budget=60"], environment=ASLEEP)
+        launch = Launch("timeout", ["1000", BENCH, *LONG, "--time-budget=1000"], environment=ASLEEP)
         await_measuring(launch)
         wrappers = {rank: agent_of(launch, rank, "timeout") for rank in (0, 1)}
         self.await_samples(launch.path)
@@ -190,15 +191,20 @@ class KeptTest(unittest.TestCase):
                 self.assertEqual(run.attrs["exit_code"], 0 if path == self.path else 4)
 
     def test_a_place_that_breaks_is_left_for_another(self):
-        place, other = os.path.join(self.folder, "place"), os.path.join(self.folder, "other")
-        os.mkdir(place)
+        other = os.path.join(self.folder, "other")
         os.mkdir(other)
-        path = os.path.join(place, "run.h5")
-        launch = Launch(BENCH, [*LONG, "--time-budget=30", "--output", path],
-                        environment={"TMPDIR": other, **ASLEEP})
-        await_measuring(launch)
-        break_place(place)
-        launch.finish()
+
+        def broken(budget_s):
+            place = tempfile.mkdtemp(dir=self.folder)
+            launch = Launch(BENCH, [*LONG, f"--time-budget={budget_s}", "--output",
+                                    os.path.join(place, "run.h5")],
+                            environment={"TMPDIR": other, **ASLEEP})
+            await_measuring(launch)
+            break_place(place)
+            return launch.finish()
+
+        # 0: the run was over before; 3: and before anything was measured.
+        launch = with_enough_time(broken, lambda launch: launch.code in (0, 3), budget_s=30)
         self.assertEqual(launch.code, 4, launch.out + launch.err)
         found = glob.glob(os.path.join(other, "run-*.h5"))
         self.assertEqual(len(found), 1, launch.out + launch.err)
@@ -211,7 +217,7 @@ class KeptTest(unittest.TestCase):
 
     def test_a_successor_overwrites_nothing(self):
         # A successor has until mpirun's SIGKILL, which follows its SIGTERM.
-        launch = Launch(BENCH, [*LONG, "--time-budget=60", *self.output], ranks=3,
+        launch = Launch(BENCH, [*LONG, "--time-budget=1000", *self.output], ranks=3,
                         environment={"OMPI_MCA_odls_base_sigkill_timeout": "10", **ASLEEP})
         await_measuring(launch)
         deadline = time.monotonic() + HANG_SECONDS
