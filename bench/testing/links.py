@@ -6,7 +6,6 @@ import h5py
 from bench.testing.launch import text
 
 BENCH = os.path.abspath("bench/bench_links")
-SHORT = ["--bytes=64K", "--time-budget=3"]
 
 
 def rows(path):
