@@ -12,6 +12,8 @@ import time
 import uuid
 
 PROBE = "core/coordinator/testing/launch_probe"
+# Until an agent that is stopped is lost: no healthy one waits so long for a processor.
+LOST_SECONDS = 12
 # (scenario, ranks, exit code of mpirun; of `terminate` the signal; variables)
 GROUPS = {
     "talk": [("talk", 2, 0, {}), ("talk", 4, 0, {}), ("large", 2, 0, {}), ("crashed", 2, 1, {})],
@@ -23,7 +25,7 @@ GROUPS = {
              # Who is left saves between the launcher's SIGTERM and its SIGKILL.
              ("follower_killed", 3, 137, {"OMPI_MCA_odls_base_sigkill_timeout": "10"}),
              ("coordinator_killed", 3, 137, {"OMPI_MCA_odls_base_sigkill_timeout": "10"}),
-             ("coordinator_stopped", 3, 1, {"LOCKSTEP_LOST_SECONDS": "5"}),
+             ("coordinator_stopped", 3, 1, {"LOCKSTEP_LOST_SECONDS": str(LOST_SECONDS)}),
              ("terminate", 3, signal.SIGTERM, {}), ("terminate", 3, signal.SIGINT, {}),
              ("terminate", 3, signal.SIGHUP, {})],
     "mpi": [("mpi", 2, 0, {}), ("mpi", 4, 0, {}), ("mpi_killed", 2, 3, {}),
@@ -139,7 +141,7 @@ def agent_stopped_at_the_end(scenario, ranks, seed):
     before it goes on."""
     value = str(uuid.uuid4())
     orphan = orphan_path(seed)
-    lost_seconds = 2 if scenario == "agent_taken_for_lost" else 600
+    lost_seconds = LOST_SECONDS if scenario == "agent_taken_for_lost" else 600
     agents = [start_agent(rank, ranks, value, scenario, str(seed), orphan,
                           lost_seconds=lost_seconds) for rank in range(ranks)]
     agents[0].wait()
