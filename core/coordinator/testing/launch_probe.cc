@@ -24,7 +24,7 @@ CoordinatorOptions ProbeOptions(const control::LaunchContext& context,
   options.connect_deadline_seconds = 30;
   options.silence_deadline_seconds = scenario.silence_seconds;
   options.journal_capacity = 1 << 10;
-  options.outbox_capacity_bytes = 1 << 16;
+  options.outbox_capacity_bytes = kOutboxBytes;
   if (!file.empty()) {
     options.keep_data = true;
     options.on_failover = [=](const FailoverReport& failover) {

@@ -1,6 +1,7 @@
 // The parts of launch_probe, the program with which the launch tests are made.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -16,6 +17,8 @@ namespace lockstep::coordinator {
 
 // Message types; orders to workers are texts ("echo 1") of type kOrder.
 inline constexpr std::uint32_t kOrder = 1, kReady = 2, kEcho = 3, kProgress = 4, kDone = 5;
+
+inline constexpr std::size_t kOutboxBytes = 1 << 16;
 
 int RunProbeWorker();
 
@@ -43,6 +46,10 @@ class ProbeDriver {
   // One kEcho of every rank.
   std::vector<std::string> AwaitEchoes();
   void ExpectQuiet(double seconds);  // nothing but messages and data
+  // Longer than these seconds, which make a silence overdue, all but `stopped` stream. One that
+  // waited for a processor, or whose agent did, may be overdue: then it streams on, and the time
+  // begins anew.
+  void ExpectStreams(double silence_seconds, int stopped = -1);
   int pid(int rank) const { return pids_[static_cast<std::size_t>(rank)]; }
   // Whole records, consecutive from 0; returns how many.
   std::size_t CheckData(int rank);
@@ -50,7 +57,9 @@ class ProbeDriver {
   static void Expect(bool condition, const std::string& what);
 
  private:
-  Event Next(Deadline deadline);  // its data is kept
+  Event Next(Deadline deadline);      // its data is kept
+  Event NextButTalk(double seconds);  // neither messages nor data
+  void ExpectGoesOn(int rank, double silence_seconds);
   Coordinator& coordinator_;
   Random random_;
   std::vector<int> pids_;

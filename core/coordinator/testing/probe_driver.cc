@@ -99,14 +99,40 @@ std::vector<std::string> ProbeDriver::AwaitEchoes() {
   return echoes;
 }
 
-void ProbeDriver::ExpectQuiet(double seconds) {
+Event ProbeDriver::NextButTalk(double seconds) {
   const Deadline deadline = Deadline::AfterSeconds(seconds);
   while (true) {
     const Event event = Next(deadline);
-    if (event.kind == EventKind::kTimeout) return;
-    Expect(event.kind == EventKind::kMessage || event.kind == EventKind::kData,
-           fmt::format("no event of kind {} of rank {}", static_cast<int>(event.kind), event.rank));
+    if (event.kind != EventKind::kMessage && event.kind != EventKind::kData) return event;
   }
+}
+
+void ProbeDriver::ExpectQuiet(double seconds) {
+  const Event event = NextButTalk(seconds);
+  Expect(event.kind == EventKind::kTimeout,
+         fmt::format("no event of kind {} of rank {}", static_cast<int>(event.kind), event.rank));
+}
+
+void ProbeDriver::ExpectStreams(double silence_seconds, int stopped) {
+  constexpr int kMostWaits = 9;
+  for (int waits = 0; waits < kMostWaits; ++waits) {
+    const Event event = NextButTalk(silence_seconds + 0.5);
+    if (event.kind == EventKind::kTimeout) return;
+    Expect(event.kind == EventKind::kOverdue && event.rank != stopped,
+           fmt::format("no event of kind {} of rank {}", static_cast<int>(event.kind), event.rank));
+    ExpectGoesOn(event.rank, silence_seconds);
+  }
+  Expect(false, "who streams is not overdue again and again");
+}
+
+void ProbeDriver::ExpectGoesOn(int rank, double silence_seconds) {
+  // The first bytes may have been in the outbox all the time.
+  const std::size_t enough = data_[static_cast<std::size_t>(rank)].size() + 2 * kOutboxBytes;
+  while (data_[static_cast<std::size_t>(rank)].size() < enough) Await(EventKind::kData, rank);
+  const verdict::RankEvidence now = coordinator_.Glance()[static_cast<std::size_t>(rank)];
+  Expect(now.seconds_silent - now.starved_s < silence_seconds ||
+             coordinator_.SecondsAwake() < silence_seconds,
+         fmt::format("rank {} streams, so it is not silent for {} s", rank, now.seconds_silent));
 }
 
 std::size_t ProbeDriver::CheckData(int rank) {
