@@ -3,12 +3,16 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
+#include <new>
 
 #include "cli/trace_ddp/rank_history.h"
+#include "core/base/process_stat.h"
 
 namespace lockstep::cli::trace_ddp {
 namespace {
@@ -29,14 +33,27 @@ TEST(RankProcessesTest, EndsAndWordsAreKept) {
   for (const EndedRank& rank : *ended) EXPECT_EQ(rank.state, 0);
 }
 
-// Nothing continues rank 1, so it doesn't matter how slow the machine is.
+// Rank 0 writes until rank 1 is stopped, so that the patience cannot end before.
 TEST(RankProcessesTest, ARankThatIsStoppedEndsWithThePatience) {
-  const auto ended = RunRankProcesses(2, 5, [](int rank, const RankSeat& seat) {
+  void* const shared = mmap(nullptr, sizeof(std::atomic<pid_t>), PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(shared, MAP_FAILED);
+  auto& stopping = *new (shared) std::atomic<pid_t>(0);
+  const auto is_stopped = [&stopping] {
+    const auto stat = stopping > 0 ? StatOf(stopping) : std::nullopt;
+    return stat && stat->state == 'T';
+  };
+  const auto ended = RunRankProcesses(2, 5, [&](int rank, const RankSeat& seat) {
     seat.Write("here");
-    if (rank == 0) seat.Stay();
+    if (rank == 0) {
+      for (; !is_stopped(); usleep(100'000)) seat.Write(".");
+      seat.Stay();
+    }
+    stopping = getpid();
     raise(SIGSTOP);
     _exit(0);
   });
+  munmap(shared, sizeof(std::atomic<pid_t>));
   ASSERT_TRUE(ended.ok()) << ended.status().message();
   EXPECT_EQ((*ended)[1].state, 'T');
   EXPECT_EQ((*ended)[1].written, "here");
