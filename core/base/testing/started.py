@@ -12,7 +12,7 @@ import time
 import uuid
 
 MARK = "LOCKSTEP_TEST_MARK"
-BOUND_S = 250  # only bounds a hang
+BOUND_S = 250  # only bounds a hang; in processor time, too
 _JOB = b"OMPI_MCA_ess_base_jobid="  # Open MPI's number of a launch, in the environment of ranks
 _STACK_S = 30
 
@@ -25,9 +25,14 @@ def _read(path):
         return b""
 
 
+def _stat(pid):
+    """Words of proc(5) from the state on; none: it is gone."""
+    return _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+
+
 def state_of(pid):
     """"S", "T", "Z" … (proc(5)); "": it is gone."""
-    words = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+    words = _stat(pid)
     return words[0].decode() if words else ""
 
 
@@ -57,19 +62,21 @@ def _stack(pid):
 
 class Started(subprocess.Popen):
     """A command. When its block fails, or is not over after BOUND_S, what its processes do is told
-    and all of them are killed; a block that was not over then raises TimeoutError."""
+    and all of them are killed; a block that was not over then raises TimeoutError. Processes that
+    wait for a processor have more time: while they get some, until they got BOUND_S of it."""
 
     def __init__(self, words, env=None, **how):
         self._mark = uuid.uuid4().hex
         self.hung = False
         self._jobs = set()  # launches of which processes were seen
-        self._bound = threading.Timer(BOUND_S, self._bound_is_over)
-        self._bound.daemon = True
+        self._waited_s = 0
+        self._is_over = threading.Event()
+        self._bound = threading.Thread(target=self._watch, daemon=True)
         super().__init__(words, env=dict(env or os.environ, **{MARK: self._mark}), **how)
         self._bound.start()
 
     def __exit__(self, failure, *more):
-        self._bound.cancel()
+        self._is_over.set()
         self._bound.join()
         if failure and not self.hung:
             self._end(failure.__name__)
@@ -79,7 +86,7 @@ class Started(subprocess.Popen):
         super().__exit__(failure, *more)
         remove_segments(self._jobs)
         if self.hung:
-            raise TimeoutError(f"{self.args} was not over after {BOUND_S} s")
+            raise TimeoutError(f"{self.args} was not over after {self._waited_s} s")
 
     def tell(self, *said):
         for text in said:
@@ -103,9 +110,21 @@ class Started(subprocess.Popen):
                     self._jobs.add(job)
         return pids
 
-    def _bound_is_over(self):
+    def processor_s(self):
+        """Seconds of it that these processes got, and those that they have reaped."""
+        ticks = sum(int(each) for pid in self.processes() for each in _stat(pid)[11:15])
+        return ticks / os.sysconf("SC_CLK_TCK")
+
+    def _watch(self):
+        got_s, before_s = 0, -BOUND_S
+        # One that hangs may still look around now and then.
+        while before_s + BOUND_S / 100 < got_s < BOUND_S:
+            if self._is_over.wait(BOUND_S):
+                return
+            self._waited_s += BOUND_S
+            before_s, got_s = got_s, self.processor_s()
         self.hung = True
-        self._end(f"not over after {BOUND_S} s")
+        self._end(f"not over after {self._waited_s} s")
 
     def _end(self, why):
         pids = self.processes()

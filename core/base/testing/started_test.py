@@ -3,9 +3,11 @@
 import contextlib
 import io
 import os
+import signal
 import subprocess
 import sys
 import unittest
+import unittest.mock
 
 sys.path.insert(0, os.path.abspath("core/base/testing"))
 import started  # pylint: disable=wrong-import-position
@@ -50,6 +52,26 @@ class StartedTest(unittest.TestCase):
                 command.wait()
                 command.until(lambda: False)
         self.assertIn("0 processes of ['true']", self.told(work, TimeoutError))
+
+    def test_a_command_that_waits_for_a_processor(self):
+        """It has more time until it gets none, or got more than any needs."""
+        started.BOUND_S = 0.2
+
+        def work():
+            with started.Started(["sleep", "1234"]) as command:
+                command.until(lambda: False)
+        for got in [0.05, 0.1, 0.15, 0.151], [0.05, 0.1, 0.25]:
+            with unittest.mock.patch.object(started.Started, "processor_s",
+                                            side_effect=[*got, 0]) as looks:
+                self.told(work, TimeoutError)
+            self.assertEqual(looks.call_count, len(got))
+
+    def test_the_processor_time_of_all_that_were_started(self):
+        busy = "sh -c 'while :; do :; done' & wait"
+        with started.Started(["sh", "-c", busy]) as command:
+            command.until(lambda: command.processor_s() > 0.1)
+            for pid in command.processes():
+                os.kill(pid, signal.SIGKILL)
 
     def test_a_block_that_fails(self):
         """It would wait for the command."""
