@@ -92,6 +92,20 @@ TEST(BenchSilence, AStopIsHeldAgainstItsRankWhenAllAreSilent) {
       "lifetime 0 of repetition 0 lost case 0: fail: hung,stopped; rank_stopped of 1, proved\n");
 }
 
+TEST(BenchSilence, AStopBetweenRoundsCountsFromItsBegin) {
+  const verdict::History stopped = verdict::History(1).Case(0).Idle().Stopped(SIGSTOP);
+  EXPECT_EQ(Schedule({}, Steps(BothReady(), When("send * round"),
+                               Ranks({Measures(0, 0).Silent(0.3), stopped}), After(4.8), Overdue(0),
+                               Ranks({Measures(0, 0), Measures(0, 1)}), Did({0, 1}), BothLeft())),
+            "send * round 0: 0x0+4 1x0+4\n"
+            "collect (9 times)\n"
+            "save iterations 4, iterations 4\n"
+            "send * finish\n"
+            "await exits\n"
+            "pass: finished,finished\n"
+            "repetition 0: iterations 4 iterations 4\n");
+}
+
 TEST(BenchSilence, ASleeperThatDoesNotGoOnIsNoStall) {
   const verdict::History asleep = Measures(0, 1).Silent(6).Asleep("asleep in nanosleep");
   EXPECT_EQ(

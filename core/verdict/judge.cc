@@ -235,7 +235,8 @@ bool AllSilent(const std::vector<RankEvidence>& evidence, double deadline_second
   });
   return std::ranges::all_of(evidence, [&](const RankEvidence& rank) {
     const bool owes = rank.state == ProcessState::kRunning || rank.state == ProcessState::kStopped;
-    return !owes || rank.idle ||
+    const bool excused = rank.idle && rank.state != ProcessState::kStopped;
+    return !owes || excused ||
            rank.seconds_silent - (all_came ? rank.starved_s : 0) >= deadline_seconds;
   });
 }

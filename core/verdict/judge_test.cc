@@ -147,11 +147,14 @@ TEST(Headlines, ABucketIsNamedAsTheProgramKnowsIt) {
 }
 
 TEST(Judge, WhoIsStoppedForAMomentIsNotSilent) {
-  const auto all = [](double silent) {
-    return AllSilent({At50(0).Silent(6), After49(1).Stopped(SIGSTOP).Silent(silent)}, kDeadline);
-  };
-  EXPECT_FALSE(all(1));
-  EXPECT_TRUE(all(6));
+  for (const History& busy : {After49(1), After49(1).Idle()}) {
+    const auto all = [&busy](double silent) {
+      return AllSilent({At50(0).Silent(6), History(busy).Stopped(SIGSTOP).Silent(silent)},
+                       kDeadline);
+    };
+    EXPECT_FALSE(all(1));
+    EXPECT_TRUE(all(6));
+  }
 }
 
 TEST(Judge, HistoriesOfWhichTheNewestEventsAreKeptAreNotWhole) {
