@@ -21,10 +21,9 @@ DRIFT_PPM = 50
 LATE_US = 200_000
 
 
-def hosts(*words, seconds=120):
-    return subprocess.run(["timeout", "-k", "5", str(seconds), HOSTS, "2", *words],
-                          capture_output=True, text=True, stdin=subprocess.DEVNULL,
-                          env=dict(os.environ, HOME=FOLDER))
+def hosts(*words):
+    return subprocess.run([HOSTS, "2", *words], capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL, env=dict(os.environ, HOME=FOLDER))
 
 
 def raw_ns():
@@ -63,10 +62,11 @@ class ClocksTest(unittest.TestCase):
         self.assertEqual(clock["state"], b"estimated")
         self.assertEqual(clock["ranks"], b"1")
         self.assertLess(abs(clock["drift_ppm"] - DRIFT_PPM), clock["drift_error_ppm"] + 0.01)
-        # It went fast from since_ns on, at most two minutes ago.
+        # It went fast from since_ns on.
         self.assertGreaterEqual(clock["day_offset_ns"], OFFSET_NS - clock["day_offset_error_ns"])
         self.assertLess(clock["day_offset_ns"],
-                        OFFSET_NS + clock["day_offset_error_ns"] + 120e9 * DRIFT_PPM * 1e-6)
+                        OFFSET_NS + clock["day_offset_error_ns"] +
+                        (raw_ns() - since_ns) * DRIFT_PPM * 1e-6)
         # Every anchor holds what was planted: the truth is the one kernel's clock.
         ahead_ns = raw_ns() - time.monotonic_ns()  # of the monotonic clock
         self.assertGreaterEqual(len(anchors), 2)

@@ -38,8 +38,7 @@ exec mpirun --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 "$@"
 class Launches(Folder):
 
     def test_killed_and_resumed_nothing_is_lost_or_counted_twice(self):
-        text = 'timeout = 3\ntime_budget = "1000s"\n' + LATENCY.replace(
-            "seconds = 3", "seconds = 60") % 3 + """[[step]]
+        text = 'timeout = 3\ntime_budget = "1000s"\n' + LATENCY % 3 + """[[step]]
 name = "simulation"
 kind = "simulation"
 scenarios = ["uneven_inputs/case2"]
@@ -107,7 +106,7 @@ seconds = 3
         process = self.begin(self.plan('backends = ["mpi"]\ntimeout = 3\n' + (
             LATENCY % 1).replace('"16", "-n", "100"',
                                  '"8", "--time-budget=200s", "--precision=0.0001"').replace(
-                                     "seconds = 3", "seconds = 200")))
+                                     "seconds = 60", "seconds = 200")))
         self.stop_worker(process, rank=1)
         code, answer, _ = self.finish(process)
         self.assertEqual((1, "NOT QUALIFIED"), (code, answer["verdict"]))
@@ -268,13 +267,14 @@ class Parts(Folder):
                 self.assertEqual(left_out, beyond, name)
 
     def test_a_launch_that_ends_nightly_again_and_again_is_given_up(self):
-        one = plan.read_plan("p", 'backends = ["mpi"]\ntime_budget = "50s"\n' + LATENCY % 1)
+        text = 'backends = ["mpi"]\n' + LATENCY % 1
+        one = plan.read_plan("p", text)
         for _ in range(3):
             state = journal.Journal(self.output)
             state.begin(one)
             state.start("latency.mpi.0", 7)
             state.close()
-        code, answer, _ = self.nightly('backends = ["mpi"]\ntime_budget = "50s"\n' + LATENCY % 1)
+        code, answer, _ = self.nightly(text)
         self.assertEqual((3, "INCONCLUSIVE"), (code, answer["verdict"]))
         self.assertIn("does it take the machine down?", answer["reasons"][0])
 

@@ -10,7 +10,7 @@ LATENCY = """[[step]]
 name = "latency"
 program = "bench_allreduce"
 arguments = ["-b", "8", "-e", "16", "-n", "100"]
-seconds = 3
+seconds = 60
 launches = %d
 """
 

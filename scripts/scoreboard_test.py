@@ -81,12 +81,19 @@ class ScoreboardTest(unittest.TestCase):
                       err)
 
     def test_a_noisy_machine(self):
-        code, out, err = scoreboard("--ranks=3", "--repeat=0", "--healthy=30", "--busy-loops=1",
-                                    "--stop-agents=50ms", f"--output-folder={self.folder}")
-        print(out, err)
-        self.assertEqual(code, 0)
-        self.assertIn("0 false alarms in 30 healthy runs", out)
-        self.assertEqual(len(re.findall(r"agents were stopped [1-9]\d* times", err)), 3, err)
+        launches, stopped = set(), set()
+        for attempt in range(5):  # what stops agents may have no processor for a whole launch
+            folder = os.path.join(self.folder, str(attempt))
+            code, out, err = scoreboard("--ranks=3", "--repeat=0", "--healthy=30", "--busy-loops=1",
+                                        "--stop-agents=50ms", f"--output-folder={folder}")
+            print(out, err)
+            self.assertEqual(code, 0)
+            self.assertIn("0 false alarms in 30 healthy runs", out)
+            launches.update(name for name in os.listdir(folder) if name.endswith(".h5"))
+            stopped.update(re.findall(r"(\S+): agents were stopped [1-9]\d* times", err))
+            if len(stopped) == 3:
+                break
+        self.assertEqual({f"{name}.h5" for name in stopped}, launches)
 
     def test_no_scenario_for_so_many_ranks_is_no_error(self):
         code, out, err = scoreboard("--ranks=3", "--repeat=1", "--healthy=0",

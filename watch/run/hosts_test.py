@@ -16,9 +16,9 @@ FOLDER = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
 
 
 def run(command, **variables):
-    return subprocess.run(["timeout", "-k", "5", "200", *command], check=False,
-                          capture_output=True, text=True, stdin=subprocess.DEVNULL,
-                          cwd=FOLDER, env=dict(os.environ, HOME=FOLDER, **variables))
+    return subprocess.run(command, check=False, capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL, cwd=FOLDER,
+                          env=dict(os.environ, HOME=FOLDER, **variables))
 
 
 def watch(*words):
@@ -44,7 +44,7 @@ def hosts(number, *words, ranks=1, options=()):
 def until_named(command):
     """What was said up to the name of the result file; then the launch is ended. A launcher that is
     killed before it has ended its ranks, because others have its processors, leaves them behind."""
-    with subprocess.Popen(["timeout", "-k", "60", "200", *command], stdout=subprocess.DEVNULL,
+    with subprocess.Popen(["timeout", "-k", "60", "1000", *command], stdout=subprocess.DEVNULL,
                           stderr=subprocess.PIPE, text=True, cwd=FOLDER,
                           env=dict(os.environ, HOME=FOLDER)) as launch:
         said = ""
@@ -190,7 +190,7 @@ class OneHost(unittest.TestCase):
 
     def test_the_report_is_written_before_the_launcher_kills(self):
         file = os.path.join(FOLDER, "early.h5")
-        ended = run(["mpirun", "-np", "2", *OPTIONS, "--mca", "odls_base_sigkill_timeout", "5",
+        ended = run(["mpirun", "-np", "2", *OPTIONS, "--mca", "odls_base_sigkill_timeout", "10",
                      *watch("--report", f"--output={file}", "--", "sh", "-c", KEEPS_FILE, "sh",
                             file)])
         self.assertTrue(ended.stdout.startswith("there\n"), ended.stdout + ended.stderr)
