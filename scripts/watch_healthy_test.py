@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import launches
@@ -114,7 +115,9 @@ class WatchHealthyTest(unittest.TestCase):
         words = f"--arguments=-c 'echo > {ranks}/$$; sleep 600'"
         with subprocess.Popen([sys.executable, COMMAND, self.folder, words], text=True,
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as running:
-            self.assertTrue(launches.await_that(lambda: len(os.listdir(ranks)) == 2, 60))
+            while running.poll() is None and len(os.listdir(ranks)) < 2:
+                time.sleep(0.05)
+            self.assertEqual(len(os.listdir(ranks)), 2)
             running.send_signal(signal.SIGINT)
             _, said = running.communicate()
         self.assertEqual((running.returncode, said), (3, "watch_healthy: interrupted\n"))

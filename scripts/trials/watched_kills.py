@@ -46,7 +46,8 @@ WAYS = ("around", "each")
 CAUSES = {"stop": {"stopped_rank"}, "exit": {"lost_rank", "missing_call", "aborted"},
           "_exit": {"lost_rank", "missing_call", "aborted"}}
 ENDED = {"lost_rank", "aborted"}
-TRIAL_SECONDS = 150
+TRIAL_SECONDS = 400  # only bounds a hang
+ENDING_SECONDS = 100  # of a launch from its strike on, where nothing has to be told
 OUTLIVING_SECONDS = 30  # that an mpirun stays without a rank, which it does for ever
 # Around the launcher: its exit code goes to a file, and SIGTERM to it.
 KEEPS_CODE = """"$@" & launcher=$!
@@ -121,9 +122,15 @@ def strike(trial, mark, launcher, log, began):
     return None, None
 
 
-def settle(trial, mark, launcher, log, began):
+def must_be_told(trial):
+    """A rank that was stopped in its steps."""
+    return trial["end"] == "stop" and trial.get("begun")
+
+
+def settle(trial, mark, launcher, log, began, struck):
     """Until all is over. A launch with a stopped rank stays; when that was said, it is ended. An
     mpirun that stays without a rank is killed: whether it was."""
+    enough = TRIAL_SECONDS - 40 if must_be_told(trial) else (struck or 0) + ENDING_SECONDS
     told_to_end, ranks_until, killed = False, time.monotonic(), False
     while launcher.poll() is None or list(mark.processes()):
         passed = time.monotonic() - began
@@ -138,7 +145,7 @@ def settle(trial, mark, launcher, log, began):
                 killed = True
         with open(log, encoding="utf-8", errors="replace") as file:
             said = trial["end"] == "stop" and "stopped_rank" in file.read()
-        if (said or passed > TRIAL_SECONDS - 40) and not told_to_end and launcher.poll() is None:
+        if (said or passed > enough) and not told_to_end and launcher.poll() is None:
             told_to_end = True
             launcher.terminate()
         time.sleep(0.05)
@@ -159,7 +166,7 @@ def run(trial, options, folder):
         try:
             struck, victim = strike(trial, mark, launcher, log, began)
             pids.update(pid for _, _, pid in mark.processes())
-            outlived = settle(trial, mark, launcher, log, began)
+            outlived = settle(trial, mark, launcher, log, began, struck)
         finally:
             left = list(mark.processes())
             for _, _, pid in left:
@@ -251,7 +258,7 @@ def judge(trial, seen):
     own = seen["launchers_own"]
     if own is not None and seen["code"] != own and trial["end"] != "stop":
         return f"exit code {seen['code']}, and the launcher's was {own}"
-    if trial["end"] == "stop" and trial.get("begun") and seen["struck_s"] and not seen["findings"]:
+    if must_be_told(trial) and seen["struck_s"] and not seen["findings"]:
         return "a stopped rank was not told"
     return wrong_finding(trial, seen) or wrong_file(seen)
 

@@ -1,5 +1,6 @@
 """Programs whose ranks end at a random moment. They know nothing of Lockstep. SIGUSR1 lets a rank
-call exit(3) after its next step, SIGUSR2 _exit(4) where it is. Rank 0 says when steps begin."""
+call exit(3) after its next step, SIGUSR2 _exit(4) where it is. Rank 0 says when steps begin. They
+outlast a trial: a rank that is struck late is in its steps, too."""
 
 C_PROGRAM = r"""
 #include <mpi.h>
@@ -21,7 +22,7 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (rank == 0) puts("in its steps");
   fflush(stdout);
-  for (int step = 0; step < 600; ++step) {
+  for (int step = 0; step < 100000; ++step) {
     MPI_Request requests[2];
     usleep(rank * 1000 + 5000);
     if (leave) exit(3);
@@ -53,7 +54,7 @@ ddp = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(8, 8))
 optimizer = torch.optim.SGD(ddp.parameters(), lr=0.01)
 if dist.get_rank() == 0:
     print("in its steps", flush=True)
-for step in range(300):
+for step in range(100_000):
     time.sleep(0.01)
     if leave:
         sys.exit(leave[0])
