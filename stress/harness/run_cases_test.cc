@@ -56,9 +56,11 @@ std::string RunAll(const std::vector<ScriptedCase>& all) {
   }
   coordinator::FakeCoordinator coordinator(2, std::move(steps),
                                            [](const control::Message&) { return "message"; });
+  int begun = 0;
   const Status status = RunCases(
-      coordinator, options, [] {}, outcome);
-  std::string text;
+      coordinator, options, [&begun] { ++begun; }, [] {}, outcome);
+  EXPECT_LE(begun, 1) << "once, however many cases there are";
+  std::string text = begun == 0 ? "nothing begun\n" : "";
   for (std::size_t i = 0; i < outcome.results.size(); ++i) {
     text += fmt::format("{} {}: {}\n", outcome.cases[i].label,
                         verdict::NameOf(outcome.results[i].verdict), outcome.results[i].why);
@@ -146,7 +148,7 @@ TEST(RunCases, VerdictsStandWhenRanksOfALaterCaseAreNotStarted) {
                         "memory\na/2 {}",
                         kPassed, kPassed));
   EXPECT_EQ(RunAll({{"", {coordinator::Refused(EnvironmentError("rank 1: fork: no memory"))}}}),
-            "error: rank 1: fork: no memory\n");
+            "nothing begun\nerror: rank 1: fork: no memory\n");
 }
 
 TEST(RunCases, WhatAFaultTakesFromARankIsJudged) {
