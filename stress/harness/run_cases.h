@@ -11,9 +11,9 @@
 namespace lockstep::stress::harness {
 
 // Each verdict is replicated, so that a successor has it when the coordinator is lost. `begun` is
-// called once workers have started, `save` now and then. A case whose ranks could not be started,
-// or lack what its program runs on, is unknown; verdicts of others stand. An error only if no case
-// could be judged.
+// called once a worker has all that its program runs on, `save` now and then. A case whose ranks
+// could not be started, or lack what its program runs on, is unknown; verdicts of others stand. An
+// error only if no case could be judged.
 Status RunCases(coordinator::Coordinator& coordinator, const StressOptions& options,
                 std::function<void()> begun, const std::function<void()>& save,
                 StressOutcome& outcome);

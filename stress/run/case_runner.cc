@@ -61,7 +61,7 @@ void CaseRunner::OnMessage(const coordinator::Event& event) {
     }
     case kMachineMessage:
       if (worker_facts_.empty()) worker_facts_ = event.message.payload;
-      return;
+      return std::exchange(begun_, [] {})();
     case kFiredMessage:
       return faults_.OnFired(event.message.payload);
     default:
@@ -344,7 +344,6 @@ Result<cases::CaseResult> CaseRunner::Run(const cases::StressCase& stress_case) 
   if (!started.ok()) DrainEvents();  // a signal to end may be why
   if (!started.ok() && !terminated_ && !coordinator::HostsAreLost(coordinator_)) return started;
   if (!started.ok()) state_.Take(Turn::kEnded);
-  if (started.ok()) std::exchange(begun_, [] {})();
   for (int rank = coordinator_.size() - 1; rank >= 0; --rank) {
     coordinator_.Send(
         rank, {kCaseMessage, EncodedOrder(state_, options_, {0, rank, coordinator_.size()})});

@@ -24,7 +24,7 @@ class CaseRunner {
  public:
   CaseRunner(coordinator::Coordinator& coordinator, const CaseOptions& options);
 
-  // Called once workers have started, before anything is asked of them.
+  // Called once a worker has all that its program runs on.
   void SetBegun(std::function<void()> begun) { begun_ = std::move(begun); }
   // Called when the launcher is about to end us: there may be a second left until it kills.
   void SetSave(std::function<void()> save) { save_ = std::move(save); }
