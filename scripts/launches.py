@@ -109,12 +109,14 @@ def fail(program, code, message):
 
 # Of a write to what an error does not name. What Python could not write at once it has forgotten,
 # so that a second try tells nothing.
-_NOT_TAKEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIPE)
+_NOT_TAKEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIPE, errno.EBADF)
 
 
 def _discard(descriptor):
     """What is still to be written there is lost, and tells nothing more."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
+    opened = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(opened, descriptor)
+    os.set_inheritable(descriptor, True)
 
 
 def _interrupt_once(_number, _frame):
@@ -129,7 +131,8 @@ def run(main):
     line, too."""
     program = os.path.basename(sys.argv[0])
     if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")
+        _discard(2)  # what it starts has none, either
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)
     if sys.stdout is None:
         fail(program, 4, "standard output is closed; redirect it, if need be to /dev/null")
     if signal.getsignal(signal.SIGINT) == signal.default_int_handler:

@@ -106,6 +106,20 @@ TEST(BenchSilence, AStopBetweenRoundsCountsFromItsBegin) {
             "repetition 0: iterations 4 iterations 4\n");
 }
 
+TEST(BenchSilence, AStopBetweenRoundsThatLastsIsHeldAgainstItsRank) {
+  const verdict::History stopped = verdict::History(1).Case(0).Idle().Stopped(SIGSTOP);
+  EXPECT_EQ(Schedule({.own_mpi = true},
+                     Steps(BothReady(), When("send * round"),
+                           Ranks({Measures(0, 0).Silent(0.3), stopped}), After(5.2), Overdue(0))),
+            "send * round 0: 0x0+4 1x0+4\n"
+            "collect (11 times)\n"
+            "end\n"
+            "fail: hung,stopped; rank_stopped of 1, proved\n"
+            "repetition 0: lost 0 not_run 0\n"
+            "lifetime 0 of repetition 0 lost case 0: fail: hung,stopped; rank_stopped of 1, "
+            "proved\n");
+}
+
 TEST(BenchSilence, ASleeperThatDoesNotGoOnIsNoStall) {
   const verdict::History asleep = Measures(0, 1).Silent(6).Asleep("asleep in nanosleep");
   EXPECT_EQ(

@@ -136,7 +136,7 @@ bool Faster(const results::store::OptionEffect& effect) {
 bool Slower(const results::store::OptionEffect& effect) { return effect.interval_high < 1; }
 
 // "bucket_cap_mb=10: 1.25 times faster than the default (95 %: 1.23 to 1.27)"; "as fast as" where
-// the figure would be 1.
+// the difference is not worth a word.
 std::string TextOf(const results::store::OptionEffect& effect) {
   const bool faster = effect.ratio > 1;
   const auto times = [faster](double ratio) { return faster ? ratio : 1 / ratio; };
@@ -144,7 +144,7 @@ std::string TextOf(const results::store::OptionEffect& effect) {
   // Advice needs no more than hundredths.
   const double half_width = std::max((high - low) / 2, HalfWidthOfStep(0.01));
   const std::string figure = FormatFigure(times(effect.ratio), half_width);
-  const bool equal = std::stod(figure) == 1;
+  const bool equal = !Slower(effect) && times(effect.ratio) < kLeastGain;
   return fmt::format(
       "{}={}: {} {}{} (95 %: {} to {})", effect.option, effect.value,
       equal ? "as fast as" : figure + (faster ? " times faster than" : " times slower than"),

@@ -31,7 +31,7 @@ def with_enough_time(launched, too_short, budget_s):
         print(f"a time budget of {budget_s} s was too short")
         if budget_s >= MOST_BUDGET_S:
             raise AssertionError(f"even a time budget of {budget_s} s was too short")
-        budget_s *= 2
+        budget_s = min(2 * budget_s, MOST_BUDGET_S)
     return done
 
 
@@ -59,6 +59,7 @@ class Launch:
     def __init__(self, binary, arguments, ranks=2, environment=None, through=()):
         self.mark = uuid.uuid4().hex
         self.jobs = set()
+        self.was_hit = False
         folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
         self.path = os.path.join(folder, "run.h5")
         env = dict(os.environ, **(environment or {}))
@@ -158,9 +159,11 @@ class Launch:
             return {row["rank"]: row["outcome"] for row in run.rows("verdicts/outcomes")
                     if row["case"] == lockstep.LAUNCH}
 
-    def all_finished(self):
-        """Whether the run came to its end with all ranks: a fault came after it, if any."""
-        return self.attribute("complete") and set(self.outcomes().values()) == {"finished"}
+    def was_over_before(self):
+        """Whether the run came to its end with all ranks before the test hurt it. `was_hit`: that
+        was within the time budget, so that the run was not over for sure."""
+        finished = set(self.outcomes().values()) == {"finished"}
+        return not self.was_hit and self.attribute("complete") and finished
 
     def attribute(self, name):
         with lockstep.open(self.path) as run:

@@ -1,7 +1,7 @@
 // Two bounds of silence: a short one (quiet), after which somebody asks whether anyone can go on,
 // and the deadline. Progress is what the journal shows. Of a worker that is to compute the kernel's
 // figures only put the verdict off, by the time that its page faults, its files and its waits for a
-// processor took. One that idles or has left is not silent.
+// processor took. One that idles or has left is not silent, unless it is stopped.
 #include "core/agent/silence_watch.h"
 
 #include <fmt/core.h>

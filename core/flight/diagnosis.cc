@@ -131,7 +131,7 @@ class Diagnostician {
     judgement.findings = std::move(findings);
   }
 
-  // A call that no device runs yet waits for nobody.
+  // That a call which no device runs yet waits for a rank is not known.
   void TellNotStarted() {
     std::vector<int> ranks;
     for (std::size_t d = 0; d < job_.dumps.size(); ++d) {
@@ -141,8 +141,8 @@ class Diagnostician {
     }
     if (ranks.empty() || history_.seconds < history_.setting.deadline_seconds) return;
     diagnosis_.notes.push_back(fmt::format(
-        "the device of {} has not started the oldest call that is not done: other work is before "
-        "it, and no dump tells which",
+        "the device of {} has not started the oldest call that is not done: other work may be "
+        "before it, and no dump tells which",
         FormatRanks(ranks)));
   }
 

@@ -130,7 +130,9 @@ def must_be_told(trial):
 def settle(trial, mark, launcher, log, began, struck):
     """Until all is over. A launch with a stopped rank stays; when that was said, it is ended. An
     mpirun that stays without a rank is killed: whether it was."""
-    enough = TRIAL_SECONDS - 40 if must_be_told(trial) else (struck or 0) + ENDING_SECONDS
+    enough = TRIAL_SECONDS - 40
+    if not must_be_told(trial):
+        enough = min(enough, (struck or 0) + ENDING_SECONDS)
     told_to_end, ranks_until, killed = False, time.monotonic(), False
     while launcher.poll() is None or list(mark.processes()):
         passed = time.monotonic() - began

@@ -63,7 +63,8 @@ def _stack(pid):
 class Started(subprocess.Popen):
     """A command. When its block fails, or is not over after BOUND_S, what its processes do is told
     and all of them are killed; a block that was not over then raises TimeoutError. Processes that
-    wait for a processor have more time: while they get some, until they got BOUND_S of it."""
+    wait for a processor have up to thrice that: while they get some, until they got BOUND_S of
+    it."""
 
     def __init__(self, words, env=None, **how):
         self._mark = uuid.uuid4().hex
@@ -118,7 +119,7 @@ class Started(subprocess.Popen):
     def _watch(self):
         got_s, before_s = 0, -BOUND_S
         # One that hangs may still look around now and then.
-        while before_s + BOUND_S / 100 < got_s < BOUND_S:
+        while before_s + BOUND_S / 100 < got_s < BOUND_S and self._waited_s < 3 * BOUND_S:
             if self._is_over.wait(BOUND_S):
                 return
             self._waited_s += BOUND_S
