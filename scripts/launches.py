@@ -131,7 +131,7 @@ def run(main):
     line, too."""
     program = os.path.basename(sys.argv[0])
     if sys.stderr is None:
-        _discard(2)  # what it starts has none, either
+        _discard(2)  # also for what it starts
         sys.stderr = open(2, "w", encoding="utf-8", closefd=False)
     if sys.stdout is None:
         fail(program, 4, "standard output is closed; redirect it, if need be to /dev/null")

@@ -27,6 +27,17 @@ FAULTY_RANK = "1"
 """ % os.path.abspath("bench/peers/libfaulty_allreduce.so") + (
     LATENCY % 1).replace('"8", "-e", "16"', '"1K", "-e", "4K"')
 
+# It lasts until its rank is stopped, however late that is; on MPI nothing goes on then.
+_UNTIL_STOPPED = """backends = ["mpi"]
+timeout = 3
+[[step]]
+name = "latency"
+program = "bench_allreduce"
+arguments = ["-b", "8", "-e", "8", "--time-budget=200s", "--precision=0.0001"]
+seconds = 200
+launches = 1
+"""
+
 # Its parent is timeout, and nightly is the parent of that.
 _KILLS_NIGHTLY_IN_THE_THIRD = """#!/bin/sh
 echo >> "$0.launches"
@@ -102,11 +113,7 @@ seconds = 3
                          r"time=[\d.]+s;;;0;300\n\Z")
 
     def test_a_stopped_rank(self):
-        # It lasts until its rank is stopped, however late that is; on MPI nothing goes on then.
-        process = self.begin(self.plan('backends = ["mpi"]\ntimeout = 3\n' + (
-            LATENCY % 1).replace('"16", "-n", "100"',
-                                 '"8", "--time-budget=200s", "--precision=0.0001"').replace(
-                                     "seconds = 60", "seconds = 200")))
+        process = self.begin(self.plan(_UNTIL_STOPPED))
         self.stop_worker(process, rank=1)
         code, answer, _ = self.finish(process)
         self.assertEqual((1, "NOT QUALIFIED"), (code, answer["verdict"]))

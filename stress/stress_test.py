@@ -93,7 +93,7 @@ def killed_at_once():
             assert line == f"lockstep-stress: note: results go to {path}\n", line
             if scenario != endless:
                 mpirun.until(lambda: os.path.exists(path) and os.path.getsize(path) > 512)
-            run_stress.kill_all(mpirun)
+            mpirun.kill_all()
         assert scenario != endless or not os.path.exists(path), "no case was over"
     with open(path, "rb") as file:
         seal = file.read(512).decode()

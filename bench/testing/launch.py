@@ -35,16 +35,6 @@ def with_enough_time(launched, too_short, budget_s):
     return done
 
 
-def processor_seconds(pid):
-    """What the process has had of processors; 0: it is gone."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
-            fields = file.read().rsplit(")", 1)[1].split()
-    except OSError:
-        return 0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def hangs_alone(looks, pid):
     """Whether the last looks, (live processes of the launch, what this one has had of processors),
     found the process alone and idle."""
@@ -59,7 +49,8 @@ class Launch:
     def __init__(self, binary, arguments, ranks=2, environment=None, through=()):
         self.mark = uuid.uuid4().hex
         self.jobs = set()
-        self.was_hit = False
+        self._began = time.monotonic()
+        self._was_hit = False
         folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
         self.path = os.path.join(folder, "run.h5")
         env = dict(os.environ, **(environment or {}))
@@ -86,7 +77,7 @@ class Launch:
                 self.out, self.err = self.process.communicate(timeout=LOOK_S)
                 failed = self.process.returncode == -signal.SIGSEGV
                 break
-            looks.append((self.processes(), processor_seconds(self.process.pid)))
+            looks.append((self.processes(), started.processor_seconds(self.process.pid)))
         else:
             failed = True
             self.process.kill()
@@ -137,8 +128,8 @@ class Launch:
         """Waits until the worker of each rank is there, and has computed so long; {rank: pid}."""
         while self.process.poll() is None:
             workers = self.workers_by_rank()
-            if len(workers) == ranks and all(map(
-                    lambda pid: processor_seconds(pid) >= computed_seconds, workers.values())):
+            computed = map(started.processor_seconds, workers.values())
+            if len(workers) == ranks and min(computed) >= computed_seconds:
                 return workers
             time.sleep(0.05)
         raise AssertionError(f"no {ranks} workers that computed for {computed_seconds} s")
@@ -159,11 +150,18 @@ class Launch:
             return {row["rank"]: row["outcome"] for row in run.rows("verdicts/outcomes")
                     if row["case"] == lockstep.LAUNCH}
 
+    def note_hit(self, budget_s):
+        """The test has hurt the run; within the time budget it was not over for sure."""
+        self._was_hit = time.monotonic() < self._began + budget_s
+
+    def may_have_missed(self):
+        """Whether the run may have been over before the test hurt it."""
+        return not self._was_hit
+
     def was_over_before(self):
-        """Whether the run came to its end with all ranks before the test hurt it. `was_hit`: that
-        was within the time budget, so that the run was not over for sure."""
+        """Whether the run came to its end with all ranks before the test hurt it."""
         finished = set(self.outcomes().values()) == {"finished"}
-        return not self.was_hit and self.attribute("complete") and finished
+        return self.may_have_missed() and self.attribute("complete") and finished
 
     def attribute(self, name):
         with lockstep.open(self.path) as run:

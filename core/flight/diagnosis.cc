@@ -131,7 +131,7 @@ class Diagnostician {
     judgement.findings = std::move(findings);
   }
 
-  // That a call which no device runs yet waits for a rank is not known.
+  // Whom a call waits for that no device runs yet is not known.
   void TellNotStarted() {
     std::vector<int> ranks;
     for (std::size_t d = 0; d < job_.dumps.size(); ++d) {

@@ -234,10 +234,9 @@ bool AllSilent(const std::vector<RankEvidence>& evidence, double deadline_second
     return rank.state == ProcessState::kRunning && open && open->kind == EventKind::kStart;
   });
   return std::ranges::all_of(evidence, [&](const RankEvidence& rank) {
-    const bool owes = rank.state == ProcessState::kRunning || rank.state == ProcessState::kStopped;
-    const bool excused = rank.idle && rank.state != ProcessState::kStopped;
-    return !owes || excused ||
-           rank.seconds_silent - (all_came ? rank.starved_s : 0) >= deadline_seconds;
+    const bool owes = rank.state == ProcessState::kStopped ||
+                      (rank.state == ProcessState::kRunning && !rank.idle);
+    return !owes || rank.seconds_silent - (all_came ? rank.starved_s : 0) >= deadline_seconds;
   });
 }
 

@@ -1,8 +1,6 @@
 """Starts the stress runner under mpirun and reads what it says."""
-import contextlib
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -48,15 +46,6 @@ def left_over(mark):
 def launcher(ranks):
     return ["mpirun", "-np", str(ranks), "--oversubscribe", "--bind-to", "none", "--mca",
             "mpi_yield_when_idle", "1"]
-
-
-def kill_all(mpirun):
-    """Of a launch by started.Started."""
-    while left := mpirun.processes():
-        for pid in left:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        mpirun.poll()
 
 
 def run(ranks, *arguments, output=None, through=()):

@@ -36,6 +36,11 @@ def state_of(pid):
     return words[0].decode() if words else ""
 
 
+def processor_seconds(pid):
+    """What it, and what it has reaped, got of processors; 0: it is gone."""
+    return sum(map(int, _stat(pid)[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
 def job_of(variables):
     """Of a process with this environment, a list of bytes: its launch's number; None: no rank."""
     found = [int(each[len(_JOB):]) for each in variables if each.startswith(_JOB)]
@@ -112,9 +117,8 @@ class Started(subprocess.Popen):
         return pids
 
     def processor_s(self):
-        """Seconds of it that these processes got, and those that they have reaped."""
-        ticks = sum(int(each) for pid in self.processes() for each in _stat(pid)[11:15])
-        return ticks / os.sysconf("SC_CLK_TCK")
+        """Seconds of it that all these processes got."""
+        return sum(map(processor_seconds, self.processes()))
 
     def _watch(self):
         got_s, before_s = 0, -BOUND_S
@@ -136,6 +140,11 @@ class Started(subprocess.Popen):
             print(f"process {pid}, {state_of(pid)}, in {waits}: {command}", file=sys.stderr)
             if shutil.which("gdb"):
                 print(_stack(pid), end="", file=sys.stderr)
+        self.kill_all()
+
+    def kill_all(self):
+        """Also what they start meanwhile."""
+        pids = self.processes()
         for _ in range(600):  # one that waits for a device may not end at all
             # A process that is in execve(2) has no environment to be known by.
             pids = pids or ([self.pid] if self.poll() is None else [])
