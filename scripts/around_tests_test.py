@@ -46,6 +46,11 @@ class AroundTests(unittest.TestCase):
                          "import os; print(os.sched_getscheduler(0) == os.SCHED_BATCH)")
         self.assertEqual(said, f"{permitted}\n")
 
+    def test_in_a_sandbox_nobody_else_is_in_its_shared_memory(self):
+        if "/sandbox/linux-sandbox/" not in os.getcwd():
+            self.skipTest("no sandbox here")
+        self.assertEqual(os.listdir("/dev/shm"), [])
+
     def test_it_has_no_child_that_it_did_not_start(self):
         _, said = around(60, sys.executable, "-c", "import os; os.wait()")
         self.assertIn("ChildProcessError", said)

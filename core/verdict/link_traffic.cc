@@ -137,12 +137,24 @@ std::string DescribeStalled(const std::vector<LinkTraffic>& stalled) {
 namespace {
 
 // It goes on, so that it reset no connection.
-bool Lives(const Ranks& evidence, int rank) {
+bool Lives(const RankEvidence& rank) {
+  const auto& events = rank.journal.events;
+  return rank.state == ProcessState::kRunning && !rank.idle && rank.error.empty() &&
+         !events.empty() && events.back().kind != EventKind::kError &&
+         events.back().kind != EventKind::kExit;
+}
+
+// `other` was told of an ended connection, too, but later: until then it reset none.
+bool FellLater(const RankEvidence& one, const RankEvidence& other) {
+  const JournalEvent* const first = FirstErrorOf(one);
+  const JournalEvent* const later = FirstErrorOf(other);
+  return one.host == other.host && IsEcho(other.error) && first != nullptr && later != nullptr &&
+         later->ticks > first->ticks;
+}
+
+const RankEvidence* EvidenceOf(const Ranks& evidence, int rank) {
   const auto found = std::ranges::find(evidence, rank, &RankEvidence::rank);
-  if (found == evidence.end() || (*found)->state != ProcessState::kRunning) return false;
-  const auto& events = (*found)->journal.events;
-  return !(*found)->idle && (*found)->error.empty() && !events.empty() &&
-         events.back().kind != EventKind::kError && events.back().kind != EventKind::kExit;
+  return found == evidence.end() ? nullptr : *found;
 }
 
 }  // namespace
@@ -165,7 +177,11 @@ std::vector<LinkTraffic> FindBrokenLinks(const Ranks& evidence) {
   for (const auto& [one, other] : accuses) {
     const auto back = accuses.find(other);
     const bool both = back != accuses.end() && back->second == one;
-    if (both ? one > other : !was_reset.contains(one) || !Lives(evidence, other)) continue;
+    const RankEvidence* const peer = EvidenceOf(evidence, other);
+    const auto outlived = [&] {
+      return Lives(*peer) || FellLater(*EvidenceOf(evidence, one), *peer);
+    };
+    if (both ? one > other : !was_reset.contains(one) || !outlived()) continue;
     broken.push_back({.from = std::min(one, other), .to = std::max(one, other)});
     broken.push_back({.from = std::max(one, other), .to = std::min(one, other)});
   }

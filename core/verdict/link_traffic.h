@@ -54,8 +54,8 @@ std::vector<LinkTraffic> FindStalledLinks(const Ranks& evidence);
 std::string DescribeStalled(const std::vector<LinkTraffic>& stalled);
 
 // The two ranks of a connection that broke although neither of them left: each one's error names
-// the other's end, or one was told of a reset by a peer that goes on. None when no pair or more
-// than one does so.
+// the other's end, or one was told of a reset by a peer that went on (until it was told of an ended
+// connection, too; on the same host). None when no pair or more than one does so.
 std::optional<std::pair<int, int>> FindBrokenLink(const Ranks& evidence);
 
 // What the sockets of the ranks add to a finding is the link that it is about.

@@ -302,8 +302,10 @@ bool IsDeparted(const RankView& view) {
 
 bool IsGone(const RankView& view) { return IsDeparted(view) || Failed(view); }
 
-const JournalEvent* FirstErrorOf(const RankView& view) {
-  const auto& events = view.evidence->journal.events;
+const JournalEvent* FirstErrorOf(const RankView& view) { return FirstErrorOf(*view.evidence); }
+
+const JournalEvent* FirstErrorOf(const RankEvidence& evidence) {
+  const auto& events = evidence.journal.events;
   const auto found = std::ranges::find_if(events, [](const JournalEvent& event) {
     return event.kind == EventKind::kError || event.kind == EventKind::kExit;
   });

@@ -122,6 +122,7 @@ bool IsGone(const RankView& view);
 // The first collective that reported an error; what was queued behind it never ran. What comes when
 // the rank already leaves is a consequence of that. nullptr: none did.
 const JournalEvent* FirstErrorOf(const RankView& view);
+const JournalEvent* FirstErrorOf(const RankEvidence& evidence);
 // "exited with code 9", "is stopped by SIGSTOP".
 std::string FateOf(const RankView& view);
 // All that a rank's error says is that a connection ended: its cause may be elsewhere.

@@ -134,6 +134,33 @@ TEST(Links, OneThatWasResetWhileBothLiveBroke) {
   EXPECT_THAT(JudgeAll(ranks).findings.at(0).message, Not(HasSubstr("link")));
 }
 
+// Its own connection ended because rank 3 was reset, so that it fell after rank 3.
+TEST(Links, OneThatWasResetBrokeThoughItsPeerFellLater) {
+  const auto judged = [](std::uint64_t later, const std::string& host, const std::string& error) {
+    std::vector<RankEvidence> ranks = QuietMesh();
+    ranks[3] = Fails(ranks[3], "Read error [127.0.0.1]:4013: Connection reset by peer");
+    ranks[2] = Fails(ranks[2], "Read error [127.0.0.1]:4032: Connection reset by peer");
+    ranks[1] = Fails(ranks[1], error);
+    ranks[1].host = host;
+    for (const int rank : {1, 2}) {
+      for (auto& event : ranks[static_cast<std::size_t>(rank)].journal.events) event.ticks += later;
+    }
+    return JudgeAll(ranks).findings.at(0);
+  };
+  const std::string left = "Connection closed by peer [127.0.0.1]:4021";
+  // Of port 5 nobody's look told whose it is.
+  for (const std::string& error : {left, std::string("closed by peer [127.0.0.1]:5")}) {
+    const Finding named = judged(1, "", error);
+    EXPECT_THAT(named.message, HasSubstr("the link 1 - 3 broke"));
+    EXPECT_THAT(named.culprits, ElementsAre(1, 3));
+  }
+  EXPECT_THAT(judged(0, "", left).message, Not(HasSubstr("broke"))) << "no order";
+  EXPECT_THAT(judged(1, "b", left).message, Not(HasSubstr("broke"))) << "two clocks";
+  EXPECT_THAT(judged(1, "", "the program raised an exception").message, Not(HasSubstr("broke")));
+  EXPECT_THAT(judged(1, "", "Timed out waiting for [127.0.0.1]:4021").message,
+              Not(HasSubstr("broke")));
+}
+
 TEST(Links, OneSidedErrorsAreNoBrokenLink) {
   std::vector<RankEvidence> ranks = QuietMesh();
   ranks[1] = Fails(ranks[1], "the program raised an exception");
