@@ -33,7 +33,7 @@ std::string WhyNothing(const flight::FlightDiagnosis& diagnosis, bool by_option)
   if (diagnosis.judgement.verdict == verdict::Verdict::kPass) {
     return "  every call in the dumps is done: what hangs, if anything does, is no collective\n";
   }
-  if (diagnosis.seconds >= diagnosis.deadline_seconds) return "";
+  if (!diagnosis.under_way || diagnosis.seconds >= diagnosis.deadline_seconds) return "";
   return fmt::format("  calls are under way, the newest for {:.3g} s: no hang before {}{:.3g}{}\n",
                      diagnosis.seconds, by_option ? "--timeout=" : "", diagnosis.deadline_seconds,
                      by_option ? "" : " s or their own time-out");

@@ -86,6 +86,18 @@ class RealDumps(FlightTest):
         self.copy("gloo_timeout", seconds_later=5.5)  # its own time-out is 3 s
         self.assertEqual((1, [("rank_busy", [2], "suspected")]), self.found()[:2])
 
+    def test_broadcasts_that_gloo_gave_up_are_not_done(self):
+        # As PyTorch leaves them at their time-out of 30 minutes.
+        for name in ("gloo_ddp", "gloo_ddp_2_15"):
+            for seconds, expected in ((1801, (1, [("rank_busy", [0], "suspected")])),
+                                      (60, (3, []))):
+                self.copy(name, seconds_later=seconds, retired=True)
+                code, findings, answer = self.found()
+                self.assertEqual(expected, (code, findings), (name, seconds))
+                told = "rank 0 has not called" in str(answer["notes"])
+                self.assertEqual(code == 3, told, answer["notes"])
+                shutil.rmtree(self.directory)
+
     def test_groups_that_nobody_tells(self):
         self.copy("gloo_inversion")
         code, findings, answer = self.found()

@@ -62,7 +62,15 @@ class Diagnostician {
           "how long nothing moved is known from the times of the files only (copies are newer)");
     }
     Describe(judgement);
+    for (std::size_t d = 0; d < job_.dumps.size(); ++d) {
+      diagnosis_.under_way = diagnosis_.under_way || view_.OpenOf(d) != nullptr;
+    }
     judgement.verdict = VerdictOf(judgement.findings);
+    if (judgement.verdict == verdict::Verdict::kPass) {
+      const std::vector<std::string> uneven = TellUnevenEnds(view_);
+      if (!uneven.empty()) judgement.verdict = verdict::Verdict::kUnknown;
+      diagnosis_.notes.insert(diagnosis_.notes.end(), uneven.begin(), uneven.end());
+    }
     const bool open = std::ranges::any_of(job_.teams, &FlightTeam::open);
     if (open && judgement.verdict == verdict::Verdict::kPass) {
       diagnosis_.notes.push_back(fmt::format(
@@ -188,10 +196,8 @@ class Diagnostician {
     for (const Finding& finding : findings) {
       if (finding.cause != Cause::kUnknown) return verdict::Verdict::kFail;
     }
-    bool open = false;
-    for (std::size_t d = 0; d < job_.dumps.size(); ++d) open = open || view_.OpenOf(d) != nullptr;
     const bool one_moment = !OfTwoRuns() && history_.outdated.empty();
-    const bool nothing = findings.empty() && one_moment && !open && HasCalls();
+    const bool nothing = findings.empty() && one_moment && !diagnosis_.under_way && HasCalls();
     return nothing ? verdict::Verdict::kPass : verdict::Verdict::kUnknown;
   }
 

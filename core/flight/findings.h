@@ -73,6 +73,10 @@ std::vector<Finding> FindRanksWithoutDump(const FlightView& view);
 // a ring, count_mismatch for sizes that differ. Suspected.
 std::vector<Finding> FindWaitingMessages(const FlightView& view);
 
+// Of calls that are all over: groups whose dumps do not end at one position, and messages of which
+// only one side was called. A note each.
+std::vector<std::string> TellUnevenEnds(const FlightView& view);
+
 // unknown: calls on groups of which the dumps do not say who belongs to them.
 std::vector<Finding> FindUnknownGroups(const FlightView& view);
 

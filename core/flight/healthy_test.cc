@@ -1,12 +1,9 @@
 // The smallest healthy jobs whose dumps look as if calls did not fit: nobody may be blamed.
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <string>
 #include <vector>
 
-#include "core/flight/diagnosis.h"
-#include "core/verdict/testing/history.h"
+#include "core/flight/testing/literal_dumps.h"
 
 namespace lockstep::flight {
 namespace {
@@ -14,72 +11,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using verdict::Verdict;
-
-struct Call {
-  const char* name = "all_reduce";
-  int sequence = 1;
-  const char* input = "[[4]]";
-  const char* output = "[[4]]";
-  const char* type = "Float";
-  const char* state = "completed";
-  bool peer = false;
-  const char* group = R"(["0", "default_pg"])";
-  const char* output_type() const { return std::string(output) == "[[0]]" ? "Undefined" : type; }
-};
-
-Call Part(int sequence, const char* input, const char* output, const char* name = "all_reduce") {
-  return {name, sequence, input, output, "Float", "scheduled"};
-}
-Call End(int sequence) { return {"coalesced", sequence, "[]", "[]"}; }
-Call Send(int sequence) {
-  return {"send 0->1", sequence, "[[4]]", "[[4]]", "Float", "scheduled", true};
-}
-
-// `lost`: calls that its ring lost.
-std::string DumpOf(const std::vector<Call>& calls, int lost, const std::string& world,
-                   const std::string& version, const std::string& backend) {
-  std::string entries;
-  std::int64_t record = lost;
-  for (const Call& call : calls) {
-    const std::int64_t created_ns = 1'000'000'000'000 + record * 1'000'000;
-    const bool is_done = std::string(call.state) == "completed";
-    entries += fmt::format(
-        R"({}{{"record_id": {}, "process_group": {}, "collective_seq_id": {}, "p2p_seq_id": {},
-            "profiling_name": "{}:{}", "input_sizes": {}, "input_dtypes": ["{}"],
-            "output_sizes": {}, "output_dtypes": ["{}"], "state": "{}", "retired": {},
-            "time_created_ns": {}, "time_discovered_completed_ns": {}{}}})",
-        entries.empty() ? "" : ",", record++, call.group, call.peer ? 0 : call.sequence,
-        call.peer ? call.sequence : 0, backend, call.name, call.input, call.type, call.output,
-        call.output_type(), call.state, is_done, created_ns, is_done ? created_ns + 1 : 0,
-        version < "2.3" ? "" : fmt::format(R"(, "is_p2p": {})", call.peer));
-  }
-  return fmt::format(R"({{"version": "{}", "pg_config": {{"0": {{"name": "0",
-      "desc": "default_pg", "ranks": "{}"}}}}, "entries": [{}]}})",
-                     version, world, entries);
-}
-
-struct Rank {
-  std::vector<Call> calls;
-  int lost = 0;
-  const char* world = "[0, 1]";
-};
-
-verdict::Judgement JudgementOf(const std::vector<Rank>& ranks, const std::string& version = "2.9",
-                               const std::string& backend = "nccl") {
-  FlightTexts texts;
-  std::vector<FlightDump> dumps;
-  for (const Rank& rank : ranks) {
-    const int number = static_cast<int>(dumps.size());
-    dumps.push_back(ReadFlightDump(DumpOf(rank.calls, rank.lost, rank.world, version, backend),
-                                   number, "dump", texts)
-                        .value());
-    dumps.back().written_at_ns = 1'100'000'000'000;
-  }
-  const FlightJob job = FlightJobOf(std::move(texts), std::move(dumps)).value();
-  verdict::Judgement judgement = DiagnoseFlight(job).value().judgement;
-  verdict::ExpectReadable(judgement);
-  return judgement;
-}
 
 std::vector<std::string> ProvedOf(const verdict::Judgement& judgement) {
   std::vector<std::string> proved;

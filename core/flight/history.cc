@@ -151,14 +151,16 @@ class Translator {
   }
 
   // A call that ended although a rank of its team never entered it: with events that say so, that
-  // rank's dump is older; without them PyTorch gave it up, unless that rank's dump is older.
+  // rank's dump is older; without them PyTorch gave it up, unless that rank's dump is older. A call
+  // that some may leave before all came was given up if its time-out has passed, too.
   bool GaveUp(std::size_t d, const FlightCall& call) {
-    if (!call.done || !NeedsAll(call) || !job_.TeamOf(d, call).aligned) return false;
+    if (!call.done || call.point_to_point || !job_.TeamOf(d, call).aligned) return false;
     const std::size_t team = TeamIndex(d, call);
     if (call.sequence <= furthest_[team]) return false;
     const FlightDump& slowest = job_.dumps[slowest_[team]];
     const bool events = job_.dumps[d].backend == "nccl" || job_.dumps[d].backend == "xccl";
     const bool together = slowest.written_at_ns + kTogetherNs >= job_.dumps[d].written_at_ns;
+    if (!NeedsAll(call)) return !events && together && IsTimedOut(call);
     if (!events && together) return true;
     auto& outdated = history_.outdated;
     if (std::ranges::find(outdated, slowest.rank) == outdated.end()) {

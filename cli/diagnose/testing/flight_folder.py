@@ -34,8 +34,8 @@ class FlightTest(unittest.TestCase):
         return code, [(finding["cause"], finding["culprits"], finding["certainty"])
                       for finding in answer["findings"]], answer
 
-    def copy(self, name, seconds_later=60):
-        """Real dumps, written so long after the newest call."""
+    def copy(self, name, seconds_later=60, retired=False):
+        """Real dumps, written so long after the newest call; `retired`: with all calls over."""
         shutil.copytree(os.path.join(_REAL, name), self.directory)
         for file in os.listdir(self.directory):
             path = os.path.join(self.directory, file)
@@ -43,6 +43,11 @@ class FlightTest(unittest.TestCase):
                 content = json.load(stream) if path.endswith("json") else pickle.load(stream)
             created = max(one["time_created_ns"] for one in content["entries"])
             os.chmod(path, 0o644)
+            if retired:
+                for one in content["entries"]:
+                    one["retired"] = True
+                with open(path, "wb") as stream:
+                    pickle.dump(content, stream, 2)
             os.utime(path, ns=(created, created + int(seconds_later * 1e9)))
 
     def judge(self, dumps, **how):
