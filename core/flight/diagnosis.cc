@@ -99,12 +99,18 @@ class Diagnostician {
       return;
     }
     const FlightHistory::Apart& apart = *history_.apart;
+    using How = FlightHistory::Apart::How;
+    const bool written = apart.how == How::kWritten;
     diagnosis_.notes.push_back(fmt::format(
-        "rank {} {} {} before rank {} entered it: their dumps are of two runs (one is left over), "
-        "or the clocks of their hosts differ by as much; who waits for whom cannot be said, take "
-        "the dumps of one run",
-        apart.left, apart.ended ? "had ended a call" : "entered a call whose time-out passed",
-        Seconds(apart.seconds), apart.entered));
+        "{} {} {} {} before rank {} {}: their dumps are of two runs (one is left over), or the "
+        "clocks of their hosts differ by as much; who waits for whom cannot be said, take the "
+        "dumps of one run",
+        written ? "the dump of rank" : "rank", apart.left,
+        written                    ? "was written"
+        : apart.how == How::kEnded ? "had ended a call"
+                                   : "entered a call whose time-out passed",
+        Seconds(apart.seconds), apart.entered,
+        written ? "made the first call that its own dump holds" : "entered it"));
   }
 
   void FindAll(verdict::Judgement& judgement) {
@@ -156,6 +162,7 @@ class Diagnostician {
 
   Finding OfMismatch(const FlightMismatch& mismatch) const {
     Finding finding = flight::Describe(job_, mismatch);
+    finding.proved = finding.proved && history_.outdated.empty();
     JournalEvent event;
     event.communicator = history_.communicators[static_cast<std::size_t>(mismatch.team)];
     event.sequence = mismatch.sequence;
@@ -284,7 +291,8 @@ Finding Describe(const FlightJob& job, const FlightMismatch& mismatch) {
       [](const FlightMismatch::Party& party) { return party.call->created_ns; });
   const std::int64_t apart_ns = last.call->created_ns - first.call->created_ns;
   const bool together =
-      first.call->created_ns == 0 || apart_ns <= kClocksNs || IsOfOneRun(job, mismatch);
+      first.call->created_ns == 0 ||
+      (!IsOneLeftOver(job, mismatch) && (apart_ns <= kClocksNs || IsOfOneRun(job, mismatch)));
   const bool of_splits =
       most.call->kind == FlightKind::kAllToAll && mismatch.cause == Cause::kTypeMismatch;
   Finding finding{.cause = mismatch.cause,

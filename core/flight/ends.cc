@@ -20,12 +20,15 @@ struct End {
   const FlightCall* newest = nullptr;
 };
 
-// Of the collectives of each team: its newest, by whomever.
+// Of the collectives of each team: its newest, by whichever member.
 std::vector<End> NewestOf(const FlightView& view) {
   std::vector<End> ends(view.job.teams.size());
   for (std::size_t d = 0; d < view.job.dumps.size(); ++d) {
     for (const FlightCall& call : view.job.dumps[d].calls) {
-      if (call.point_to_point || !view.job.TeamOf(d, call).aligned) continue;
+      const FlightTeam& team = view.job.TeamOf(d, call);
+      if (call.point_to_point || !team.aligned) continue;
+      // A dump that is damaged, or of another job, may show calls of groups without its rank.
+      if (!std::ranges::binary_search(team.ranks, view.job.dumps[d].rank)) continue;
       End& end = ends[static_cast<std::size_t>(view.TeamIndex(d, call))];
       if (end.newest == nullptr || end.newest->sequence < call.sequence) end = {d, &call};
     }

@@ -64,6 +64,8 @@ struct Meeting {
 };
 
 class Translator {
+  using How = FlightHistory::Apart::How;
+
  public:
   explicit Translator(const FlightJob& job) : job_(job) {}
 
@@ -143,10 +145,30 @@ class Translator {
             meetings[static_cast<std::uint64_t>(TeamIndex(d, call)) << 40 ^ call.sequence];
         meeting.Add(call, job_.dumps[d].rank);
         if (meeting.entered_ns - meeting.left_ns <= kClocksNs) continue;
-        history_.apart = {meeting.left, meeting.ended, meeting.entered,
+        history_.apart = {meeting.left, meeting.ended ? How::kEnded : How::kTimedOut,
+                          meeting.entered,
                           static_cast<double>(meeting.entered_ns - meeting.left_ns) / kNsPerSecond};
         return;
       }
+    }
+    FindLeftOver();
+  }
+
+  // By the times of the files, which copies may make newer, or cut to whole seconds. A file that is
+  // older than its own calls has the time of something else.
+  void FindLeftOver() {
+    const auto first_ns = [](const FlightDump& dump) {
+      return dump.calls.empty() ? 0 : dump.calls.front().created_ns;
+    };
+    const FlightDump& newest = *std::ranges::max_element(job_.dumps, {}, first_ns);
+    for (const FlightDump& dump : job_.dumps) {
+      const std::int64_t latest_ns = dump.written_at_ns + kNsPerSecond;
+      if (dump.calls.empty() || latest_ns <= dump.newest_ns || latest_ns > first_ns(newest)) {
+        continue;
+      }
+      history_.apart = {dump.rank, How::kWritten, newest.rank,
+                        static_cast<double>(first_ns(newest) - dump.written_at_ns) / kNsPerSecond};
+      return;
     }
   }
 

@@ -26,11 +26,13 @@ struct FlightHistory {
   // Ranks whose dump is older than what others completed together with them: the dumps are of
   // different moments, and silence proves nothing.
   std::vector<int> outdated;
-  // A call that all must enter ended on one rank, or its time-out passed there, long before another
-  // entered it, by the clocks of their hosts: the dumps are of two runs.
+  // The dumps are of two runs, by the clocks of their hosts. A call that all must enter ended on
+  // one rank, or its time-out passed there, long before another entered it. Or a dump was written
+  // before the first call that another holds.
   struct Apart {
+    enum class How : std::uint8_t { kEnded, kTimedOut, kWritten };
     int left = 0;  // rank
-    bool ended = false;
+    How how = How::kEnded;
     int entered = 0;  // rank
     double seconds = 0;
   };

@@ -129,6 +129,22 @@ bool IsOfOneRun(const FlightJob& job, const FlightMismatch& mismatch) {
   });
 }
 
+bool IsOneLeftOver(const FlightJob& job, const FlightMismatch& mismatch) {
+  std::unordered_set<int> parties;
+  for (const FlightMismatch::Party& party : mismatch.parties)
+    parties.insert(party.ranks.begin(), party.ranks.end());
+  std::int64_t first_ended_ns = std::numeric_limits<std::int64_t>::max() / 2, last_began_ns = 0;
+  for (const FlightDump& dump : job.dumps) {
+    if (!parties.contains(dump.rank)) continue;
+    last_began_ns = std::max(last_began_ns, dump.calls.front().created_ns);
+    const bool ended = std::ranges::all_of(
+        dump.calls, [](const FlightCall& call) { return call.done && call.ended_ns > 0; });
+    if (ended) first_ended_ns = std::min(first_ended_ns, dump.newest_ns);
+  }
+  constexpr std::int64_t kRestartNs = 1'000'000'000;  // no job is started again sooner
+  return first_ended_ns + kRestartNs < last_began_ns;
+}
+
 std::string NameOf(const FlightTeam& team) {
   if (!team.description.empty() && team.description != "undefined") return team.description;
   return "process group " + team.name;

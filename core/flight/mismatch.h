@@ -35,6 +35,10 @@ std::vector<FlightMismatch> FindFlightMismatches(const FlightJob& job);
 // are of one run, however late one of them is now.
 bool IsOfOneRun(const FlightJob& job, const FlightMismatch& mismatch);
 
+// One of its ranks had ended all its calls before another of them began its first: an earlier run
+// may have left its dump, even one that is hardly older than clocks differ.
+bool IsOneLeftOver(const FlightJob& job, const FlightMismatch& mismatch);
+
 // Whom most agree with is right; without a majority all are named. Proved, unless
 // - the dumps may be of two runs,
 // - only types of an all-to-all differ: ranks that exchange nothing need not agree,

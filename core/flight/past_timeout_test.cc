@@ -79,5 +79,12 @@ TEST(PastTimeoutTest, AGroupWhoseCallsLeftTheRing) {
             Verdict::kPass);
 }
 
+// Rank 0 is no member of the world that its own dump tells.
+TEST(PastTimeoutTest, ACallOfAGroupWithoutItsRank) {
+  const Rank foreign = {.calls = {kAllReduce}, .world = "[1]"};
+  const Rank member = {.calls = {}, .world = "[1]"};
+  EXPECT_THAT(JudgementOf({foreign, member}).findings, IsEmpty());
+}
+
 }  // namespace
 }  // namespace lockstep::flight
