@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <tuple>
@@ -15,13 +16,14 @@
 namespace lockstep::flight {
 namespace {
 
+// The newest call of a team, by whichever member, and how far each dump came.
 struct End {
   std::size_t dump = 0;
   const FlightCall* newest = nullptr;
+  std::map<std::size_t, std::uint64_t> reached = {};
 };
 
-// Of the collectives of each team: its newest, by whichever member.
-std::vector<End> NewestOf(const FlightView& view) {
+std::vector<End> EndsOf(const FlightView& view) {
   std::vector<End> ends(view.job.teams.size());
   for (std::size_t d = 0; d < view.job.dumps.size(); ++d) {
     for (const FlightCall& call : view.job.dumps[d].calls) {
@@ -30,23 +32,32 @@ std::vector<End> NewestOf(const FlightView& view) {
       // A dump that is damaged, or of another job, may show calls of groups without its rank.
       if (!std::ranges::binary_search(team.ranks, view.job.dumps[d].rank)) continue;
       End& end = ends[static_cast<std::size_t>(view.TeamIndex(d, call))];
-      if (end.newest == nullptr || end.newest->sequence < call.sequence) end = {d, &call};
+      // Threads that call at once may record two calls the wrong way round.
+      std::uint64_t& reached = end.reached[d];
+      reached = std::max(reached, call.sequence);
+      if (end.newest != nullptr && end.newest->sequence >= call.sequence) continue;
+      end.dump = d;
+      end.newest = &call;
     }
   }
   return ends;
 }
 
 void CompareCollectives(const FlightView& view, std::vector<std::string>& notes) {
-  const std::vector<End> ends = NewestOf(view);
+  const std::vector<End> ends = EndsOf(view);
   for (std::size_t t = 0; t < ends.size(); ++t) {
-    if (ends[t].newest == nullptr) continue;
+    const End& end = ends[t];
+    if (end.newest == nullptr) continue;
     std::vector<int> over, behind;
-    for (const auto& one : view.At(static_cast<std::int32_t>(t), ends[t].newest->sequence)) {
-      const FlightDump& dump = view.job.dumps[one.dump];
-      if (one.call != nullptr) {
-        over.push_back(dump.rank);
-      } else if (one.last != nullptr || dump.missed == 0) {  // otherwise its ring may have lost it
-        behind.push_back(dump.rank);
+    for (const int rank : view.job.teams[t].ranks) {
+      const std::size_t dump = view.DumpOf(rank);
+      if (dump == view.job.dumps.size()) continue;
+      const auto reached = end.reached.find(dump);
+      const bool called = reached != end.reached.end();
+      if (called && reached->second == end.newest->sequence) {
+        over.push_back(rank);
+      } else if (called || view.job.dumps[dump].missed == 0) {  // else its ring may have lost it
+        behind.push_back(rank);
       }
     }
     if (behind.empty()) continue;
@@ -54,7 +65,7 @@ void CompareCollectives(const FlightView& view, std::vector<std::string>& notes)
         fmt::format("{} {} not called {}, which is over on {}: who hangs, if anyone "
                     "does, is not known",
                     FormatRanks(behind), Verb(behind, "has", "have"),
-                    view.Named(ends[t].dump, *ends[t].newest), FormatRanks(over)));
+                    view.Named(end.dump, *end.newest), FormatRanks(over)));
   }
 }
 

@@ -79,6 +79,14 @@ TEST(PastTimeoutTest, AGroupWhoseCallsLeftTheRing) {
             Verdict::kPass);
 }
 
+// Threads that call at once record calls the wrong way round.
+TEST(PastTimeoutTest, TheNewestCallIsNotTheLastOne) {
+  const Call barrier = {"barrier", 2};
+  EXPECT_EQ(
+      JudgementOf({{.calls = {barrier, kAllReduce}}, {.calls = {kAllReduce, barrier}}}).verdict,
+      Verdict::kPass);
+}
+
 // Rank 0 is no member of the world that its own dump tells.
 TEST(PastTimeoutTest, ACallOfAGroupWithoutItsRank) {
   const Rank foreign = {.calls = {kAllReduce}, .world = "[1]"};
