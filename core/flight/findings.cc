@@ -151,7 +151,46 @@ Finding Stall(const FlightView& view, Finding finding, const Sides& sides) {
   return finding;
 }
 
+// Calls of other groups ended after it: its rank did not wait for it then, and need not now.
+bool WentOnBeside(const FlightView& view, std::size_t dump, const FlightCall& call) {
+  const auto& calls = view.job.dumps[dump].calls;
+  return std::any_of(calls.begin() + (&call - calls.data()), calls.end(),
+                     [&](const FlightCall& later) {
+                       return later.group != call.group && view.IsDone(dump, later);
+                     });
+}
+
+// Of a ring whose ranks wait for each other: one that need not wait, and has not called what
+// another of them waits in.
+std::optional<Finding> LateInInversion(const FlightView& view, const Finding& ring) {
+  for (const int rank : ring.culprits) {
+    const std::size_t dump = view.DumpOf(rank);
+    const FlightCall* open = dump == view.job.dumps.size() ? nullptr : view.OpenOf(dump);
+    if (open == nullptr || !WentOnBeside(view, dump, *open)) continue;
+    for (const int other : ring.culprits) {
+      const std::size_t waiter = view.DumpOf(other);
+      const FlightCall* in = waiter == view.job.dumps.size() ? nullptr : view.OpenOf(waiter);
+      if (other == rank || in == nullptr || in->point_to_point) continue;
+      if (!view.job.TeamOf(waiter, *in).told || WentOnBeside(view, waiter, *in)) continue;
+      const auto standings = view.At(view.TeamIndex(waiter, *in), in->sequence);
+      const bool late = std::ranges::any_of(standings, [&](const FlightStanding& standing) {
+        return standing.dump == dump && standing.call == nullptr;
+      });
+      if (!late) continue;
+      Finding finding = ring;
+      finding.cause = Cause::kRankBusy;
+      finding.culprits = {rank};
+      finding.operation = EventOf(view, view.TeamIndex(waiter, *in), in->sequence);
+      const Sides sides = SidesOf(standings, finding.culprits, view);
+      if (sides.waiting.empty()) continue;
+      return MissingRanks(view, std::move(finding), sides);
+    }
+  }
+  return std::nullopt;
+}
+
 Finding Inversion(const FlightView& view, Finding finding) {
+  if (auto late = LateInInversion(view, finding)) return std::move(*late);
   constexpr std::size_t kShown = 4;
   std::string text;
   for (std::size_t i = 0; i < finding.culprits.size() && i < kShown; ++i) {

@@ -63,6 +63,36 @@ struct Meeting {
   }
 };
 
+// Which calls that are not done have begun, of a dump that does not say so. The oldest has. So has
+// the oldest of a group whose calls went on beside those that are older: nothing holds it up.
+class OpenCalls {
+ public:
+  explicit OpenCalls(const FlightDump& dump) : lanes_(2 * dump.groups.size()) {}
+
+  // For the calls in their order.
+  bool Begins(const FlightCall& call, bool done) {
+    Lane& lane = lanes_[2 * static_cast<std::size_t>(call.group) + (call.point_to_point ? 1 : 0)];
+    ++number_;
+    if (done) {
+      lane.last_done = number_;
+      return false;
+    }
+    const bool begins = !lane.open && lane.last_done >= newest_open_;
+    lane.open = true;
+    newest_open_ = number_;
+    return begins;
+  }
+
+ private:
+  struct Lane {
+    std::size_t last_done = 0;  // numbers of calls; 0: none
+    bool open = false;
+  };
+  std::vector<Lane> lanes_;
+  std::size_t number_ = 0;
+  std::size_t newest_open_ = 0;
+};
+
 class Translator {
   using How = FlightHistory::Apart::How;
 
@@ -232,7 +262,7 @@ class Translator {
     rank.rank = dump.rank;
     rank.journal.missed = dump.missed;
     rank.seconds_silent = SecondsSince(dump.newest_ns == 0 ? job_.newest_ns : dump.newest_ns);
-    bool is_oldest = true;
+    OpenCalls open(dump);
     rank.journal.events.reserve(dump.calls.size() + 1);
     for (const FlightCall& call : dump.calls) {
       const bool gave_up = GaveUp(d, call);
@@ -241,11 +271,11 @@ class Translator {
       JournalEvent event = EventOf(d, call);
       event.kind = done ? journal::EventKind::kEnd : journal::EventKind::kEnqueue;
       Append(rank, event);
+      const bool begins = open.Begins(call, done);
       if (done) continue;
       timed_out_ = timed_out_ || IsTimedOut(call);
       event.kind = journal::EventKind::kStart;
-      if (dump.tells_starts ? call.started : is_oldest) Append(rank, event);
-      is_oldest = false;
+      if (dump.tells_starts ? call.started : begins) Append(rank, event);
     }
     history_.evidence.push_back(std::move(rank));
   }

@@ -45,8 +45,9 @@ struct FlightHistory {
 
 // Operations are a kind and a position only: names, sizes and types are compared by
 // FindFlightMismatches, which knows PyTorch's. A rank's oldest open call is taken to have started
-// when its dump does not record starts. `deadline_seconds`: as for DiagnoseFlight; the deadline
-// that counts is in the setting. kInvalidInput: more groups than a journal can number.
+// when its dump does not record starts, and that of a group whose calls went on beside older ones.
+// `deadline_seconds`: as for DiagnoseFlight; the deadline that counts is in the setting.
+// kInvalidInput: more groups than a journal can number.
 Result<FlightHistory> HistoryOf(const FlightJob& job, std::optional<double> deadline_seconds);
 
 }  // namespace lockstep::flight
