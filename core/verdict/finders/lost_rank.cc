@@ -167,13 +167,16 @@ Finding DepartureOf(Cause cause, const Views& gone, const Views& waiting) {
 }  // namespace
 
 std::vector<Finding> FindDepartures(const Situation& situation, const Stuck& stuck) {
-  const std::vector<bool> missed = FindMissed(situation);
+  const std::vector<Miss> missed = FindMissed(situation);
   std::map<Cause, Views> gone;
+  std::map<Cause, bool> proved;
   for (std::size_t i = 0; i < situation.views.size(); ++i) {
     const RankView& view = situation.views[i];
     if (!IsDeparted(view)) continue;
-    if (FinishedInOrder(view) && !missed[i]) continue;
+    const bool in_order = FinishedInOrder(view);
+    if (in_order && missed[i] == Miss::kNone) continue;
     gone[CauseOf(view)].push_back(&view);
+    proved[CauseOf(view)] |= !in_order || missed[i] == Miss::kMissed;
   }
   std::vector<Finding> findings;
   std::set<const RankView*> told;  // who waits, and was named
@@ -185,6 +188,7 @@ std::vector<Finding> FindDepartures(const Situation& situation, const Stuck& stu
     Views waiting = WaitersFor(situation, stuck, found->second);
     std::erase_if(waiting, [&](const RankView* waiter) { return !told.insert(waiter).second; });
     findings.push_back(DepartureOf(cause, found->second, waiting));
+    findings.back().proved = proved[cause];
   }
   if (!findings.empty() && told.empty()) NameFailed(situation, findings.front());
   return findings;

@@ -32,6 +32,7 @@ struct MembersCalls {
   std::vector<std::size_t> surplus;
   const JournalEvent* furthest_surplus = nullptr;
   const JournalEvent* furthest = nullptr;
+  bool few_came = false;  // to `furthest`: less than half, so that it may be what is wrong
 };
 
 MembersCalls CallsOn(const Situation& situation, std::size_t g,
@@ -55,6 +56,16 @@ MembersCalls CallsOn(const Situation& situation, std::size_t g,
     const JournalEvent*& furthest = surplus ? calls.furthest_surplus : calls.furthest;
     if (furthest == nullptr || call->sequence > furthest->sequence) furthest = call;
   }
+  if (calls.furthest == nullptr) return calls;
+  const auto came = std::ranges::count_if(group.members, [&](const std::size_t i) {
+    const RankView& view = situation.views[i];
+    const JournalEvent* const call = CallOf(view);
+    const Track* const track = view.On(static_cast<int>(g));
+    const bool is_in_it = call != nullptr && view.TrackOf(*call) == track &&
+                          call->sequence >= calls.furthest->sequence;
+    return track != nullptr && (is_in_it || track->next > calls.furthest->sequence);
+  });
+  calls.few_came = 2 * came < static_cast<std::ptrdiff_t>(group.members.size());
   return calls;
 }
 
@@ -83,14 +94,16 @@ Headline HeadlineOf(const Views& callers, const MembersCalls& calls, const Views
 
 }  // namespace
 
-std::vector<bool> FindMissed(const Situation& situation) {
-  std::vector<bool> missed(situation.views.size());
+std::vector<Miss> FindMissed(const Situation& situation) {
+  std::vector<Miss> missed(situation.views.size(), Miss::kNone);
   const std::vector<MembersCalls> calls = CallsOf(situation);
   for (std::size_t g = 0; g < calls.size(); ++g) {
     if (calls[g].furthest == nullptr) continue;
+    const Miss miss = calls[g].few_came ? Miss::kOpen : Miss::kMissed;
     for (const std::size_t i : situation.groups[g].members) {
-      missed[i] = missed[i] ||
-                  LeftBefore(situation.views[i], static_cast<int>(g), calls[g].furthest->sequence);
+      if (!LeftBefore(situation.views[i], static_cast<int>(g), calls[g].furthest->sequence))
+        continue;
+      missed[i] = std::max(missed[i], miss);
     }
   }
   return missed;
