@@ -231,7 +231,10 @@ bool NobodyCanGoOn(const std::vector<RankEvidence>& evidence, const Judgement& j
 bool AllSilent(const std::vector<RankEvidence>& evidence, double deadline_seconds) {
   const bool all_came = std::ranges::all_of(evidence, [](const RankEvidence& rank) {
     const std::optional<JournalEvent> open = journal::OpenOperation(rank.journal);
-    return rank.state == ProcessState::kRunning && open && open->kind == EventKind::kStart;
+    const bool leaves =
+        !rank.journal.events.empty() && rank.journal.events.back().kind == EventKind::kExit;
+    return rank.state == ProcessState::kRunning &&
+           (leaves || (open && open->kind == EventKind::kStart));
   });
   return std::ranges::all_of(evidence, [&](const RankEvidence& rank) {
     const bool owes = rank.state == ProcessState::kStopped ||

@@ -28,8 +28,8 @@ bool NobodyCanGoOn(const std::vector<RankEvidence>& evidence, const Judgement& j
 
 // Whether every rank that is stopped, or runs and does not idle, is silent beyond the deadline. As
 // long as one is not, it may come: that others wait for it is held against nobody. One that is
-// stopped may be continued. Where all are in a call, time in which one was kept from a processor is
-// none: what it was to do there holds up the others.
+// stopped may be continued. Where all are in a call or leave, time in which one was kept from a
+// processor is none: what it was to do there holds up the others, or nobody.
 bool AllSilent(const std::vector<RankEvidence>& evidence, double deadline_seconds);
 
 // Whoever stopped a rank may continue it: one that is stopped, and silent for less than the

@@ -48,6 +48,15 @@ TEST(StandstillTest, WhoIsStarvedInACallThatAllEnteredIsNotSilent) {
   }
 }
 
+// A busy machine takes a long time to take a process apart.
+TEST(StandstillTest, WhoIsStarvedWhileItLeavesIsNotSilent) {
+  RankEvidence leaves = After49(1).Leaves(0).Silent(6).Starved(4);
+  leaves.state = ProcessState::kRunning;
+  EXPECT_FALSE(AllSilent({leaves, leaves}, kDeadline));
+  leaves.starved_s = 0.5;
+  EXPECT_TRUE(AllSilent({leaves, leaves}, kDeadline));
+}
+
 TEST(StandstillTest, AStopCountsWhenItLastedForTheDeadline) {
   std::vector<RankEvidence> ranks = {At50(0), After49(1).Stopped(19).Silent(kDeadline)};
   ForgiveBriefStops(ranks, kDeadline);
