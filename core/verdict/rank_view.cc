@@ -99,6 +99,16 @@ void Follow(RankView& view, OpenOperations& open, const JournalEvent& event, std
   }
 }
 
+// An error is of the rank's end unless the rank went on after it.
+void FollowError(RankView& view, const JournalEvent& event) {
+  const JournalEvent*& first = view.first_error;
+  if (event.kind == EventKind::kError && first == nullptr && !view.announced_exit) first = &event;
+  const bool went_on = event.kind == EventKind::kEnd && first != nullptr &&
+                       event.communicator == first->communicator &&
+                       event.sequence > first->sequence;
+  if (went_on) first = nullptr;
+}
+
 }  // namespace
 
 CallStep Track::StepAt(std::uint64_t sequence) const {
@@ -152,12 +162,14 @@ RankView ViewOf(const RankEvidence& evidence) {
       view.last_collective = &event;
       view.failed_split = nullptr;
       Follow(view, open, event, index);
+      FollowError(view, event);
     } else if (journal::IsSplit(event.kind)) {
       const bool failed = event.kind == EventKind::kSplitEnd && event.value != 0;
       view.failed_split = failed ? &event : nullptr;
       Follow(view, open, event, index);
     } else if (event.kind == EventKind::kCase) {
       open.Clear();  // what an earlier case left behind is not what the rank is in
+      view.first_error = nullptr;
     } else if (event.kind == EventKind::kExit) {
       view.announced_exit = true;
     }
@@ -191,6 +203,7 @@ const JournalEvent* EventAt(const RankView& view, int group, std::uint64_t seque
 }
 
 std::string WhereOf(const RankView& view, DescribeCall call) {
+  if (const JournalEvent* const failed = FailedCallOf(view)) return call(*failed);
   if (view.open != nullptr) return call(*view.open);
   if (view.evidence->state == ProcessState::kLost) return "unknown: its agent does not answer";
   if (view.last == nullptr) return "before its first journal event";
@@ -208,7 +221,8 @@ std::string WhereOf(const RankView& view, DescribeCall call) {
 
 std::string InOrWhile(const RankView& view, DescribeCall call) {
   const std::string where = WhereOf(view, call);
-  if (view.open != nullptr || view.newest_collective_failed()) return "in " + where;
+  const bool in_call = view.open != nullptr || view.newest_collective_failed();
+  if (in_call || FailedCallOf(view) != nullptr) return "in " + where;
   if (view.last == nullptr || where.starts_with("between")) return where;
   return "while " + where;
 }
@@ -282,6 +296,12 @@ bool EndedBySelf(int signal) {
 
 bool Failed(const RankView& view) {
   return (view.running() || view.evidence->state == ProcessState::kExited) && view.reported_error();
+}
+
+const JournalEvent* FailedCallOf(const RankView& view) {
+  if (!Failed(view) || (view.evidence->idle && view.open == nullptr)) return nullptr;
+  if (view.first_error != nullptr) return view.first_error;
+  return view.newest_collective_failed() ? view.last_collective : nullptr;
 }
 
 bool OwesProgress(const RankView& view) {

@@ -46,6 +46,9 @@ struct RankView {
   int open_group = kUnknownGroup;                 // whose operation that is
   const JournalEvent* last = nullptr;             // newest event of all, or nullptr
   const JournalEvent* last_collective = nullptr;  // newest event of a collective, or nullptr
+  // The first error of a collective in this case, unless a later call of that communicator ended
+  // well. Else nullptr.
+  const JournalEvent* first_error = nullptr;
   // The newest thing that it did with the library: take part in the making of a communicator, which
   // failed on it. Else nullptr.
   const JournalEvent* failed_split = nullptr;
@@ -111,6 +114,9 @@ std::string SystemClauseBriefly(const RankView& view);
 bool EndedBySelf(int signal);
 // It, or its library, reported an error: alone, or before it exited because of that.
 bool Failed(const RankView& view);
+// The call that a rank failed in, or nullptr: what is queued behind it is open for ever, and never
+// begins.
+const JournalEvent* FailedCallOf(const RankView& view);
 // It runs, owes progress, and nothing but silence can be held against it.
 bool OwesProgress(const RankView& view);
 // It left in order: exit code 0, announced, with no collective open.

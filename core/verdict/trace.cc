@@ -41,12 +41,13 @@ std::optional<Place> PlaceOf(const Situation& situation, const Judgement& judgem
   }
   std::optional<Place> earliest, making;
   for (const RankView& view : situation.views) {
-    if (!view.waits_in_group()) continue;
-    std::optional<Place>& place = journal::IsSplit(view.open->kind) ? making : earliest;
-    if (&place == &earliest && !view.waits_in(0)) continue;
-    if (!place || view.open->sequence < place->sequence) {
-      place = Place{view.open_group, view.open->sequence};
-    }
+    const JournalEvent* const failed = FailedCallOf(view);
+    const JournalEvent* const call = failed != nullptr ? failed : view.open;
+    const int group = call == nullptr ? kUnknownGroup : view.TrackOf(*call)->group;
+    if (group == kUnknownGroup) continue;
+    std::optional<Place>& place = journal::IsSplit(call->kind) ? making : earliest;
+    if (&place == &earliest && group != 0) continue;
+    if (!place || call->sequence < place->sequence) place = Place{group, call->sequence};
   }
   return making ? making : earliest;
 }

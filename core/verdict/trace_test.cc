@@ -78,6 +78,19 @@ TEST(Trace, OfAnotherCommunicator) {
   EXPECT_EQ(trace.rows[0].cells[1].call, "all_reduce f32[9]");
 }
 
+TEST(Trace, AroundTheCallThatFailedNotOneThatIsQueuedBehindIt) {
+  const Trace trace = TraceIn({After49(0)
+                                   .FailsIn(AllReduce())
+                                   .Queues(AllReduce(8))
+                                   .Reports("gloo: Connection closed by peer")
+                                   .Leaves(1),
+                               After49(1).Leaves(0)},
+                              {.rows_before = 1});
+  ASSERT_EQ(trace.rows.size(), 3u);
+  EXPECT_TRUE(trace.rows[1].in_question);
+  EXPECT_EQ(trace.rows[1].sequence, 49u);
+}
+
 TEST(Trace, NothingInQuestionIsNoTrace) {
   EXPECT_THAT(TraceIn({After49(0).Leaves(0), After49(1).Leaves(0)}).rows, IsEmpty());
   EXPECT_EQ(FormatTrace({}), "");

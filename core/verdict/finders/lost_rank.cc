@@ -291,9 +291,9 @@ void MakeInitFailure(const Situation& situation, const RankView& first, const st
 
 // The earlier one of two calls on a communicator is where it began.
 bool FailedEarlier(const RankView& a, const RankView& b) {
-  if (!a.newest_collective_failed() || !b.newest_collective_failed()) return false;
-  const JournalEvent &of_a = *a.last_collective, &of_b = *b.last_collective;
-  return of_a.communicator == of_b.communicator && of_a.sequence < of_b.sequence;
+  const JournalEvent *const of_a = FailedCallOf(a), *const of_b = FailedCallOf(b);
+  if (of_a == nullptr || of_b == nullptr) return false;
+  return of_a->communicator == of_b->communicator && of_a->sequence < of_b->sequence;
 }
 
 }  // namespace
@@ -318,7 +318,7 @@ std::vector<Finding> FindErrors(const Situation& situation, const Stuck& stuck) 
   finding.headline = HeadlineOf(Cause::kRankFailed, failed, *first);
   finding.headline.Add(ErrorClauseBriefly(*first));
   finding.proved = IsOfItself(first->evidence->error);
-  if (first->newest_collective_failed()) finding.operation = *first->last_collective;
+  finding.operation = OperationIn(FailedCallOf(*first));
   const std::string text = ShortLine(first->evidence->error);
   finding.message = fmt::format("rank {} reported an error {}: {}", first->rank(),
                                 InOrWhile(*first), text.empty() ? "no text came with it" : text);

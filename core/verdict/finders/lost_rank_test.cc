@@ -179,6 +179,40 @@ TEST(RankFailed, TheEarlierCollectiveIsNamedOfTwo) {
   EXPECT_THAT(same.findings[0].message, HasSubstr("rank 0 reported an error in all_reduce 51"));
 }
 
+// A stream that failed never begins what is queued on it: gradients come in several buckets.
+TEST(RankFailed, WhatIsQueuedBehindTheErrorIsNotNamed) {
+  const auto fails = [](int rank) {
+    return After49(rank).FailsIn(AllReduce()).Queues(AllReduce()).Queues(AllReduce());
+  };
+  const Judgement judgement =
+      JudgeAll({At50(0), fails(1).Reports("injected failure of all_reduce f32 x 256")});
+  const Finding& finding = judgement.findings.at(0);
+  EXPECT_EQ(finding.cause, Cause::kRankFailed);
+  EXPECT_THAT(finding.message, HasSubstr("rank 1 reported an error in all_reduce 50 (sequence 49"));
+  EXPECT_THAT(finding.headline.text(), HasSubstr("in all_reduce 50: injected"));
+  ASSERT_TRUE(finding.operation);
+  EXPECT_EQ(finding.operation->sequence, 49u);
+  EXPECT_THAT(judgement.outcomes[1].where, HasSubstr("all_reduce 50"));
+  // The earlier of two is found among those that queued more, too.
+  const std::string reset = "gloo: Connection reset by peer";
+  const Judgement two =
+      JudgeAll({After49(0).Does(AllReduce()).FailsIn(AllReduce()).Reports(reset).Leaves(1),
+                fails(1).Reports(reset).Leaves(1)});
+  EXPECT_EQ(two.findings.at(0).operation->sequence, 49u);
+}
+
+// Where a program went on after an error, its end is elsewhere.
+TEST(RankFailed, AnErrorThatItGotOverIsNotWhereItIs) {
+  const auto over = [] { return After49(1).FailsIn(AllReduce()); };
+  const auto where = [](const History& history) {
+    return JudgeAll({At50(0), history}).outcomes[1].where;
+  };
+  EXPECT_THAT(where(over().Does(AllReduce()).Reports("no room")),
+              HasSubstr("between two collectives after all_reduce 51"));
+  EXPECT_THAT(where(over().Case(2).Enters(AllReduce()).Reports("no room")),
+              HasSubstr("all_reduce 51"));
+}
+
 TEST(RankFailed, WhoRaisedIsTheCauseOfItsPeersErrors) {
   const History raised = After49(1).Reports("out of memory").Leaves(1);
   const Judgement judgement =

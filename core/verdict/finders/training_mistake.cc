@@ -47,6 +47,7 @@ const JournalEvent* InQuestion(const RankView& view, const std::vector<Mismatch>
     const Mismatch& mismatch = mismatches.front();
     return EventAt(view, mismatch.group, mismatch.sequence, mismatch.case_index);
   }
+  if (const JournalEvent* const failed = FailedCallOf(view)) return failed;
   if (view.open != nullptr) return view.waits_in(0) ? view.open : nullptr;
   return view.newest_collective_failed() ? view.last_collective : nullptr;
 }
