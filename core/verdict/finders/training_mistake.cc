@@ -7,31 +7,13 @@
 
 #include "core/journal/purpose.h"
 #include "core/verdict/finders/explanation.h"
+#include "core/verdict/finders/training_part.h"
 #include "core/verdict/rank_view.h"
 #include "core/verdict/wording.h"
 
 namespace lockstep::verdict::finders {
 namespace {
 
-// What a rank's journal says of its part in the matter.
-struct Part {
-  const RankView* view = nullptr;
-  const JournalEvent* at = nullptr;  // the collective in question: it is, failed or was in it
-  Annotation says = {};              // of `at`
-  // Iteration and index of the newest bucket before `at`; iteration -1: it launched none, or
-  // nobody can know (`knows` is false).
-  Annotation bucket = {};
-  bool knows = false;
-  bool told_phases = false;  // that bucket was launched in a backward pass
-  int backward_since = 0;    // backward passes that it began after that bucket
-  bool over = false;         // its program is over, as it should end
-  // When it called `at`, which may have begun or ended later: in which phase, after which iteration
-  // of its own, and how many forward passes of evaluation lie between the two.
-  Phase phase = Phase::kStart;
-  int trained = -1;
-  int passes = 0;
-};
-using Parts = std::vector<Part>;
 using Some = std::vector<const Part*>;
 
 Some PartsWhere(const Parts& parts, auto holds) {
@@ -40,97 +22,6 @@ Some PartsWhere(const Parts& parts, auto holds) {
     if (holds(part)) some.push_back(&part);
   }
   return some;
-}
-
-const JournalEvent* InQuestion(const RankView& view, const std::vector<Mismatch>& mismatches) {
-  if (!mismatches.empty()) {
-    const Mismatch& mismatch = mismatches.front();
-    return EventAt(view, mismatch.group, mismatch.sequence, mismatch.case_index);
-  }
-  if (const JournalEvent* const failed = FailedCallOf(view)) return failed;
-  if (view.open != nullptr) return view.waits_in(0) ? view.open : nullptr;
-  return view.newest_collective_failed() ? view.last_collective : nullptr;
-}
-
-bool IsJoinFlag(Purpose purpose) {
-  return Purpose::kJoinAlive <= purpose && purpose <= Purpose::kJoinShouldSync;
-}
-
-// DistributedDataParallel calls it before the forward pass of the module.
-bool IsOfForward(Purpose purpose) {
-  return purpose == Purpose::kBufferBroadcast || IsJoinFlag(purpose);
-}
-
-// A forward pass of evaluation begins with it.
-bool BeginsPass(const JournalEvent& event, const Annotation& says, bool join) {
-  if (event.phase != Phase::kEvaluate || says.detail != 0) return false;
-  return says.purpose == (join ? Purpose::kJoinAlive : Purpose::kBufferBroadcast);
-}
-
-void FollowCall(Part& part) {
-  if (part.at == nullptr) return;
-  part.phase = part.at->phase;
-  bool called = false;
-  int in_join = 0, plain = 0;
-  for (const JournalEvent* end = part.at + 1; end != part.view->evidence->journal.events.data();) {
-    const JournalEvent& event = *--end;
-    if (event.kind != EventKind::kEnqueue) continue;
-    const bool calls =
-        event.communicator == part.at->communicator && event.sequence == part.at->sequence;
-    if (calls) part.phase = event.phase;
-    called = called || calls;
-    if (!called) continue;
-    const Annotation says = journal::UnpackAnnotation(event.value);
-    const bool gradients = says.purpose == Purpose::kBucket && !calls;
-    if (gradients) part.trained = says.iteration;
-    if (gradients || (says.purpose == Purpose::kJoinShadowBucket && !calls)) break;
-    in_join += BeginsPass(event, says, true) ? 1 : 0;
-    plain += BeginsPass(event, says, false) ? 1 : 0;
-  }
-  part.passes = std::max(in_join, plain);
-}
-
-void FollowBuckets(Part& part) {
-  const auto& events = part.view->evidence->journal.events;
-  part.knows = part.view->complete();
-  const JournalEvent* end = part.at != nullptr ? part.at : events.data() + events.size();
-  // What is posted may begin in a later iteration. Histories from elsewhere may have starts only.
-  const bool queues =
-      std::ranges::find(events, EventKind::kEnqueue, &JournalEvent::kind) != events.end();
-  for (; end != events.data(); --end) {
-    const JournalEvent* const event = end - 1;
-    if (event->kind == EventKind::kPhase && event->phase == Phase::kBackward) {
-      ++part.backward_since;
-    }
-    if (event->kind != (queues ? EventKind::kEnqueue : EventKind::kStart)) continue;
-    const Annotation annotation = journal::UnpackAnnotation(event->value);
-    if (annotation.purpose != Purpose::kBucket) continue;
-    // The operation itself may be journaled more than once.
-    if (part.at != nullptr && event->sequence == part.at->sequence) continue;
-    part.bucket = annotation;
-    part.knows = true;
-    part.told_phases = event->phase == Phase::kBackward;
-    return;
-  }
-}
-
-// Empty when nobody speaks of training.
-Parts PartsOf(const Situation& situation, const std::vector<Mismatch>& mismatches) {
-  Parts parts;
-  bool training = false;
-  for (const RankView& view : situation.views) {
-    Part part{.view = &view, .at = InQuestion(view, mismatches)};
-    if (part.at != nullptr) part.says = journal::UnpackAnnotation(part.at->value);
-    training = training || part.says.purpose != Purpose::kNone;
-    part.over = FinishedInOrder(view) || (view.running() && view.evidence->idle);
-    parts.push_back(part);
-  }
-  if (!training) return {};
-  for (Part& part : parts) {
-    FollowBuckets(part);
-    FollowCall(part);
-  }
-  return parts;
 }
 
 // Of an iteration of training: all ranks that train take part in it.
@@ -344,6 +235,15 @@ bool TellsThoseThatJoined(const Part& part) {
   });
 }
 
+// "rank 1 had inputs for 3 iterations", "ranks 1 and 2 had inputs for 3 to 4 iterations".
+std::string HadInputs(const std::string& who, const Some& parts) {
+  const auto [least, most] =
+      std::ranges::minmax(parts, {}, [](const Part* part) { return InputsOf(*part); });
+  const int from = InputsOf(*least), to = InputsOf(*most);
+  return fmt::format("{} had inputs for {}{} iterations", who, from,
+                     from == to ? "" : fmt::format(" to {}", to));
+}
+
 std::optional<Finding> UnevenInputs(const Parts& parts, bool mismatch, const Finding& general) {
   const Part* training = nullptr;
   for (const Part& part : parts) {
@@ -355,7 +255,7 @@ std::optional<Finding> UnevenInputs(const Parts& parts, bool mismatch, const Fin
   const Some through = PartsWhere(parts, [&](const Part& part) {
     const bool shadows = join && part.at != nullptr && part.phase == Phase::kJoinExit;
     return IsThrough(part, mismatch) && !shadows && part.knows &&
-           part.bucket.iteration < training->says.iteration;
+           InputsOf(part) <= training->says.iteration;
   });
   if (through.empty()) return std::nullopt;
   const std::vector<int> ranks = RanksOf(through);
@@ -363,12 +263,11 @@ std::optional<Finding> UnevenInputs(const Parts& parts, bool mismatch, const Fin
   const bool joins = first.at != nullptr && first.at->phase == Phase::kJoinExit;
   return Explain(
       Cause::kUnevenInputs, through, general,
-      Headline("{} had inputs for {} iterations", Who(through), first.bucket.iteration + 1)
+      Headline(HadInputs(Who(through), through))
           .Add("; rank {} {}", training->view->rank(), DoingBriefly(*training)),
-      fmt::format("{} had inputs for {} iterations and {}, but rank {} has more and {}: nobody "
-                  "will answer it{}",
-                  FormatRanks(ranks), first.bucket.iteration + 1, Doing(first),
-                  training->view->rank(), Doing(*training), HowItLooks(*training)),
+      fmt::format("{} and {}, but rank {} has more and {}: nobody will answer it{}",
+                  HadInputs(FormatRanks(ranks), through), Doing(first), training->view->rank(),
+                  Doing(*training), HowItLooks(*training)),
       joins ? "Enter join() on all ranks, and leave its block only when the inputs are used up."
             : "Give every rank the same number of inputs (DistributedSampler does, drop_last "
               "cuts), or train inside join(): `with Join([model]):`.");
