@@ -44,6 +44,11 @@ std::vector<Interval> IntervalsOf(const RankEvidence& evidence) {
   Ticks left = 0;
   for (const JournalEvent& event : evidence.journal.events) {
     if (event.kind == EventKind::kCase || event.kind == EventKind::kIdle) left = 0;
+    // A rank that joined shadows the others' calls: it has no inputs to work on.
+    if (event.phase == Phase::kJoinExit) {
+      left = 0;
+      continue;
+    }
     const Call call = {event.collective, event.root, event.sequence};
     if (event.kind == EventKind::kEnqueue) enqueued[call] = event.ticks;
     if (event.kind != EventKind::kEnd) continue;

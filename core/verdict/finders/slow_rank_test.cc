@@ -111,6 +111,23 @@ TEST(SlowRank, NotWhereRanksWaitInSmallerGroups) {
   EXPECT_THAT(FindSlowRanks(ranks), IsEmpty());
 }
 
+// Under join() a rank without inputs answers the others, and works on nothing.
+TEST(SlowRank, NotOfARankWhosePeersJoinedEarly) {
+  const auto joins = [](Ticks own) {
+    RankEvidence evidence = Paced(1, own, 100, 40);
+    const Ticks begin = evidence.journal.events[evidence.journal.events.size() / 4].ticks;
+    for (journal::JournalEvent& event : evidence.journal.events) {
+      if (event.ticks < begin) continue;
+      event.phase = journal::Phase::kJoinExit;
+      event.ticks = begin + (event.ticks - begin) / 100;
+    }
+    return evidence;
+  };
+  EXPECT_THAT(FindSlowRanks({Paced(0, 1000, 100, 40), joins(1000)}), IsEmpty());
+  // What it did before it joined counts.
+  EXPECT_THAT(FindSlowRanks({Paced(0, 100, 1000, 40), joins(1000)}).at(0).culprits, ElementsAre(1));
+}
+
 TEST(SlowRank, UndecidableFromFewCollectivesOrOneRank) {
   EXPECT_THAT(FindSlowRanks({Paced(0, 100, 1000, 8), Paced(1, 1000, 100, 8)}), IsEmpty());
   EXPECT_THAT(FindSlowRanks({Paced(0, 1000, 100)}), IsEmpty());
