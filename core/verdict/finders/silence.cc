@@ -303,16 +303,17 @@ void AddNew(Finding finding, std::vector<Finding>& findings) {
   if (!known) findings.push_back(std::move(finding));
 }
 
+// Who waits is no culprit, and nobody knows for whom.
 Finding OtherCommunicator(const Views& waiting) {
-  Finding finding{.cause = Cause::kUnknown, .culprits = RanksOf(waiting)};
+  const std::vector<int> ranks = RanksOf(waiting);
+  Finding finding{.cause = Cause::kUnknown};
   finding.message = fmt::format(
       "{} {} in {} since {}; the journals do not show who else belongs to that communicator",
-      FormatRanks(finding.culprits), Verb(finding.culprits, "waits", "wait"),
-      DescribeInvocation(*waiting.front()->open),
+      FormatRanks(ranks), Verb(ranks, "waits", "wait"), DescribeInvocation(*waiting.front()->open),
       Seconds(waiting.front()->evidence->seconds_silent));
-  finding.headline = Headline(
-      "{} {} in {} for {}", Who(waiting), Verb(finding.culprits, "waits", "wait"),
-      NameOfInvocation(*waiting.front()->open), Seconds(waiting.front()->evidence->seconds_silent));
+  finding.headline = Headline("{} {} in {} for {}", Who(waiting), Verb(ranks, "waits", "wait"),
+                              NameOfInvocation(*waiting.front()->open),
+                              Seconds(waiting.front()->evidence->seconds_silent));
   finding.headline.Add("; who else belongs to it is not known");
   finding.remedy = "Compare the stored stacks and the histories of these ranks.";
   return finding;
@@ -383,11 +384,11 @@ std::vector<Finding> FindSilence(const Situation& situation) {
   for (const RankView* view : SilentElsewhere(situation, standstills)) {
     (view->open != nullptr ? elsewhere : Connects(*view) ? connecting : busy).push_back(view);
   }
-  if (!elsewhere.empty()) findings.push_back(OtherCommunicator(elsewhere));
   if (!connecting.empty() && !OneMayCome(situation)) {
     findings.push_back(InitFailure(situation, connecting));
   }
   if (!busy.empty()) findings.push_back(Busy(busy));
+  if (!elsewhere.empty()) findings.push_back(OtherCommunicator(elsewhere));
   return findings.empty() ? stalls : findings;
 }
 

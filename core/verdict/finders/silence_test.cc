@@ -108,6 +108,25 @@ TEST(RankBusy, SilentWhereNobodyWaits) {
   EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kFinished, Outcome::kHung));
 }
 
+// Of a communicator whose members are not known nobody can say for whom its ranks wait.
+TEST(RankBusy, BeforeThoseThatWaitOnAnUnknownCommunicator) {
+  const auto waits = [](int rank) { return After49(rank).On(1).Enters(AllReduce()).Silent(6); };
+  const Judgement judgement =
+      JudgeAll({waits(0), After49(1).In(journal::Phase::kCompute).Silent(5.5), waits(2)});
+  ASSERT_EQ(judgement.findings.size(), 2u);
+  EXPECT_EQ(judgement.findings[0].cause, Cause::kRankBusy);
+  EXPECT_FALSE(judgement.findings[0].proved);
+  EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
+  EXPECT_EQ(judgement.findings[1].cause, Cause::kUnknown);
+  EXPECT_THAT(judgement.findings[1].culprits, IsEmpty());
+  EXPECT_THAT(judgement.findings[1].message, HasSubstr("ranks 0 and 2 wait in all_reduce 1"));
+  // Where all wait there, that is all that is known.
+  const Judgement all = JudgeAll({waits(0), waits(1)});
+  ASSERT_EQ(all.findings.size(), 1u);
+  EXPECT_EQ(all.verdict, Verdict::kUnknown);
+  EXPECT_THAT(all.findings[0].culprits, IsEmpty());
+}
+
 TEST(Idle, WaitingForOrdersIsNoHang) {
   const Judgement judgement =
       JudgeAll({After49(0).Idle().Silent(1000), After49(1).Idle().Silent(1000)});
