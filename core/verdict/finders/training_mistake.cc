@@ -212,10 +212,11 @@ std::optional<Finding> OneSidedUnusedParameters(const Parts& parts, bool mismatc
       Headline("{} ended the backward pass of iteration {} without bucket {}", Who(withheld),
                waiting->says.iteration, waiting->says.detail)
           .Add(WaitingClause({waiting->view->rank()}, ranks)),
-      fmt::format("{} ended the backward pass of iteration {} without bucket {}: a parameter in it "
-                  "got no gradient there; rank {} {}, rank {} {}",
-                  FormatRanks(ranks), waiting->says.iteration, waiting->says.detail,
-                  waiting->view->rank(), Doing(*waiting), ranks.front(), Doing(*withheld.front())),
+      fmt::format(
+          "{} ended the backward pass of iteration {} without bucket {}, most likely because "
+          "a parameter in it got no gradient there; rank {} {}, rank {} {}",
+          FormatRanks(ranks), waiting->says.iteration, waiting->says.detail, waiting->view->rank(),
+          Doing(*waiting), ranks.front(), Doing(*withheld.front())),
       std::string(InfoOf(Cause::kOneSidedUnusedParameters).remedy));
 }
 
