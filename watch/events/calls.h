@@ -231,11 +231,11 @@ enum class Sync : std::uint8_t {
   X(File_open, kCollective, kAll)                      \
   X(File_delete, kLocal, kNone)                        \
   X(File_close, kCollective, kAll)                     \
-  X(File_write_all, kCollective, kAll)                 \
-  X(File_read_all, kCollective, kAll)                  \
-  X(File_write_at_all, kCollective, kAll)              \
-  X(File_read_at_all, kCollective, kAll)               \
-  X(File_set_view, kCollective, kAll)
+  X(File_write_all, kCollective, kLoose)               \
+  X(File_read_all, kCollective, kLoose)                \
+  X(File_write_at_all, kCollective, kLoose)            \
+  X(File_read_at_all, kCollective, kLoose)             \
+  X(File_set_view, kCollective, kLoose)
 
 // Process groups, as PyTorch's users know them. A rank may call them in any thread.
 // X(name, what users call it, class, sync)

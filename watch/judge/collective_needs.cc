@@ -22,9 +22,28 @@ bool Differs(const Position& there, int member) {
   return std::ranges::count(there.different, member) > 0;
 }
 
+// With a count for each member, which may be 0: a library may wait for nobody of whom it gets
+// nothing. The counts are not known.
+bool HasCountsOfMembers(Call call) {
+  switch (call) {
+    case Call::kGatherv:
+    case Call::kIgatherv:
+    case Call::kScatterv:
+    case Call::kIscatterv:
+    case Call::kAlltoallv:
+    case Call::kIalltoallv:
+    case Call::kAlltoallw:
+    case Call::kIalltoallw:
+      return true;
+    default:
+      return false;
+  }
+}
+
 // Whether `me` cannot leave the collective before `member` entered it, whatever is buffered.
 bool MustWaitFor(const Event& event, const Place& place, int me, int member) {
   const Sync sync = FactsOf(event.call).sync;
+  if (HasCountsOfMembers(event.call)) return false;
   if (sync == Sync::kNeighbors) return std::ranges::count(place.sources, member) > 0;
   return sync == Sync::kAll || (sync == Sync::kRoot && member == event.peer) ||
          (sync == Sync::kAtRoot && me == event.peer) || (sync == Sync::kLower && member < me);
