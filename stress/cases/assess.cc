@@ -224,30 +224,33 @@ std::string WhyNotSeen(const StressCase& stress_case, const CaseResult& result) 
   return "";
 }
 
-// Of a scenario that expects nothing.
-void CompareWithHealth(const StressCase& stress_case, CaseResult& result) {
+// Of a scenario that expects nothing. Ranks can finish with wrong data that no program compared.
+void CompareWithHealth(const StressCase& stress_case,
+                       const std::optional<verdict::Finding>& not_made_good, CaseResult& result) {
   const auto& findings = result.judgement.findings;
-  // Ranks can finish with wrong data that no program compared. What they recovered from is over.
-  const bool healthy = AllFinished(result.judgement) &&
-                       (!result.facts.recoveries.empty() ||
-                        !std::ranges::any_of(findings, [](const verdict::Finding& finding) {
-                          return finding.cause.info().severity == verdict::Severity::kFailure;
-                        }));
+  const bool healthy = AllFinished(result.judgement) && !not_made_good;
   if (healthy) result.why = WhyNotSeen(stress_case, result);
   if (!result.why.empty()) return;
   result.verdict = healthy ? verdict::Verdict::kPass : verdict::Verdict::kFail;
-  result.why = healthy            ? DescribeFinish(stress_case, result.facts)
-               : findings.empty() ? DescribeJudgement(result.judgement)
-                                  : findings.front().headline.text();
+  if (healthy) {
+    result.why = DescribeFinish(stress_case, result.facts);
+  } else if (findings.empty()) {
+    result.why = DescribeJudgement(result.judgement);
+  } else {
+    // What they recovered from comes first, but is not why it fails.
+    const bool resumed = OutcomeOf(result.facts.recoveries) == "resumed";
+    result.why = (resumed && not_made_good ? *not_made_good : findings.front()).headline.text();
+  }
 }
 
-void Compare(const StressCase& stress_case, const std::string& backend, CaseResult& result) {
+void Compare(const StressCase& stress_case, const std::string& backend,
+             const std::optional<verdict::Finding>& not_made_good, CaseResult& result) {
   const scenario::Expectation* expectation = ExpectationFor(stress_case.scenario, backend);
   if (expectation == nullptr && !stress_case.scenario.expect.empty()) {
     result.why = fmt::format("the scenario does not say what to expect of {}", backend);
     return;
   }
-  if (expectation == nullptr) return CompareWithHealth(stress_case, result);
+  if (expectation == nullptr) return CompareWithHealth(stress_case, not_made_good, result);
   if (result.why = WhyUnseen(*expectation, result); !result.why.empty()) return;
   const std::string wrong_figure = WrongFigure(result.facts.reports, *expectation);
   const std::string wrong_recovery = WrongRecovery(result.facts.recoveries, *expectation);
@@ -333,6 +336,7 @@ CaseResult Assess(const StressCase& stress_case, const std::string& backend,
   facts.deadline_seconds = deadline_seconds;
   result.judgement =
       JudgeCase(stress_case.scenario, backend, facts.evidence, deadline_seconds, facts.generation);
+  const auto not_made_good = NotMadeGood(result.judgement, facts.recoveries);
   result.judgement = WithRecoveries(std::move(result.judgement), facts.recoveries);
   if (!facts.places.empty()) verdict::NameLostHosts(facts.places, facts.evidence, result.judgement);
   // A note, where nothing else is to be said.
@@ -352,7 +356,7 @@ CaseResult Assess(const StressCase& stress_case, const std::string& backend,
   result.why = agent_lost ? result.judgement.findings.front().headline.text()
                           : WhyUnknown(stress_case, backend, facts);
   result.facts = std::move(facts);
-  if (result.why.empty()) Compare(stress_case, backend, result);
+  if (result.why.empty()) Compare(stress_case, backend, not_made_good, result);
   return result;
 }
 

@@ -77,6 +77,71 @@ TEST(Assess, WithoutAnExpectationCallsThatSpoilDataAreNoPass) {
             verdict::Verdict::kPass);
 }
 
+// Iteration by iteration, one all_reduce each; then the library fails on rank 1 in iteration 5.
+verdict::RankEvidence FailsIn5(int rank, int wrong_iteration) {
+  verdict::History history(rank);
+  history.In(journal::Phase::kMeasure);
+  for (int i = 0; i < 6; ++i) {
+    collective::Operation call = verdict::AllReduce();
+    if (i == wrong_iteration) call.reduction = collective::Reduction::kMax;
+    history.Iteration(i).As(journal::Purpose::kStep);
+    i < 5 ? history.Does(call) : rank == 1 ? history.FailsIn(call) : history.Enters(call);
+  }
+  return rank == 1 ? history.Reports("no route").Leaves(4) : history;
+}
+
+Recovery Resumed(const std::vector<verdict::RankEvidence>& evidence, std::int64_t first) {
+  Recovery recovery;
+  recovery.outcome = scenario::RecoveryOutcome::kResumed;
+  recovery.members = {0, 1};
+  recovery.first_iteration = first;
+  recovery.failure = JudgeCase(CaseOf("").scenario, "gloo", evidence, 5);
+  return recovery;
+}
+
+CaseResult AfterRecovery(Recovery recovery, CaseFacts last = Healthy()) {
+  last.recoveries = {std::move(recovery)};
+  return AssessOf("", std::move(last));
+}
+
+// What led to a recovery is over. What spoiled data before it is not.
+TEST(Assess, ARecoveryForgivesWhatLedToIt) {
+  const CaseResult over = AfterRecovery(Resumed({FailsIn5(0, -1), FailsIn5(1, -1)}, 5));
+  EXPECT_EQ(over.verdict, verdict::Verdict::kPass) << over.why;
+  ASSERT_EQ(over.judgement.findings.size(), 1u);
+  EXPECT_EQ(over.judgement.findings[0].cause, verdict::Cause::kRankFailed);
+  const CaseResult spoiled = AfterRecovery(Resumed({FailsIn5(0, 2), FailsIn5(1, -1)}, 5));
+  EXPECT_EQ(spoiled.verdict, verdict::Verdict::kFail);
+  EXPECT_THAT(spoiled.why, HasSubstr("calls all_reduce 3 with f32 x 256 sum, rank 0"));
+  EXPECT_EQ(spoiled.judgement.findings.at(0).cause, verdict::Cause::kRankFailed);
+}
+
+// Calls that do not match are over when all ranks call them anew.
+TEST(Assess, ARecoveryForgivesAMismatchOfAnIterationThatIsRepeated) {
+  const auto mismatch = [](std::int64_t first) {
+    Recovery recovery = Resumed({FailsIn5(0, 2), FailsIn5(1, -1)}, first);
+    std::erase_if(recovery.failure.findings, [](const verdict::Finding& finding) {
+      return finding.cause != verdict::Cause::kReductionMismatch;
+    });
+    EXPECT_EQ(recovery.failure.findings.size(), 1u);
+    return AfterRecovery(std::move(recovery)).verdict;
+  };
+  EXPECT_EQ(mismatch(2), verdict::Verdict::kPass);
+  EXPECT_EQ(mismatch(3), verdict::Verdict::kFail);
+}
+
+TEST(Assess, ARecoveryForgivesNothingOfItsOwnGeneration) {
+  collective::Operation max = verdict::AllReduce();
+  max.reduction = collective::Reduction::kMax;
+  CaseFacts last = FactsOf({verdict::After49(0).Does(verdict::AllReduce()).Leaves(0),
+                            verdict::After49(1).Does(max).Leaves(0)});
+  last.reports = {Finished(), Finished()};
+  const CaseResult result =
+      AfterRecovery(Resumed({FailsIn5(0, -1), FailsIn5(1, -1)}, 5), std::move(last));
+  EXPECT_EQ(result.verdict, verdict::Verdict::kFail);
+  EXPECT_THAT(result.why, HasSubstr("rank 1 calls all_reduce 50 with f32 x 256 max"));
+}
+
 TEST(Assess, SaysWhatWasCompared) {
   const auto why = [](const workloads::ProgramReport& one) {
     CaseFacts facts = Healthy();

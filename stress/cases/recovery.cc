@@ -7,6 +7,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/journal/purpose.h"
+#include "core/verdict/cause.h"
+
 namespace lockstep::stress::cases {
 namespace {
 
@@ -25,6 +28,25 @@ bool IsMember(const Generation& generation, int rank) {
 
 std::string NameOf(const Generation& generation) {
   return fmt::format("world of generation {}", generation.number);
+}
+
+bool SpoilsData(const verdict::Finding& finding) {
+  return finding.cause.info().blame == verdict::Blame::kCalls ||
+         finding.cause == verdict::Cause::kDataCorruption;
+}
+
+// What can be of an iteration that ranks repeated.
+bool MayBeRepeated(const verdict::Finding& finding, const Recovery& recovery) {
+  if (!finding.operation) return true;
+  const std::int32_t iteration = journal::UnpackAnnotation(finding.operation->value).iteration;
+  return iteration < 0 || iteration >= recovery.first_iteration;
+}
+
+bool IsMadeGood(const verdict::Finding& finding, const Recovery& recovery) {
+  if (!SpoilsData(finding)) return true;
+  const verdict::Blame led = recovery.failure.findings.front().cause.info().blame;
+  const bool by_calls = led == verdict::Blame::kCalls || led == verdict::Blame::kProgram;
+  return by_calls && MayBeRepeated(finding, recovery);
 }
 
 }  // namespace
@@ -168,6 +190,19 @@ verdict::Judgement WithRecoveries(verdict::Judgement last,
     last.findings.insert(last.findings.end(), findings.begin(), findings.end());
   }
   return last;
+}
+
+std::optional<verdict::Finding> NotMadeGood(const verdict::Judgement& last,
+                                            const std::vector<Recovery>& recoveries) {
+  for (const Recovery& recovery : recoveries) {
+    for (const verdict::Finding& finding : recovery.failure.findings) {
+      if (!IsMadeGood(finding, recovery)) return finding;
+    }
+  }
+  const auto found = std::ranges::find_if(last.findings, [](const verdict::Finding& finding) {
+    return finding.cause.info().severity == verdict::Severity::kFailure;
+  });
+  return found == last.findings.end() ? std::nullopt : std::optional(*found);
 }
 
 std::string OutcomeOf(const std::vector<Recovery>& recoveries) {

@@ -78,6 +78,12 @@ std::optional<Ticks> ResumedAt(const std::vector<journal::Journal>& journals,
 // Of the whole case, from the judgement of its last generation.
 verdict::Judgement WithRecoveries(verdict::Judgement last, const std::vector<Recovery>& recoveries);
 
+// What ranks recovered from is over, and so are calls and data that did not match in iterations
+// that they repeated for it. All else that spoils data, and what is found of the last generation,
+// is not: the first such finding of the failures and of `last`, or none.
+std::optional<verdict::Finding> NotMadeGood(const verdict::Judgement& last,
+                                            const std::vector<Recovery>& recoveries);
+
 // "none", or the outcome of the last one.
 std::string OutcomeOf(const std::vector<Recovery>& recoveries);
 

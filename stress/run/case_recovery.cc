@@ -283,7 +283,9 @@ void CaseRecovery::OrderMembers(const cases::Recovery& recovery) {
   }
   for (const int rank : recovery.members) {
     const bool survived = state_.Parked(rank);
-    state_.ranks[rank].report.reset();
+    RankState& state = state_.ranks[rank];
+    if (state.report) state.wrong_data.Keep(*state.report, recovery.first_iteration);
+    state.report.reset();
     coordinator_.Send(
         rank, survived
                   ? control::Message{kRebuildMessage, control::Encode(membership)}

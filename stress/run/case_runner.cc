@@ -56,6 +56,7 @@ void CaseRunner::OnMessage(const coordinator::Event& event) {
     case kReportMessage: {
       auto report = Understand<workloads::ProgramReport>(event.message.payload);
       if (!report.ok()) report = workloads::ProgramReport{.status = report.status()};
+      state_.ranks[event.rank].wrong_data.AddTo(*report);
       state_.ranks[event.rank].report = *std::move(report);
       return;
     }

@@ -16,6 +16,7 @@
 #include "stress/run/per_rank.h"
 #include "stress/run/protocol.h"
 #include "stress/run/sighting.h"
+#include "stress/workloads/program_report.h"
 
 namespace lockstep::stress::run {
 
@@ -55,11 +56,12 @@ inline constexpr Transition kTransitions[] = {
 
 struct RankState {
   std::optional<workloads::ProgramReport> report = {};
-  bool gone = false;                     // the worker left or died
-  bool stays_stopped = false;            // by a fault that nothing ends
-  int aborted = -1;                      // the newest generation that it gave up; -1: none
-  Ticks connected_at = 0;                // to this generation; 0: not
-  std::optional<Membership> place = {};  // that it took
+  workloads::WrongDataKept wrong_data = {};  // of generations before
+  bool gone = false;                         // the worker left or died
+  bool stays_stopped = false;                // by a fault that nothing ends
+  int aborted = -1;                          // the newest generation that it gave up; -1: none
+  Ticks connected_at = 0;                    // to this generation; 0: not
+  std::optional<Membership> place = {};      // that it took
 
   bool finished() const { return report && report->status.ok(); }
   // It reported an error and waits to be recovered.

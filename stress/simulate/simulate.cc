@@ -16,6 +16,7 @@
 #include "core/journal/purpose.h"
 #include "stress/cases/recovery.h"
 #include "stress/simulate/sim_stage.h"
+#include "stress/workloads/program_report.h"
 
 namespace lockstep::stress::simulate {
 namespace {
@@ -36,6 +37,7 @@ class SimulatedCase {
     facts_.fired.assign(stress_case.faults.size(), false);
     facts_.reports.resize(ranks);
     facts_.journals.resize(ranks);
+    wrong_data_.resize(ranks);
     for (std::size_t rank = 0; rank < ranks; ++rank) {
       stage_.members.push_back(static_cast<int>(rank));
     }
@@ -79,6 +81,7 @@ class SimulatedCase {
       const auto rank = static_cast<std::size_t>(stage_.members[i]);
       evidence[rank] = end.evidence[i];
       facts_.reports[rank] = end.reports[i];
+      if (end.reports[i]) wrong_data_[rank].AddTo(*facts_.reports[rank]);
       Append(end.evidence[i].journal, facts_.journals[rank]);
     }
     facts_.evidence = cases::AsJudged(cases::OfGeneration(std::move(evidence), generation_),
@@ -180,6 +183,11 @@ class SimulatedCase {
     for (std::size_t i = 0; i < facts_.fired.size(); ++i) {
       if (facts_.fired[i]) next.faults[i].rank = -1;
     }
+    for (const int rank : next.members) {
+      const auto& report = facts_.reports[static_cast<std::size_t>(rank)];
+      if (!report) continue;
+      wrong_data_[static_cast<std::size_t>(rank)].Keep(*report, recovery.first_iteration);
+    }
     recovery.members = next.members;
     generation_.number = next.generation;
     generation_.members = next.members;
@@ -203,6 +211,7 @@ class SimulatedCase {
   SimStage stage_;
   cases::Generation generation_;
   cases::CaseFacts facts_;
+  std::vector<workloads::WrongDataKept> wrong_data_;  // by rank, of the stages before
 };
 
 }  // namespace

@@ -1,6 +1,8 @@
 // Cases in simulation from their text to the verdict: which results are compared.
 #include "stress/simulate/simulate.h"
 
+#include <fmt/format.h>
+
 #include <string>
 
 #include "core/base/status.h"
@@ -20,13 +22,14 @@ using ::testing::HasSubstr;
 constexpr const char* kCorrupt =
     "[[fault]]\nkind = \"corrupt_result\"\nrank = 1\nat = \"collective:1\"\n";
 
-cases::CaseResult ResultOf(const std::string& rest) {
+cases::CaseResult ResultOf(const std::string& rest,
+                           comm::sim::SimRules rules = comm::sim::SimRules::kMpi) {
   const Result<scenario::Scenario> scenario =
       scenario::ParseScenario("name = \"a/b\"\nranks = 2\n[workload]\n" + rest, "a.toml");
   EXPECT_TRUE(scenario.ok()) << scenario.status().message();
   if (!scenario.ok()) return {};
-  return Simulate({*scenario, "", 1, cases::PlanFaults(*scenario, 1), "a/b"},
-                  comm::sim::SimRules::kMpi, 5, [] { return std::string(); });
+  return Simulate({*scenario, "", 1, cases::PlanFaults(*scenario, 1), "a/b"}, rules, 5,
+                  [] { return std::string(); });
 }
 
 std::string Script(const std::string& first, const std::string& second) {
@@ -69,6 +72,28 @@ TEST(Simulate, ACorruptedResultThatTrainingDoesNotCompareIsUnknown) {
       training + "[[fault]]\nkind = \"corrupt_result\"\nrank = 1\nat = \"collective:3\"\n");
   EXPECT_EQ(result.verdict, verdict::Verdict::kUnknown);
   EXPECT_THAT(result.why, HasSubstr("no comparison of data shows corrupt_result of rank 1"));
+}
+
+// In iteration 5 the library fails, and the ranks go on from there.
+TEST(Simulate, WhatWasSpoiledBeforeARecoveryFails) {
+  const std::string loop =
+      "kind = \"all_reduce_loop\"\nsizes = [\"4K\"]\nrounds = 9\n[recovery]\nmode = \"restart\"\n"
+      "[[fault]]\nkind = \"failed_collective\"\nrank = 1\nat = \"iteration:5\"\n";
+  const auto with = [&](const std::string& kind, int iteration) {
+    return ResultOf(loop + fmt::format("[[fault]]\nkind = \"{}\"\nrank = 1\nat = "
+                                       "\"iteration:{}\"\n",
+                                       kind, iteration),
+                    comm::sim::SimRules::kGloo);
+  };
+  const cases::CaseResult alone = ResultOf(loop, comm::sim::SimRules::kGloo);
+  EXPECT_EQ(alone.verdict, verdict::Verdict::kPass) << alone.why;
+  for (const int iteration : {2, 7}) {
+    EXPECT_EQ(with("wrong_op", iteration).verdict, verdict::Verdict::kFail) << iteration;
+    const cases::CaseResult corrupt = with("corrupt_result", iteration);
+    EXPECT_EQ(corrupt.verdict, verdict::Verdict::kFail) << iteration;
+    EXPECT_THAT(corrupt.why, HasSubstr("rank 1 received wrong data"));
+    EXPECT_EQ(corrupt.judgement.outcomes.at(1).outcome, verdict::Outcome::kCorrupt);
+  }
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ struct Found {
   std::int64_t checked = 0;
   std::int64_t unchecked = 0;
   std::string first_wrong = {};
+  std::int64_t wrong_iteration = -1;
 };
 
 // Where steps run, with the buffers that they use one after the other.
@@ -64,6 +65,7 @@ struct Invocation {
     lane.found.checked += found.checked;
     if (found.wrong == 0 || !lane.found.first_wrong.empty()) return;
     const collective::WrongElement& first = found.first.front();
+    lane.found.wrong_iteration = iteration;
     lane.found.first_wrong = fmt::format(
         "{} of iteration {}: {} of {} elements are wrong, element {} is {} instead of {}",
         collective::Describe(operation), iteration, found.wrong, found.checked, first.element,
@@ -94,7 +96,9 @@ class ScriptRun {
     for (const auto& [name, lane] : lanes_) {
       report_.checked += lane.found.checked;
       report_.unchecked += lane.found.unchecked;
-      if (report_.wrong_data.empty()) report_.wrong_data = lane.found.first_wrong;
+      if (!report_.wrong_data.empty()) continue;
+      report_.wrong_data = lane.found.first_wrong;
+      report_.wrong_iteration = lane.found.wrong_iteration;
     }
     return report_;
   }
