@@ -8,7 +8,6 @@
 #include <limits>
 
 #include "core/verdict/finders/find.h"
-#include "core/verdict/finders/missed_call.h"
 #include "core/verdict/link_traffic.h"
 #include "core/verdict/messages.h"
 #include "core/verdict/rank_view.h"
@@ -33,11 +32,10 @@ std::string SystemClause(const RankView& view) {
 // The earliest operation of a group that ranks wait in, and how every member stands to it.
 struct Standstill {
   const JournalEvent* operation = nullptr;  // nullptr: no rank waits in it
-  const JournalEvent* missed = nullptr;     // the one that the missing ranks missed first
   int group = kUnknownGroup;
-  Views waiting = {};  // their streams have reached it, and they have not left it
-  Views missing = {};  // alive, and not so far
-  Views left = {};
+  Views waiting;  // their streams have reached it, and they have not left it
+  Views missing;  // alive, and not so far
+  Views left;
   bool incomplete = false;  // a rank of which nothing is known may be missing
   double seconds = 0;       // longest silence of a waiting rank; if none waits, of a missing one
   // Shortest silence of a waiting rank that was kept from a processor, without that time.
@@ -68,7 +66,8 @@ void Sort(Standstill& found, const RankView& view, CallStep step) {
 }
 
 Standstill StandstillOf(const Situation& situation, int group) {
-  Standstill found{.group = group};
+  Standstill found;
+  found.group = group;
   const auto& members = situation.GroupAt(group).members;
   for (const std::size_t i : members) {
     const RankView& view = situation.views[i];
@@ -96,15 +95,13 @@ std::string WhatInstead(const RankView& view, const Standstill& standstill) {
   if (view.evidence->idle) return "waits for an order";
   if (view.open != nullptr) return "waits in " + DescribeInvocation(*view.open) + " instead";
   const bool message = standstill.operation->communicator >= kFirstLane;
-  return fmt::format(
-      "has not {} {}: {}, last sign of life {} ago", message ? "come to" : "entered",
-      standstill.missed == standstill.operation ? "it" : DescribeInvocation(*standstill.missed),
-      WhereOf(view), Seconds(view.evidence->seconds_silent));
+  return fmt::format("has not {} it: {}, last sign of life {} ago", message ? "come to" : "entered",
+                     WhereOf(view), Seconds(view.evidence->seconds_silent));
 }
 
 // What those who are missing are to call, in a headline: of a message its other end.
 std::string MissingCall(const Situation& situation, const Standstill& standstill) {
-  const JournalEvent& operation = *standstill.missed;
+  const JournalEvent& operation = *standstill.operation;
   if (operation.communicator < kFirstLane) return NameOfInvocation(operation);
   const std::vector<int>& from_to = situation.GroupAt(standstill.group).ranks;
   return operation.collective == collective::Collective::kSend
@@ -185,7 +182,7 @@ Finding MissingRanks(const Situation& situation, const Standstill& standstill) {
                            "Compare what rank {} and the others call: the journals do not show why "
                            "it is not in this collective.",
                            first.rank()),
-      .operation = OperationIn(standstill.missed),
+      .operation = OperationIn(standstill.operation),
       .headline = MissingHeadline(situation, standstill)};
 }
 
@@ -287,8 +284,6 @@ std::vector<Standstill> StandstillsOf(const Situation& situation) {
     if (!std::ranges::all_of(standstill.missing, elsewhere)) {
       std::erase_if(standstill.missing, elsewhere);
     }
-    standstill.missed = &FirstMissed(situation, standstill.group, standstill.missing,
-                                     standstill.waiting, *standstill.operation);
     standstills.push_back(std::move(standstill));
   }
   return standstills;

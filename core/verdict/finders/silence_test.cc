@@ -65,29 +65,6 @@ TEST(RankBusy, TheOneThatDidNotEnterIsNamedWithWhatItDoesInstead) {
   EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kHung, Outcome::kHung, Outcome::kHung));
 }
 
-// MPI's root leaves a broadcast whose data is on the way, and so does whoever had it from the root.
-TEST(RankBusy, TheCallThatItMissedFirstIsNamed) {
-  const collective::Operation buffers = {.collective = collective::Collective::kBroadcast,
-                                         .count = 8};
-  const auto busy = [] { return After49(1).In(journal::Phase::kForward).Silent(6); };
-  const auto at = [&](int rank, int passed) {
-    return After49(rank).Does(buffers, passed).Enters(buffers).Silent(6);
-  };
-  const Judgement judgement = JudgeAll({at(0, 2), busy(), at(2, 1)});
-  ASSERT_EQ(judgement.findings.size(), 1u);
-  const Finding& finding = judgement.findings[0];
-  EXPECT_EQ(finding.cause, Cause::kRankBusy);
-  EXPECT_THAT(finding.culprits, ElementsAre(1));
-  EXPECT_THAT(finding.headline.text(), HasSubstr("rank 1 has not entered broadcast 1:"));
-  EXPECT_THAT(finding.message, HasSubstr("rank 2 waits for rank 1 in broadcast 2 (sequence 50"));
-  EXPECT_THAT(finding.message, HasSubstr("rank 1 has not entered broadcast 1 (sequence 49 of"));
-  EXPECT_EQ(finding.operation->sequence, 49u);
-  // The later of two: the other one is through with the first.
-  const Judgement two =
-      JudgeAll({at(0, 2), busy(), After49(2).Does(buffers).In(journal::Phase::kForward).Silent(6)});
-  EXPECT_EQ(two.findings.at(0).operation->sequence, 50u);
-}
-
 TEST(RankBusy, ASlowRankThatGoesOnIsNotHung) {
   const Judgement judgement =
       JudgeAll({At50(0).Silent(6), After49(1).In(journal::Phase::kLoad).Silent(0.2)});
