@@ -98,6 +98,36 @@ TEST(Generation, AMemberThatIsLostIsFound) {
   EXPECT_EQ(judgement.findings[0].culprits, std::vector<int>{1});
 }
 
+// Two iterations of the new communicator; rank 1 was killed, and is no member.
+verdict::RankEvidence Trains(int rank) {
+  verdict::History history(rank);
+  history.On(1);
+  for (int i = 2; i < 4; ++i) {
+    history.Iteration(i).In(journal::Phase::kBackward).As(journal::Purpose::kBucket);
+    history.Does(verdict::AllReduce());
+  }
+  history.Iteration(4).As(journal::Purpose::kBucket);
+  if (rank == 2) return history.Enters(verdict::AllReduce());
+  return history.FailsIn(verdict::AllReduce()).Reports("no route").Leaves(4);
+}
+
+TEST(Generation, ThoseThatWereLostBeforeLackNoInputs) {
+  const auto judged = [](const Generation& generation) {
+    const std::vector<verdict::RankEvidence> evidence = {Trains(0), verdict::History(1).Leaves(0),
+                                                         Trains(2)};
+    return verdict::Judge(OfGeneration(evidence, generation), Proofs(generation)).findings;
+  };
+  const auto findings = judged({1, {0, 2}, {0, 0, 0}});
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].cause, verdict::Cause::kRankFailed);
+  EXPECT_EQ(findings[0].culprits, std::vector<int>{0});
+  // A member that has no more inputs is to blame.
+  const auto member = judged({1, {0, 1, 2}, {0, 0, 0}});
+  ASSERT_FALSE(member.empty());
+  EXPECT_EQ(member[0].cause, verdict::Cause::kUnevenInputs);
+  EXPECT_EQ(member[0].culprits, std::vector<int>{1});
+}
+
 TEST(Recovery, WhoIsGoneStoppedOrBlamedForSilenceIsLost) {
   verdict::Judgement failure;
   failure.outcomes = {Of(0, verdict::Outcome::kHung), Of(1, verdict::Outcome::kFailed),

@@ -3,7 +3,9 @@
 #include "core/verdict/finders/training_part.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <unordered_set>
 
 namespace lockstep::verdict::finders {
 namespace {
@@ -77,6 +79,24 @@ void FollowBuckets(Part& part) {
   }
 }
 
+// A rank that a recovery left behind is no member of the communicator in question: nobody waits for
+// it.
+void KeepMembers(const Situation& situation, Parts& parts) {
+  std::unordered_set<int> groups;
+  for (const Part& part : parts) {
+    const Track* const track = part.at == nullptr ? nullptr : part.view->TrackOf(*part.at);
+    if (track != nullptr && track->group != kUnknownGroup) groups.insert(track->group);
+  }
+  std::unordered_set<const RankView*> members;
+  for (const int group : groups) {
+    for (const std::size_t i : situation.GroupAt(group).members) {
+      members.insert(&situation.views[i]);
+    }
+  }
+  if (members.empty()) return;  // nobody said who they are
+  std::erase_if(parts, [&](const Part& part) { return !members.contains(part.view); });
+}
+
 }  // namespace
 
 Parts PartsOf(const Situation& situation, const std::vector<Mismatch>& mismatches) {
@@ -89,6 +109,7 @@ Parts PartsOf(const Situation& situation, const std::vector<Mismatch>& mismatche
     part.over = FinishedInOrder(view) || (view.running() && view.evidence->idle);
     parts.push_back(part);
   }
+  KeepMembers(situation, parts);
   if (!training) return {};
   for (Part& part : parts) {
     FollowBuckets(part);
