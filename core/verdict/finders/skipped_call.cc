@@ -35,6 +35,21 @@ struct MembersCalls {
   bool few_came = false;  // to `furthest`: less than half, so that it may be what is wrong
 };
 
+// Less than half of the group are in this operation, or have completed it.
+bool FewCame(const Situation& situation, std::size_t g, std::uint64_t sequence) {
+  const std::vector<std::size_t>& members = situation.groups[g].members;
+  const auto came = std::ranges::count_if(members, [&](const std::size_t i) {
+    const RankView& view = situation.views[i];
+    const Track* const track = view.On(static_cast<int>(g));
+    if (track == nullptr) return false;
+    const JournalEvent* const call = CallOf(view);
+    const bool inside =
+        call != nullptr && view.TrackOf(*call) == track && call->sequence >= sequence;
+    return inside || track->next > sequence;
+  });
+  return 2 * came < static_cast<std::ptrdiff_t>(members.size());
+}
+
 MembersCalls CallsOn(const Situation& situation, std::size_t g,
                      const std::vector<std::size_t>& callers) {
   const Group& group = situation.groups[g];
@@ -56,16 +71,7 @@ MembersCalls CallsOn(const Situation& situation, std::size_t g,
     const JournalEvent*& furthest = surplus ? calls.furthest_surplus : calls.furthest;
     if (furthest == nullptr || call->sequence > furthest->sequence) furthest = call;
   }
-  if (calls.furthest == nullptr) return calls;
-  const auto came = std::ranges::count_if(group.members, [&](const std::size_t i) {
-    const RankView& view = situation.views[i];
-    const JournalEvent* const call = CallOf(view);
-    const Track* const track = view.On(static_cast<int>(g));
-    const bool is_in_it = call != nullptr && view.TrackOf(*call) == track &&
-                          call->sequence >= calls.furthest->sequence;
-    return track != nullptr && (is_in_it || track->next > calls.furthest->sequence);
-  });
-  calls.few_came = 2 * came < static_cast<std::ptrdiff_t>(group.members.size());
+  calls.few_came = calls.furthest != nullptr && FewCame(situation, g, calls.furthest->sequence);
   return calls;
 }
 
