@@ -255,6 +255,38 @@ TEST(Assess, OutOfMemoryHasANameOfItsOwn) {
             verdict::Cause::kOutOfMemory);
 }
 
+// Loads batches and meets the other rank in a barrier for each, but that of batch `skipped`.
+verdict::History Loads(int rank, int batches, int skipped) {
+  verdict::History history(rank);
+  for (int i = 0; i < batches; ++i) {
+    history.In(journal::Phase::kLoad).In(journal::Phase::kMeasure);
+    history.Iteration(i).As(journal::Purpose::kStep);
+    if (i != skipped) history.Does({.collective = collective::Collective::kBarrier});
+  }
+  return history.In(journal::Phase::kLoad);
+}
+
+TEST(Assess, WhoHadABatchForTheCallLacksNoInputs) {
+  const auto cause = [](int batches, int skipped) {
+    const Result<scenario::Scenario> scenario = scenario::ParseScenario(
+        "name = \"a/b\"\nranks = 2\n[workload]\nkind = \"sharded_loading\"\nsamples = 64\n"
+        "batch = 8\nbetween = \"barrier\"\n",
+        "a.toml");
+    EXPECT_TRUE(scenario.ok()) << scenario.status().message();
+    verdict::History waits = Loads(0, 3, -1).In(journal::Phase::kMeasure);
+    waits.Iteration(3).As(journal::Purpose::kStep);
+    waits.Enters({.collective = collective::Collective::kBarrier});
+    const verdict::Judgement judgement =
+        JudgeCase(*scenario, "gloo", {waits, Loads(1, batches, skipped).Leaves(0)}, 5);
+    EXPECT_EQ(judgement.findings.size(), 1u);
+    EXPECT_THAT(judgement.findings.at(0).culprits, ElementsAre(1));
+    return judgement.findings.at(0).cause;
+  };
+  EXPECT_EQ(cause(3, -1), verdict::Cause::kUnevenInputs);
+  EXPECT_EQ(cause(4, 1), verdict::Cause::kRankExited);
+  EXPECT_EQ(cause(4, 3), verdict::Cause::kRankExited);
+}
+
 TEST(AsJudged, AFinishedProgramCallsNothingMore) {
   const std::vector<bool> heals(2, false);
   const auto judged =

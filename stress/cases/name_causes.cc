@@ -7,6 +7,9 @@
 #include <string_view>
 #include <utility>
 
+#include "core/journal/journal.h"
+#include "core/journal/purpose.h"
+
 namespace lockstep::stress::cases {
 namespace {
 
@@ -56,6 +59,30 @@ bool ShowsOverlap(const std::vector<verdict::RankEvidence>& evidence) {
   });
 }
 
+// Batches that a rank of a loading program had, each of which it meets the others for. A call that
+// it left out is not in its journal.
+std::int32_t BatchesOf(const verdict::RankEvidence& rank) {
+  std::int32_t batches = 0;
+  for (const journal::JournalEvent& event : rank.journal.events) {
+    const bool calls = event.kind == journal::EventKind::kEnqueue;
+    const bool meets =
+        event.kind == journal::EventKind::kPhase && event.phase == journal::Phase::kMeasure;
+    if (calls) batches = journal::UnpackAnnotation(event.value).iteration + 1;
+    if (meets) ++batches;
+  }
+  return batches;
+}
+
+// Another rank had a batch more than each of these. Who had as many left a call out.
+bool LackBatches(const std::vector<int>& ranks,
+                 const std::vector<verdict::RankEvidence>& evidence) {
+  std::int32_t most = 0;
+  for (const verdict::RankEvidence& rank : evidence) most = std::max(most, BatchesOf(rank));
+  return std::all_of(ranks.begin(), ranks.end(), [&](int rank) {
+    return BatchesOf(evidence[static_cast<std::size_t>(rank)]) < most;
+  });
+}
+
 }  // namespace
 
 void NameCauses(const scenario::Scenario& scenario,
@@ -75,7 +102,8 @@ void NameCauses(const scenario::Scenario& scenario,
                Says(finding, "returned without any effect")) {
       Rename(finding, verdict::Cause::kNoEffect, verdict::InfoOf(verdict::Cause::kNoEffect).remedy);
     } else if (loads && finding.cause == verdict::Cause::kRankExited && !finding.culprits.empty() &&
-               EndedInOrder(judgement, finding.culprits)) {
+               EndedInOrder(judgement, finding.culprits) &&
+               LackBatches(finding.culprits, evidence)) {
       Rename(finding, verdict::Cause::kUnevenInputs,
              "Give every rank as many batches: one length and one DistributedSampler for all, or "
              "drop_last, or end the loop by agreement.");
