@@ -208,6 +208,9 @@ class DumpParser {
 
   void Coalesce(FlightCall& whole, const FlightCall& part) {
     if (whole.kind != FlightKind::kCoalesced) whole.parts = PartOf(whole);
+    for (const FlightCall* call : {&std::as_const(whole), &part}) {
+      if (call->peer >= 0) whole.messages.push_back({call->kind, call->peer});
+    }
     if (part.kind != FlightKind::kCoalesced) {
       whole.parts = whole.parts * 0x9e3779b97f4a7c15 + PartOf(part);
       whole.arguments =

@@ -46,6 +46,12 @@ enum class FlightKind : std::uint8_t {
   kOther,      // known by its name only
 };
 
+// A send or a receive as a part of a batch.
+struct FlightMessage {
+  FlightKind kind = FlightKind::kOther;
+  std::int32_t peer = -1;  // rank in the group
+};
+
 // One call; calls that were coalesced are one.
 struct FlightCall {
   std::int32_t group = 0;      // of FlightDump::groups
@@ -65,6 +71,7 @@ struct FlightCall {
   std::int64_t timeout_ms = 0;  // 0: not said
   std::uint64_t parts = 0;      // of kCoalesced: a hash of what all ranks must have the same
   bool cut = false;             // the ring may have lost parts of it, or they are not over
+  std::vector<FlightMessage> messages = {};  // of kCoalesced
   // Texts.
   std::int32_t name = 0;       // "all_reduce"
   std::int32_t type = 0;       // "Float"; "" without elements

@@ -48,21 +48,42 @@ class Messages {
 
   int RankOf(std::size_t dump) const { return view_.job.dumps[dump].rank; }
 
-  // The peer's open calls of the other direction to this rank, in the same team, the oldest first.
-  std::vector<const FlightCall*> Counterparts(const Message& message) const {
-    std::vector<const FlightCall*> found;
+  // Whether a call to `place` of the message's team, of its peer, is its other side.
+  bool Answers(const Message& message, FlightKind kind, std::int32_t place) const {
     const FlightTeam& team = view_.job.TeamOf(message.dump, *message.call);
     const FlightKind wanted =
         message.call->kind == FlightKind::kSend ? FlightKind::kRecv : FlightKind::kSend;
+    return kind == wanted && 0 <= place && static_cast<std::size_t>(place) < team.ranks.size() &&
+           team.ranks[static_cast<std::size_t>(place)] == RankOf(message.dump);
+  }
+
+  // The peer's open calls in the same team, the oldest first, for which `fits`.
+  template <typename Fits>
+  std::vector<const FlightCall*> OpenOfPeer(const Message& message, const Fits& fits) const {
+    std::vector<const FlightCall*> found;
+    const FlightTeam& team = view_.job.TeamOf(message.dump, *message.call);
     for (const FlightCall& call : view_.job.dumps[message.peer].calls) {
-      if (call.kind != wanted || call.peer < 0 || view_.IsDone(message.peer, call)) continue;
-      if (&view_.job.TeamOf(message.peer, call) != &team) continue;
-      const auto place = static_cast<std::size_t>(call.peer);
-      if (place < team.ranks.size() && team.ranks[place] == RankOf(message.dump)) {
-        found.push_back(&call);
-      }
+      if (view_.IsDone(message.peer, call) || !call.point_to_point) continue;
+      if (&view_.job.TeamOf(message.peer, call) == &team && fits(call)) found.push_back(&call);
     }
     return found;
+  }
+
+  std::vector<const FlightCall*> Counterparts(const Message& message) const {
+    return OpenOfPeer(
+        message, [&](const FlightCall& call) { return Answers(message, call.kind, call.peer); });
+  }
+
+  // The other side is a part of a batch, or of one whose parts the dump does not hold. What keeps
+  // them apart is not known.
+  bool MayMeetInBatch(const Message& message) const {
+    const auto holds = [&](const FlightCall& call) {
+      if (call.kind != FlightKind::kCoalesced) return false;
+      return call.cut || std::ranges::any_of(call.messages, [&](const FlightMessage& part) {
+               return Answers(message, part.kind, part.peer);
+             });
+    };
+    return !OpenOfPeer(message, holds).empty();
   }
 
   std::optional<Finding> Follow(std::size_t first, std::vector<std::size_t>& seen) const {
@@ -73,6 +94,7 @@ class Messages {
       const Message& message = of_[d];
       if (message.peer == of_.size()) return std::nullopt;  // without a dump: said elsewhere
       const std::vector<const FlightCall*> others = Counterparts(message);
+      if (MayMeetInBatch(message)) return std::nullopt;
       if (!others.empty()) return Meeting(message, others);
       const std::size_t peer = message.peer;
       if (of_[peer].call == nullptr) return Waiting(message);
