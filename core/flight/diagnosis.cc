@@ -134,6 +134,9 @@ class Diagnostician {
         if (auto reworded = Reworded(view_, finding)) findings.push_back(std::move(*reworded));
       }
       Add(findings, FindWaitingMessages(view_));
+      // Who is at the end of a chain comes before those that wait themselves.
+      std::ranges::stable_partition(
+          findings, [](const Finding& finding) { return finding.cause != Cause::kUnknown; });
       // Nobody else is suspected: the one that cannot be seen is.
       const bool named = !findings.empty();
       if (!named) Add(findings, std::exchange(lost, {}));

@@ -151,27 +151,18 @@ Finding Stall(const FlightView& view, Finding finding, const Sides& sides) {
   return finding;
 }
 
-// Calls of other groups ended after it: its rank did not wait for it then, and need not now.
-bool WentOnBeside(const FlightView& view, std::size_t dump, const FlightCall& call) {
-  const auto& calls = view.job.dumps[dump].calls;
-  return std::any_of(calls.begin() + (&call - calls.data()), calls.end(),
-                     [&](const FlightCall& later) {
-                       return later.group != call.group && view.IsDone(dump, later);
-                     });
-}
-
 // Of a ring whose ranks wait for each other: one that need not wait, and has not called what
 // another of them waits in.
 std::optional<Finding> LateInInversion(const FlightView& view, const Finding& ring) {
   for (const int rank : ring.culprits) {
     const std::size_t dump = view.DumpOf(rank);
     const FlightCall* open = dump == view.job.dumps.size() ? nullptr : view.OpenOf(dump);
-    if (open == nullptr || !WentOnBeside(view, dump, *open)) continue;
+    if (open == nullptr || !view.WentOnBeside(dump, *open)) continue;
     for (const int other : ring.culprits) {
       const std::size_t waiter = view.DumpOf(other);
       const FlightCall* in = waiter == view.job.dumps.size() ? nullptr : view.OpenOf(waiter);
       if (other == rank || in == nullptr || in->point_to_point) continue;
-      if (!view.job.TeamOf(waiter, *in).told || WentOnBeside(view, waiter, *in)) continue;
+      if (!view.job.TeamOf(waiter, *in).told || view.WentOnBeside(waiter, *in)) continue;
       const auto standings = view.At(view.TeamIndex(waiter, *in), in->sequence);
       const bool late = std::ranges::any_of(standings, [&](const FlightStanding& standing) {
         return standing.dump == dump && standing.call == nullptr;
@@ -228,6 +219,13 @@ bool FlightView::IsDone(std::size_t dump, const FlightCall& call) const {
   if (!call.done) return false;
   const auto& given_up = history.given_up[dump];
   return std::ranges::find(given_up, &call) == given_up.end();
+}
+
+bool FlightView::WentOnBeside(std::size_t dump, const FlightCall& call) const {
+  const auto& calls = job.dumps[dump].calls;
+  return std::any_of(
+      calls.begin() + (&call - calls.data()), calls.end(),
+      [&](const FlightCall& later) { return later.group != call.group && IsDone(dump, later); });
 }
 
 std::int32_t FlightView::TeamIndex(std::size_t dump, const FlightCall& call) const {

@@ -42,6 +42,8 @@ class FlightView {
   const FlightCall* LastOf(std::size_t dump) const;
   // Done as the histories say: not given up.
   bool IsDone(std::size_t dump, const FlightCall& call) const;
+  // Calls of other groups ended after it: its rank did not wait for it then, and need not now.
+  bool WentOnBeside(std::size_t dump, const FlightCall& call) const;
   std::int32_t TeamIndex(std::size_t dump, const FlightCall& call) const;
   // The team whose collectives have that number, or -1.
   std::int32_t TeamOfCommunicator(std::uint16_t communicator, int rank) const;
@@ -70,7 +72,8 @@ std::optional<Finding> Reworded(const FlightView& view, const Finding& finding);
 std::vector<Finding> FindRanksWithoutDump(const FlightView& view);
 
 // Sends and receives that wait: rank_busy for the rank at the end of the chain, order_inversion for
-// a ring, count_mismatch for sizes that differ. Suspected.
+// a ring, count_mismatch for sizes that differ. Suspected. Nothing where the chain ends in a
+// collective: Judge tells that.
 std::vector<Finding> FindWaitingMessages(const FlightView& view);
 
 // Of calls that are all over: groups whose dumps do not end at one position, and messages of which

@@ -1,5 +1,5 @@
 // Sends and receives. They meet in order between two ranks of a group, so that the oldest that wait
-// belong together.
+// belong together. A chain of ranks that wait for each other may lead through collectives.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -86,22 +86,55 @@ class Messages {
     return !OpenOfPeer(message, holds).empty();
   }
 
+  // What a rank waits in, if it is a collective whose members are known; or nullptr.
+  const FlightCall* CollectiveOf(std::size_t d) const {
+    const FlightCall* open = view_.OpenOf(d);
+    if (open == nullptr || open->point_to_point || view_.WentOnBeside(d, *open)) return nullptr;
+    const FlightTeam& team = view_.job.TeamOf(d, *open);
+    const bool queued = view_.job.dumps[d].tells_starts && !open->started;
+    return team.told && team.aligned && !queued ? open : nullptr;
+  }
+
+  // Who has not called it: one that waits for nobody, if there is any. dumps.size(): nobody, or
+  // there is no dump of a member.
+  std::size_t LackedBy(std::size_t d, const FlightCall& collective) const {
+    const auto standings = view_.At(view_.TeamIndex(d, collective), collective.sequence);
+    std::size_t lacked = of_.size();
+    if (standings.size() < view_.job.TeamOf(d, collective).ranks.size()) return lacked;
+    for (const FlightStanding& one : standings) {
+      const bool lost = one.last == nullptr && view_.job.dumps[one.dump].missed > 0;
+      if (one.call != nullptr || lost) continue;
+      if (!of_[one.dump].call && !CollectiveOf(one.dump)) return one.dump;
+      if (lacked == of_.size()) lacked = one.dump;
+    }
+    return lacked;
+  }
+
+  // Who waits in a collective is no culprit, and whom that lacks Judge tells.
   std::optional<Finding> Follow(std::size_t first, std::vector<std::size_t>& seen) const {
     const std::size_t chain = first + 1;
-    std::size_t d = first;
-    while (true) {
-      seen[d] = chain;
+    std::vector<std::size_t> path;
+    for (std::size_t d = first; d < of_.size();) {  // without a dump: said elsewhere
+      if (seen[d] == chain) return Ring({std::ranges::find(path, d), path.end()});
+      if (seen[d] != 0) return std::nullopt;  // that chain was followed
       const Message& message = of_[d];
-      if (message.peer == of_.size()) return std::nullopt;  // without a dump: said elsewhere
+      const FlightCall* collective = CollectiveOf(d);
+      if (message.call == nullptr && collective == nullptr) {
+        const Message& last = of_[path.back()];
+        return last.call == nullptr ? std::nullopt : std::optional(Waiting(last));
+      }
+      seen[d] = chain;
+      path.push_back(d);
+      if (message.call == nullptr) {
+        d = LackedBy(d, *collective);
+        continue;
+      }
+      if (message.peer == of_.size() || MayMeetInBatch(message)) return std::nullopt;
       const std::vector<const FlightCall*> others = Counterparts(message);
-      if (MayMeetInBatch(message)) return std::nullopt;
       if (!others.empty()) return Meeting(message, others);
-      const std::size_t peer = message.peer;
-      if (of_[peer].call == nullptr) return Waiting(message);
-      if (seen[peer] == chain) return Ring(peer);
-      if (seen[peer] != 0) return std::nullopt;  // that chain was followed
-      d = peer;
+      d = message.peer;
     }
+    return std::nullopt;
   }
 
   // Both came. A library may have taken earlier sends already, so it could be any of the others.
@@ -127,23 +160,29 @@ class Messages {
     return finding;
   }
 
-  Finding Ring(std::size_t start) const {
+  // One of collectives only is Judge's.
+  std::optional<Finding> Ring(const std::vector<std::size_t>& ring) const {
+    const auto messages =
+        std::ranges::count_if(ring, [&](std::size_t d) { return of_[d].call != nullptr; });
+    if (messages == 0) return std::nullopt;
+    const bool mixed = static_cast<std::size_t>(messages) < ring.size();
     Finding finding{.cause = Cause::kOrderInversion};
     std::string text;
-    std::size_t d = start;
-    do {
+    for (const std::size_t d : ring) {
       finding.culprits.push_back(RankOf(d));
       text += fmt::format("{}rank {} waits in {}", text.empty() ? "" : ", ", RankOf(d),
-                          view_.Named(d, *of_[d].call));
-      d = of_[d].peer;
-    } while (d != start && finding.culprits.size() < of_.size());
+                          view_.Named(d, *view_.OpenOf(d)));
+    }
     std::ranges::sort(finding.culprits);
-    finding.message = text + ": a ring of messages, in which nobody answers";
-    finding.headline =
-        Headline("{} wait for each other's messages in a ring", FormatRanks(finding.culprits));
+    finding.message = fmt::format("{}: a ring of {}, in which nobody answers", text,
+                                  mixed ? "messages and collectives" : "messages");
+    finding.headline = Headline("{} wait for each other{} in a ring", FormatRanks(finding.culprits),
+                                mixed ? "" : "'s messages");
     finding.remedy =
-        "Put sends and receives that wait for each other into one batch_isend_irecv, or order them "
-        "so that one rank receives first.";
+        mixed ? "Let the ranks call their messages and the collectives of their process groups in "
+                "one order."
+              : "Put sends and receives that wait for each other into one batch_isend_irecv, or "
+                "order them so that one rank receives first.";
     return finding;
   }
 
