@@ -15,11 +15,9 @@ namespace lockstep::verdict::finders {
 std::vector<Finding> DescribeMismatches(const Situation& situation,
                                         const std::vector<Mismatch>& mismatches);
 
-// By view, of those that finished in order: kMissed: what others call it never called; kOpen: of
-// its communicator less than half came to that call, so that the call may be what is wrong. kNone
-// where most ranks of the communicator finished like it.
-enum class Miss { kNone, kOpen, kMissed };
-std::vector<Miss> FindMissed(const Situation& situation);
+// By view: it finished in order, and what others call it never called; not where that is what most
+// ranks of the communicator did.
+std::vector<bool> FindMissed(const Situation& situation);
 // collective_mismatch: a minority calls what most ranks of the communicator, which finished in
 // order, never called. Proved.
 std::vector<Finding> FindSurplus(const Situation& situation);

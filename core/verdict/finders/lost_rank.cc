@@ -167,18 +167,14 @@ Finding DepartureOf(Cause cause, const Views& gone, const Views& waiting) {
 }  // namespace
 
 std::vector<Finding> FindDepartures(const Situation& situation, const Stuck& stuck) {
-  const std::vector<Miss> missed = FindMissed(situation);
+  const std::vector<bool> missed = FindMissed(situation);
   std::map<Cause, Views> gone;
-  Views perhaps;  // exited, and it is not proved that they should have come
   for (std::size_t i = 0; i < situation.views.size(); ++i) {
     const RankView& view = situation.views[i];
     if (!IsDeparted(view)) continue;
-    const Miss miss = FinishedInOrder(view) ? missed[i] : Miss::kMissed;
-    if (miss == Miss::kMissed) gone[CauseOf(view)].push_back(&view);
-    if (miss == Miss::kOpen) perhaps.push_back(&view);
+    if (FinishedInOrder(view) && !missed[i]) continue;
+    gone[CauseOf(view)].push_back(&view);
   }
-  const bool exited = gone.contains(Cause::kRankExited);
-  if (!exited && !perhaps.empty()) gone[Cause::kRankExited] = perhaps;
   std::vector<Finding> findings;
   std::set<const RankView*> told;  // who waits, and was named
   // A crash explains the others' ends better than the reverse, and so on down.
@@ -189,10 +185,6 @@ std::vector<Finding> FindDepartures(const Situation& situation, const Stuck& stu
     Views waiting = WaitersFor(situation, stuck, found->second);
     std::erase_if(waiting, [&](const RankView* waiter) { return !told.insert(waiter).second; });
     findings.push_back(DepartureOf(cause, found->second, waiting));
-    if (cause != Cause::kRankExited || exited) continue;
-    findings.back().proved = false;
-    findings.back().message +=
-        "; less than half of its communicator came there, so that the call may be one too many";
   }
   if (!findings.empty() && told.empty()) NameFailed(situation, findings.front());
   return findings;

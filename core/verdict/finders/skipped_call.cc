@@ -32,23 +32,7 @@ struct MembersCalls {
   std::vector<std::size_t> surplus;
   const JournalEvent* furthest_surplus = nullptr;
   const JournalEvent* furthest = nullptr;
-  bool few_came = false;  // to `furthest`: less than half, so that it may be what is wrong
 };
-
-// Less than half of the group are in this operation, or have completed it.
-bool FewCame(const Situation& situation, std::size_t g, std::uint64_t sequence) {
-  const std::vector<std::size_t>& members = situation.groups[g].members;
-  const auto came = std::ranges::count_if(members, [&](const std::size_t i) {
-    const RankView& view = situation.views[i];
-    const Track* const track = view.On(static_cast<int>(g));
-    if (track == nullptr) return false;
-    const JournalEvent* const call = CallOf(view);
-    const bool inside =
-        call != nullptr && view.TrackOf(*call) == track && call->sequence >= sequence;
-    return inside || track->next > sequence;
-  });
-  return 2 * came < static_cast<std::ptrdiff_t>(members.size());
-}
 
 MembersCalls CallsOn(const Situation& situation, std::size_t g,
                      const std::vector<std::size_t>& callers) {
@@ -71,7 +55,6 @@ MembersCalls CallsOn(const Situation& situation, std::size_t g,
     const JournalEvent*& furthest = surplus ? calls.furthest_surplus : calls.furthest;
     if (furthest == nullptr || call->sequence > furthest->sequence) furthest = call;
   }
-  calls.few_came = calls.furthest != nullptr && FewCame(situation, g, calls.furthest->sequence);
   return calls;
 }
 
@@ -100,16 +83,14 @@ Headline HeadlineOf(const Views& callers, const MembersCalls& calls, const Views
 
 }  // namespace
 
-std::vector<Miss> FindMissed(const Situation& situation) {
-  std::vector<Miss> missed(situation.views.size(), Miss::kNone);
+std::vector<bool> FindMissed(const Situation& situation) {
+  std::vector<bool> missed(situation.views.size());
   const std::vector<MembersCalls> calls = CallsOf(situation);
   for (std::size_t g = 0; g < calls.size(); ++g) {
     if (calls[g].furthest == nullptr) continue;
-    const Miss miss = calls[g].few_came ? Miss::kOpen : Miss::kMissed;
     for (const std::size_t i : situation.groups[g].members) {
-      if (!LeftBefore(situation.views[i], static_cast<int>(g), calls[g].furthest->sequence))
-        continue;
-      missed[i] = std::max(missed[i], miss);
+      missed[i] = missed[i] ||
+                  LeftBefore(situation.views[i], static_cast<int>(g), calls[g].furthest->sequence);
     }
   }
   return missed;

@@ -154,9 +154,6 @@ TEST(Missed, OneCallMoreThanMostIsTheCallersFault) {
   const Judgement early =
       JudgeOneStreamOn("mpi", {done(0), History(1).Does(AllReduce(), 2), calls(2)});
   EXPECT_EQ(early.findings.at(0).cause, Cause::kRankExited);
-  EXPECT_FALSE(early.findings[0].proved);
-  EXPECT_THAT(early.findings[0].message, HasSubstr("the call may be one too many"));
-  EXPECT_TRUE(JudgeOneStreamOn("mpi", {done(0), calls(1), calls(2)}).findings.at(0).proved);
   // On its way out of the collective that the others completed.
   const Judgement way =
       JudgeOneStreamOn("mpi", {done(0), done(1), History(2).Does(AllReduce()).Enters(AllReduce())});
