@@ -102,6 +102,7 @@ enum Flag : std::uint8_t {
   kNoMessage = 64,  // of a kDone: it is not known which message it was
   kBadArgument = 128,
   kExclusive = 1,  // of a lock
+  kAllGive = 1,    // of a collective with a count for each member: every other one gives something
 };
 
 struct Event {

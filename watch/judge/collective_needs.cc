@@ -22,28 +22,25 @@ bool Differs(const Position& there, int member) {
   return std::ranges::count(there.different, member) > 0;
 }
 
-// With a count for each member, which may be 0: a library may wait for nobody of whom it gets
-// nothing. The counts are not known.
-bool HasCountsOfMembers(Call call) {
-  switch (call) {
-    case Call::kGatherv:
-    case Call::kIgatherv:
-    case Call::kScatterv:
-    case Call::kIscatterv:
-    case Call::kAlltoallv:
-    case Call::kIalltoallv:
-    case Call::kAlltoallw:
-    case Call::kIalltoallw:
-      return true;
-    default:
-      return false;
-  }
+constexpr Call kCountsOfMembers[] = {
+    Call::kGatherv,        Call::kIgatherv,        Call::kScatterv,  Call::kIscatterv,
+    Call::kAllgatherv,     Call::kIallgatherv,     Call::kAlltoallv, Call::kIalltoallv,
+    Call::kReduce_scatter, Call::kIreduce_scatter, Call::kAlltoallw, Call::kIalltoallw};
+constexpr Call kDataOfFiles[] = {Call::kFile_write_all, Call::kFile_read_all,
+                                 Call::kFile_write_at_all, Call::kFile_read_at_all,
+                                 Call::kFile_set_view};
+
+// It may do without any other member. With a count for each member one may be 0: a library may not
+// wait for who gives nothing, and it takes its time for what others give. A file may take as long.
+bool MayBeAlone(const Event& event) {
+  if (std::ranges::count(kDataOfFiles, event.call) > 0) return true;
+  return std::ranges::count(kCountsOfMembers, event.call) > 0 &&
+         (event.flags & events::kAllGive) == 0;
 }
 
 // Whether `me` cannot leave the collective before `member` entered it, whatever is buffered.
 bool MustWaitFor(const Event& event, const Place& place, int me, int member) {
   const Sync sync = FactsOf(event.call).sync;
-  if (HasCountsOfMembers(event.call)) return false;
   if (sync == Sync::kNeighbors) return std::ranges::count(place.sources, member) > 0;
   return sync == Sync::kAll || (sync == Sync::kRoot && member == event.peer) ||
          (sync == Sync::kAtRoot && me == event.peer) || (sync == Sync::kLower && member < me);
@@ -136,7 +133,7 @@ std::vector<Need> NeedsOfCollective(const History& history, int rank, const Even
   const auto found = history.communicators.find(event.comm);
   if (found == history.communicators.end()) return {};
   const Communicator& comm = found->second;
-  if (comm.enqueued) return {};
+  if (comm.enqueued || MayBeAlone(event)) return {};
   const Position* const there = PositionOf(comm, place.position);
   const bool uneven = there == nullptr && place.position != 0 && place.position == comm.uneven;
   if (comm.apart ? place.turn.calls != 0 : uneven) return NeedsApart(history, rank, event, place);

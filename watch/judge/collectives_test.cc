@@ -40,22 +40,6 @@ TEST(Collectives, TheSameEverywhereIsNoNews) {
   EXPECT_THAT(history.Causes(), IsEmpty());
 }
 
-// Rank 2 may give nothing, or what it gives is not waited for. Rank 1 comes, and rank 0 goes on.
-TEST(Collectives, WhereNotAllNeedBeWaitedForNobodyIsStuckWhileOneRuns) {
-  for (const Call call : {Call::kGatherv, Call::kAlltoallv, Call::kAlltoallw, Call::kFile_write_all,
-                          Call::kGather, Call::kAlltoall}) {
-    const bool all_are_needed = call == Call::kGather || call == Call::kAlltoall;
-    LiteralHistory history = Begun(3);
-    history.Open(
-        0,
-        Collective(call, 3, call == Call::kGatherv || call == Call::kGather ? 0 : events::kNoRoot));
-    history.Open(2, Literal::Receives(Call::kRecv, 5, 0));
-    EXPECT_EQ(history.Stuck().empty(), !all_are_needed) << static_cast<int>(call);
-    history.Open(1, Literal::Receives(Call::kRecv, 7, 0));
-    EXPECT_THAT(history.Stuck(), ElementsAre(0, 1, 2)) << static_cast<int>(call);
-  }
-}
-
 TEST(Collectives, AnotherKind) {
   LiteralHistory history(2);
   history.Open(0, Collective(Call::kBcast, 3, 0));

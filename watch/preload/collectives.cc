@@ -1,7 +1,5 @@
 // Collectives, blocking and posted. `Data` is what every member must agree on. It is the send side
 // where there is one, else the receive side.
-#include <algorithm>
-
 #include "watch/preload/watched.h"
 
 namespace lockstep::watch::preload {
@@ -26,15 +24,46 @@ void TypeOfSome(Watched& call, std::int64_t count, Handle type) {
   if (count != 0) call.TypeOnly(type);
 }
 
-// Where this rank gets something of every member. Who gets nothing of another may name any type.
-template <typename Count>
-void TypeOfAll(Watched& call, const Count* counts, Handle type, Handle comm) {
+// Nobody is said to wait for a member that may give nothing.
+bool IsSome(std::int64_t count, Handle type) { return ElementsOf(type, count).count > 0; }
+
+// Whether it is so of every other member.
+bool OfAllOthers(Handle comm, auto is_some) {
   static const auto size_of = Real<int(Handle, int*)>("PMPI_Comm_size");
   int size = 0;
-  if (CommOf(comm) <= events::kFreedComm || IsInter(comm)) return;
-  if (size_of(comm, &size) != kMpiSuccess) return;
-  const bool some = std::all_of(counts, counts + size, [](Count count) { return count != 0; });
-  if (some) call.TypeOnly(type);
+  if (CommOf(comm) <= events::kFreedComm || IsInter(comm)) return false;
+  if (size_of(comm, &size) != kMpiSuccess) return false;
+  const int me = RankOf(comm);
+  for (int each = 0; each < size; ++each) {
+    if (each != me && !is_some(each)) return false;
+  }
+  return true;
+}
+
+// Of a sum to which all give, and of which each member gets its part.
+bool GetsSome(const auto* counts, Handle type, Handle comm) {
+  const int me = IsInter(comm) ? -1 : RankOf(comm);
+  return me >= 0 && IsSome(counts[me], type);
+}
+
+// A block of its own size goes to `root`, or comes from it, for each member. `count` of `type`:
+// this one's, where it is not the root.
+void BlockOfItsOwn(Watched& call, std::int64_t count, Handle type, const auto* counts,
+                   Handle root_type, int root, Handle comm) {
+  call.Collective(comm, root);
+  if (!IsRank(root)) return;
+  const bool at_root = AtRoot(comm, root);
+  at_root ? call.TypeOnly(root_type) : TypeOfSome(call, count, type);
+  const auto is_some = [&](int each) { return IsSome(counts[each], root_type); };
+  if (at_root ? OfAllOthers(comm, is_some) : IsSome(count, type)) call.AllGive();
+}
+
+// Who gets nothing of another may name any type.
+void ExchangedSome(Watched& call, const auto* counts, Handle type, Handle comm) {
+  call.Collective(comm);
+  if (!OfAllOthers(comm, [&](int each) { return counts[each] != 0; })) return;
+  if (counts[RankOf(comm)] != 0) call.TypeOnly(type);
+  if (IsSome(1, type)) call.AllGive();
 }
 
 bool InPlace(const void* data) { return reinterpret_cast<std::uintptr_t>(data) == abi.in_place; }
@@ -120,7 +149,7 @@ LOCKSTEP_COLLECTIVE(Reduce_scatter, Ireduce_scatter,
                      Handle comm),
                     (send, receive, counts, type, op, comm),
                     call.Collective(comm, events::kNoRoot, OperatorOf(op));
-                    call.TypeOnly(type))
+                    call.TypeOnly(type); if (GetsSome(counts, type, comm)) call.AllGive())
 LOCKSTEP_COLLECTIVE(Gather, Igather,
                     (const void* send, Count send_count, Handle send_type, void* receive,
                      Count count, Handle type, int root, Handle comm),
@@ -130,9 +159,7 @@ LOCKSTEP_COLLECTIVE(Gatherv, Igatherv,
                     (const void* send, Count send_count, Handle send_type, void* receive,
                      const Count* counts, const Place* places, Handle type, int root, Handle comm),
                     (send, send_count, send_type, receive, counts, places, type, root, comm),
-                    call.Collective(comm, root);
-                    if (IsRank(root)) AtRoot(comm, root) ? call.TypeOnly(type)
-                                                         : TypeOfSome(call, send_count, send_type))
+                    BlockOfItsOwn(call, send_count, send_type, counts, type, root, comm))
 LOCKSTEP_COLLECTIVE(Scatter, Iscatter,
                     (const void* send, Count send_count, Handle send_type, void* receive,
                      Count count, Handle type, int root, Handle comm),
@@ -142,9 +169,7 @@ LOCKSTEP_COLLECTIVE(Scatterv, Iscatterv,
                     (const void* send, const Count* counts, const Place* places, Handle send_type,
                      void* receive, Count count, Handle type, int root, Handle comm),
                     (send, counts, places, send_type, receive, count, type, root, comm),
-                    call.Collective(comm, root);
-                    if (IsRank(root)) AtRoot(comm, root) ? call.TypeOnly(send_type)
-                                                         : TypeOfSome(call, count, type))
+                    BlockOfItsOwn(call, count, type, counts, send_type, root, comm))
 
 #define LOCKSTEP_EXCHANGE(NAME, INAME)                                                      \
   LOCKSTEP_COLLECTIVE(NAME, INAME,                                                          \
@@ -160,21 +185,23 @@ LOCKSTEP_COLLECTIVE(Allgatherv, Iallgatherv,
                      const Count* counts, const Place* places, Handle type, Handle comm),
                     (send, send_count, send_type, receive, counts, places, type, comm),
                     call.Collective(comm);
-                    call.TypeOnly(type))
+                    call.TypeOnly(type);
+                    if (OfAllOthers(comm, [&](int each) { return IsSome(counts[each], type); }))
+                        call.AllGive())
 LOCKSTEP_COLLECTIVE(Alltoallv, Ialltoallv,
                     (const void* send, const Count* send_counts, const Place* send_places,
                      Handle send_type, void* receive, const Count* counts, const Place* places,
                      Handle type, Handle comm),
                     (send, send_counts, send_places, send_type, receive, counts, places, type,
                      comm),
-                    call.Collective(comm);
-                    TypeOfAll(call, counts, type, comm))
-LOCKSTEP_COLLECTIVE(Alltoallw, Ialltoallw,
-                    (const void* send, const Count* send_counts, const Place* send_places,
-                     Handles send_types, void* receive, const Count* counts, const Place* places,
-                     Handles types, Handle comm),
-                    (send, send_counts, send_places, send_types, receive, counts, places, types,
-                     comm),
-                    call.Collective(comm))
+                    ExchangedSome(call, counts, type, comm))
+LOCKSTEP_COLLECTIVE(
+    Alltoallw, Ialltoallw,
+    (const void* send, const Count* send_counts, const Place* send_places, Handles send_types,
+     void* receive, const Count* counts, const Place* places, Handles types, Handle comm),
+    (send, send_counts, send_places, send_types, receive, counts, places, types, comm),
+    call.Collective(comm);
+    if (OfAllOthers(comm, [&](int each) { return IsSome(counts[each], types[each]); }))
+        call.AllGive())
 
 }  // namespace lockstep::watch::preload

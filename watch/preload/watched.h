@@ -91,6 +91,8 @@ class Watched {
   void Data2(std::int64_t count, Handle type);
   void TypeOnly(Handle type);  // counts differ from peer to peer
   void BadArgument();
+  // Of a collective with a count for each member: no other one gives nothing.
+  void AllGive() { event_.flags |= events::kAllGive; }
   // Of a collective: member `rank` must have entered it before this one can leave.
   void NeedsPart(int rank);
   // Of one member of a window.

@@ -280,6 +280,9 @@ class WrongPrograms(unittest.TestCase):
         self.wrong("alone", "deadlock", r"rank 0 waits in MPI_Wait for MPI_Ineighbor_allgather at "
                    r"wrong_cases\.c:\d+; rank 1 is in MPI_Barrier at wrong_cases\.c:\d+")
 
+    def test_a_root_that_never_sends(self):
+        self.wrong("gathers", "deadlock", r"rank 0 waits in MPI_Gatherv at \S+; rank 2 is in MPI_R")
+
     def test_windows_that_are_not_given_back(self):
         at = r"wrong_cases\.c:\d+"
         self.wrong("uncompleted", "deadlock",

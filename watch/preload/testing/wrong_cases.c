@@ -185,6 +185,16 @@ static void thread_receives(int rank, int size, char* program) {
   pthread_join(other, NULL);
 }
 
+// The root gathers something of each, and the last rank waits for it.
+static void gathers(int rank, int size, char* program) {
+  int all[16], counts[16], places[16], value = 0;
+  (void)program;
+  for (int each = 0; each < size; ++each) counts[each] = 1, places[each] = each;
+  if (rank == size - 1) MPI_Recv(&value, 1, MPI_INT, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Gatherv(&rank, 1, MPI_INT, all, counts, places, MPI_INT, 0, MPI_COMM_WORLD);
+  if (rank == 0) MPI_Send(&value, 1, MPI_INT, size - 1, 2, MPI_COMM_WORLD);
+}
+
 Case* wrong_case(const char* name) {
   static const struct {
     const char* name;
@@ -203,6 +213,7 @@ Case* wrong_case(const char* name) {
       {"alone", alone},
       {"uncompleted", uncompleted},
       {"locked", locked},
+      {"gathers", gathers},
       {"thread_receives", thread_receives},
   };
   for (size_t each = 0; each < sizeof kCases / sizeof *kCases; ++each) {
