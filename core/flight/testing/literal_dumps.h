@@ -21,10 +21,9 @@ struct Call {
   const char* state = "completed";
   bool peer = false;
   const char* group = R"(["0", "default_pg"])";
-  int second = 0;  // when it was called
-  bool retired =
-      false;  // PyTorch took it from its list, although its state does not say that it ended
-  int timeout_s = 0;  // 0: not said
+  int second = 0;        // when it was called
+  bool retired = false;  // taken from PyTorch's list, though its state does not say that it ended
+  int timeout_s = 0;     // 0: not said
   const char* output_type() const { return std::string(output) == "[[0]]" ? "Undefined" : type; }
 };
 
