@@ -142,6 +142,18 @@ class DoctorTest(unittest.TestCase):
         done = doctor("--nvml-library=/no/such/library")
         self.assertIn("no GPU driver: /no/such/library can't be opened", done.stdout)
 
+    def test_an_interface_that_is_not_there_is_a_problem(self):
+        for name in ("OMPI_MCA_btl_tcp_if_include", "OMPI_MCA_oob_tcp_if_include",
+                     "NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"):
+            done = doctor(**{name: "absent0"})
+            self.assertEqual(done.returncode, 1, done.stdout)
+            self.assertTrue(done.stdout.startswith("PROBLEM: "), done.stdout)
+            self.assertIn("no_interface", done.stdout)
+            self.assertIn(name + "=absent0", " ".join(done.stdout.split()))
+            # The loopback is there, on every host.
+            _, found = examined(**{name: "lo"})
+            self.assertNotIn("no_interface", [one["rule"] for one in found["ailments"]], name)
+
     def test_bad_input_is_one_line(self):
         wrong = os.path.join(FOLDER, "wrong.toml")
         with open(wrong, "w", encoding="utf-8") as file:

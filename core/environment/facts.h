@@ -17,8 +17,8 @@ using Facts = std::vector<std::pair<std::string, std::string>>;
 Facts HostFacts();
 // Environment variables that change what a collective does (NCCL_*, OMPI_MCA_*, LD_PRELOAD …).
 Facts VariableFacts();
-// Interfaces that are up, the host name and whether it can be resolved, InfiniBand devices. Asks
-// the resolver, at most `seconds`.
+// Interfaces that are up, those that variables name and that are not there, the host name and
+// whether it can be resolved, InfiniBand devices. Asks the resolver, at most `seconds`.
 Facts NetworkFacts(double seconds);
 // PCI bridges with access control services that detour peer traffic, IOMMU, NUMA nodes of GPUs,
 // the modules and services of NVIDIA's driver.

@@ -15,10 +15,12 @@
 #include <memory>
 #include <set>
 #include <thread>
+#include <vector>
 
 #include "core/base/file_text.h"
 #include "core/base/process_stat.h"
 #include "core/environment/facts.h"
+#include "core/environment/interface_names.h"
 
 namespace lockstep::environment {
 namespace {
@@ -47,15 +49,21 @@ void AddInterfaces(Facts& facts) {
   if (getifaddrs(&list) != 0) return;
   const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owned(list, freeifaddrs);
   std::set<std::string> usable, of_containers;
+  std::vector<Interface> all;
   for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+    const sa_family_t family = entry->ifa_addr == nullptr ? AF_UNSPEC : entry->ifa_addr->sa_family;
+    if (family == AF_INET) all.push_back({entry->ifa_name, AddressText(entry->ifa_addr)});
+    if (family == AF_INET6) all.push_back({entry->ifa_name, ""});
     const bool up = (entry->ifa_flags & IFF_UP) != 0 && (entry->ifa_flags & IFF_LOOPBACK) == 0;
-    if (!up || entry->ifa_addr == nullptr || entry->ifa_addr->sa_family != AF_INET) continue;
+    if (!up || family != AF_INET) continue;
     facts.emplace_back(fmt::format("network/interface/{}", entry->ifa_name),
                        AddressText(entry->ifa_addr));
     (IsOfContainers(entry->ifa_name) ? of_containers : usable).insert(entry->ifa_name);
   }
   facts.emplace_back("network/interfaces", fmt::format("{}", usable.size()));
   facts.emplace_back("network/container_interfaces", fmt::format("{}", of_containers.size()));
+  const Facts absent = AbsentInterfaces(VariableFacts(), all);
+  facts.insert(facts.end(), absent.begin(), absent.end());
 }
 
 // "10.0.0.7", or why not. The resolver may take half a minute to fail.

@@ -106,6 +106,17 @@ TEST(RulesTest, EveryFactThatIsWrongIsFoundAndNothingElse) {
   }
 }
 
+TEST(RulesTest, InterfacesThatAVariableNamesInVainAreNamed) {
+  const Checkup lost =
+      CheckUp(With("network/no_interface/GLOO_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME=absent0"),
+              BuiltInRules());
+  ASSERT_EQ(lost.ailments.size(), 1u);
+  EXPECT_EQ(lost.ailments[0].level, Level::kProblem);
+  EXPECT_EQ(lost.ailments[0].message.find("GLOO_SOCKET_IFNAME=absent0: this host has no"), 0u);
+  EXPECT_EQ(Held(With("network/some_interfaces_absent/x", "a of x=a,lo")),
+            std::vector<std::string>{"some_interfaces_absent"});
+}
+
 TEST(RulesTest, AContainerWithoutGpusIsToldFromOneWithoutADriver) {
   Facts facts = With("topology/gpu_files", "0");
   facts.emplace_back("gpu/none", "no GPU driver: libnvidia-ml.so.1 can't be opened");
