@@ -24,9 +24,9 @@ def of_python(folder):
     return found
 
 
-def said(path):
-    done = subprocess.run([path, "--help"], cwd="/", capture_output=True, text=True,
-                          env=dict(os.environ, PYTHONDONTWRITEBYTECODE="1"), check=False)
+def said(path, **variables):
+    done = subprocess.run([path, "--help"], cwd="/", capture_output=True, text=True, check=False,
+                          env=dict(os.environ, PYTHONDONTWRITEBYTECODE="1", **variables))
     return done.returncode, done.stdout, done.stderr
 
 
@@ -58,6 +58,19 @@ class CommandsTest(unittest.TestCase):
             os.symlink("../first", second)
             self.assert_works(second)
             os.remove(first)
+
+    def test_without_h5py_they_say_so(self):
+        with open(os.path.join(self.folder, "h5py.py"), "w", encoding="utf-8") as file:
+            file.write('raise ImportError("none here")\n')
+        told = []
+        for path in of_python(os.path.join(TREE, "scripts")):
+            code, _, err = said(path, PYTHONPATH=self.folder)
+            if code != 0:
+                self.assertRegex(err, r"\A%s: h5py .* \(none here\), .*apt-get install.*\n\Z" %
+                                 os.path.basename(path))
+                self.assertEqual(4, code)
+                told.append(os.path.basename(path))
+        self.assertIn("check_coverage", told)
 
     def test_installed(self):
         # Installing copies programs and runs none: empty ones will do.

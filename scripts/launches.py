@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 
 SCRIPTS = os.path.dirname(os.path.realpath(__file__))
 TREE = os.path.dirname(SCRIPTS)
@@ -24,6 +25,7 @@ ROOMS = ("", "bench", "stress", "cli", "cli/fuzz", "bin")
 sys.path[1:1] = [os.path.join(TREE, "results", "python"), os.path.join(SCRIPTS, "python")]
 SKIPPED = 77  # exit code: not possible on this machine
 INTERRUPTED = 3  # exit code: by Ctrl-C, before all was done
+DEFECT = 10  # exit code: of Lockstep; 1 would be a verdict
 # For mpirun: ranks share processors, so who waits lets others work.
 SHARING = ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
 OPEN_MPI = ["mpirun", *SHARING]
@@ -125,10 +127,36 @@ def _interrupt_once(_number, _frame):
     raise KeyboardInterrupt
 
 
+def load_reader():
+    """The reader of run files. OSError where what it needs is not installed."""
+    try:
+        import lockstep
+    except (ImportError, ValueError) as error:  # ValueError: of another version of numpy
+        raise OSError(f"h5py or numpy cannot be loaded ({one_line(error)}), and result files need "
+                      "them; apt-get install python3-h5py, or pip install h5py") from None
+    return lockstep
+
+
+def need_reader():
+    """For programs that import it on top: before they do."""
+    try:
+        load_reader()
+    except OSError as error:
+        fail(os.path.basename(sys.argv[0]), 4, error)
+
+
 def run(main):
     """A program whose `main` takes the arguments and gives the exit code. What the machine refuses,
     as an output that is full or that nobody reads, is one line and exit code 4; Ctrl-C is one
-    line, too."""
+    line, too. What no line is for is a defect, and no verdict."""
+    try:
+        _run(main)
+    except Exception:  # pylint: disable=broad-except
+        traceback.print_exc()
+        sys.exit(DEFECT)
+
+
+def _run(main):
     program = os.path.basename(sys.argv[0])
     if sys.stderr is None:
         _discard(2)  # also for what it starts

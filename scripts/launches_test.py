@@ -47,6 +47,13 @@ class LaunchesTest(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr.count("\n")), (4, 1), done.stderr)
             self.assertIn("put: No space left on device; free space there", done.stderr)
 
+    def test_what_no_line_is_for_is_a_defect_and_no_verdict(self):
+        done = subprocess.run([sys.executable, "-c", "import launches\n"
+                               "launches.run(lambda _: {}['none'])"], stderr=subprocess.PIPE,
+                              text=True, check=False, cwd=launches.SCRIPTS)
+        self.assertEqual(done.returncode, 10)
+        self.assertIn("KeyError: 'none'", done.stderr)
+
     def test_an_output_that_nobody_reads_is_exit_code_4(self):
         told = r"-c: .*put: Broken pipe; let somebody read it, or choose another place\n"
         for words, closed, said in ((1, {1}, told), (100000, {1}, told), (1, {1, 2}, "")):
