@@ -8,6 +8,7 @@ import tempfile
 import tomllib
 import unittest
 
+from qualification import compat_matrix, verdict
 from qualification import matrix as of_cells
 
 MATRIX = os.path.abspath("scripts/compat_matrix")
@@ -112,12 +113,26 @@ class CellTest(unittest.TestCase):
         self.assertEqual(("unknown", "it wrote no result; it said nothing"),
                          of_cells.cell_of(end, None))
 
+    def test_a_limit_is_no_hang(self):
+        end = {"exit": None, "seconds": 35.2, "said": "bench_allreduce: 48 cases"}
+        word, why = of_cells.cell_of(end, None)
+        self.assertEqual("unfinished", word)
+        self.assertIn("was ended by the plan's limit after 35 s", why)
+        for others, worst in (("unknown", "unfinished"), ("crash", "crash")):
+            self.assertEqual(worst, max(word, others, key=of_cells.ORDER.index))
+        code, headline = compat_matrix.judge([{"step": "s", "configuration": "a", "cell": word,
+                                               "why": why}])
+        self.assertEqual((3, "INCONCLUSIVE: 1 of 1 cells; s with a: unfinished"),
+                         (code, headline[:48]))
+
     def test_what_is_not_known_is_not_worse(self):
         for before, after, change in (
                 ("ok", "hang", "worse"), ("slower", "wrong", "worse"), ("ok", "slower", "worse"),
                 ("hang", "ok", ""), ("slower", "ok", ""), ("unknown", "ok", ""), (None, "ok", ""),
                 ("ok", "ambiguous", "not known"), ("slower", "ambiguous", "not known"),
-                ("ok", "unknown", "not known"), ("ok", "missing", "not known"),
+                ("ok", "unknown", "not known"), ("ok", "unfinished", "not known"),
+                ("unfinished", "ok", ""), ("unfinished", "hang", "worse"),
+                ("ok", "missing", "not known"),
                 ("ok", None, "not known"), ("hang", "unknown", "not known"),
                 ("ambiguous", "slower", "not known"), ("unknown", "hang", "worse"),
                 ("missing", "fail", "worse")):
@@ -185,6 +200,12 @@ class CompatMatrixTest(unittest.TestCase):
         self.assertTrue(done.stdout.startswith("FAIL: 2 of 7 cells; latency with corrupting: "
                                                "wrong"), done.stdout)
         self.assertIn("/nowhere/libnccl.so.2", done.stdout)
+        # Had the limit ended these: a file that proves a hang proves it, and others tell nothing.
+        for name, word in (("hanging", "hang"), ("corrupting", "wrong"), ("good", "unfinished")):
+            path = f"{FOLDER}/planted/runs/{name}/launches/latency.nccl.0.h5"
+            end = {"exit": None, "seconds": 90.0, "said": "FAIL: so it is"}
+            end.update(verdict.told_by(path, end, 2))
+            self.assertEqual(word, of_cells.cell_of(end, path)[0])
         text = answer["configurations"][6]
         self.assertIn("is no ELF shared library", text["note"])
         self.assertIn("text: %s\n" % text["note"], done.stdout)

@@ -188,7 +188,9 @@ class NotInstalled(Folder):
              "--output-folder=" + self.output, "--programs=" + self.programs("stress"),
              "--format=json"], capture_output=True, text=True, check=False)
         answer = json.loads(done.stdout)
-        self.assertEqual((3, "INCONCLUSIVE", ["no launch passed: nothing was measured"]),
+        self.assertEqual((3, "INCONCLUSIVE", ["no launch that communicates passed: nothing "
+                                              "was measured; give steps of kind bench or stress "
+                                              "or soak"]),
                          (done.returncode, answer["verdict"], answer["reasons"]), done.stderr)
 
     def test_a_soak_without_answers_ends(self):
@@ -224,6 +226,9 @@ class Inputs(Folder):
                             ("deadline = 3", "is called 'timeout' now"),
                             ('[[step]]\nname = "a"\nseeds = 2', "is called 'repeat' now"),
                             ('backends = ["smoke"]', "backends"),
+                            ('backends = ["null"]', '"null" communicates nothing'),
+                            ('baseline = "."\n[[step]]\nname = "a"\nkind = "doctor"\nseconds = 1',
+                             "no step is a benchmark"),
                             ('[[step]]\nname = "a"\nseconds = 1', "needs a value for program"),
                             ('[[step]]\nname = "a"\nkind = "fuzz"', "needs a value for seconds"),
                             ('time_budget = "9s"', "too few"),

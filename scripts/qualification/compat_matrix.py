@@ -12,7 +12,8 @@ every result file. The same command goes on where it was ended; where it is fini
 (NOT RUN, and when that was). min_effect = "10%" is the least change of time that counts.
 
 Exit codes: 0 all ok, 1 a cell is wrong, hangs, crashes or fails, 5 only slower than the baseline,
-3 a cell is ambiguous, missing or unknown, or NOT RUN, 2 usage, 4 environment.
+3 a cell is ambiguous, unfinished, missing or unknown, or NOT RUN, 2 usage, 4 environment,
+10 a defect of Lockstep.
 --diff compares the times of each cell with those before, by the launches beside both matrix.json.
 Its exit codes: 0 nothing worse, 5 something worse, 3 of a cell it is not known.
 """
@@ -55,6 +56,7 @@ class Sweep:
         for name, plan in self.matrix.plans.items():
             check_installed(plan, [one for other, one in self.matrix.launches() if other == name],
                             self.programs)
+        launches.load_reader()  # without which no launch has an answer
         self.journal.begin(self.matrix)
         for name, launch in self.matrix.launches():
             identity = "%s/%s" % (name, launch.name)
@@ -73,16 +75,11 @@ class Sweep:
             end = runner.run(launch, words, limit)
             path = end["file"] and os.path.join(runner.folder, end["file"])
             end["file"] = path and os.path.relpath(path, self.folder)
-            self.end(identity, launch, **self.corrected(end, path))
+            if path is not None:  # what the launch itself found is there
+                end.update(told_by(path, end,
+                                   runner.plan.ranks if launch.kind == "bench" else None))
+            self.end(identity, launch, **end)
         return self.answer()
-
-    @staticmethod
-    def corrected(end, path):
-        """mpirun reports codes of its own; what the launch itself found is in its file. A damaged
-        one is none."""
-        if path is not None and end["exit"] is not None:
-            end.update(told_by(path))
-        return end
 
     def end(self, identity, launch, **facts):
         self.journal.end(identity, step=launch.step["name"], **facts)
@@ -162,7 +159,7 @@ class Sweep:
 
 def judge(table):
     bad = [one for one in table if cells.ORDER.index(one["cell"]) >= cells.ORDER.index("fail")]
-    absent = [one for one in table if one["cell"] in ("ambiguous", "missing", "unknown")]
+    absent = [one for one in table if one["cell"] in cells.NOT_KNOWN]
     slower = [one for one in table if one["cell"] == "slower"]
     for code, word, found in ((1, "FAIL", bad), (3, "INCONCLUSIVE", absent), (5, "SLOWER", slower)):
         if found:

@@ -8,6 +8,7 @@ import subprocess
 import launches  # it also says where the reader is
 from qualification.plan import Plan
 from qualification.plan_values import PlanError, check_table, seconds_of
+from qualification.verdict import LIMIT_ENDED, OF_OUTCOME
 
 _KEYS = {"name", "profile", "step", "skip", "ranks", "time_budget", "timeout", "baseline",
          "min_effect", "configuration"}
@@ -16,10 +17,9 @@ _PLAN_KEYS = ("profile", "skip", "ranks", "timeout", "step")
 MIN_EFFECT = "2%"
 ANSWER_SECONDS = 600  # only to end what hangs
 # The worst of a cell's launches decides.
-ORDER = ("ok", "slower", "ambiguous", "unknown", "missing", "fail", "crash", "hang", "wrong")
-NOT_KNOWN = ("ambiguous", "unknown", "missing")
-_OF_OUTCOME = {"corrupt": "wrong", "hung": "hang", "stopped": "hang", "crashed": "crash",
-               "killed": "crash", "failed": "fail"}
+ORDER = ("ok", "slower", "ambiguous", "unknown", "unfinished", "missing", "fail", "crash", "hang",
+         "wrong")
+NOT_KNOWN = ("ambiguous", "unknown", "unfinished", "missing")
 
 
 class Configuration:
@@ -85,8 +85,8 @@ def cell_of(end, path):
     """(word, why) of one launch: `end` as the journal has it, `path` of its result or None."""
     if end.get("missing"):
         return "missing", end["missing"]
-    if end["exit"] is None:
-        return "hang", "was not over after %.0f s" % end["seconds"]
+    if end["exit"] is None:  # our limit is no proof of a hang, and its file tells of none
+        return "unfinished", LIMIT_ENDED % end["seconds"]
     if end["exit"] == 0:
         return ("ok", "") if path is not None else ("unknown", "it wrote no result; " + end["said"])
     if end["exit"] == 4:
@@ -104,7 +104,7 @@ def _outcomes(path):
         with lockstep.open(path) as run:
             # Of a scenario that fails, outcomes are not what is wrong with the machine.
             if run.name != "stress":
-                found += [_OF_OUTCOME.get(row["outcome"], "ok")
+                found += [OF_OUTCOME.get(row["outcome"], "ok")
                           for row in run.rows("verdicts/outcomes")]
     except lockstep.Error:
         pass

@@ -12,8 +12,9 @@ that is finished nothing is run: it says NOT RUN, when that was and what was fou
 noon.
 
 Exit codes: 0 QUALIFIED, 1 NOT QUALIFIED, 5 only slower than the baseline, 3 INCONCLUSIVE or NOT
-RUN, 2 usage, 4 environment: a program is not installed, no space. With --nagios they are those of a
-plugin, behind one line: 0 OK, 1 WARNING (slower), 2 CRITICAL (NOT QUALIFIED), 3 UNKNOWN (all else).
+RUN, 2 usage, 4 environment: a program or h5py is not installed, no space, 10 a defect of Lockstep.
+With --nagios they are those of a plugin, behind one line: 0 OK, 1 WARNING (slower), 2 CRITICAL (NOT
+QUALIFIED), 3 UNKNOWN (all else).
 """
 import fcntl
 import functools
@@ -102,6 +103,10 @@ class Nightly:
         if self.plan.baseline and not os.path.isdir(self.plan.baseline):
             raise PlanError("%s: baseline: %s is no folder; name one with launches" %
                             (self.plan.path, self.plan.baseline))
+        if self.plan.baseline and not any(one["kind"] == "bench" for one in self.plan.steps):
+            raise PlanError("%s: baseline: no step is a benchmark, and others are not compared; "
+                            "add one, or leave the baseline out" % self.plan.path)
+        launches.load_reader()  # without which no launch has an answer
 
     def soak(self):
         step, backends = self.plan.soak()
@@ -136,14 +141,19 @@ class Nightly:
 
     def attempt(self, launch, words, attempt, limit):
         """Its seconds. One that gave no answer may be tried again."""
+        if attempt > 1:
+            self.runner.set_aside(launch, attempt - 1)
         self.journal.start(launch.name, limit)
         end = dict(self.runner.run(launch, words, limit), kind=launch.kind)
         self.longest[launch.key] = max(end["seconds"], self.longest.get(launch.key, 0))
-        # mpirun reports codes of its own; what the launch itself found is in its file.
-        if end["file"] and end["exit"] is not None:
-            end.update(verdict.told_by(os.path.join(self.folder, end["file"])))
+        if end["file"]:
+            end.update(verdict.told_by(os.path.join(self.folder, end["file"]), end,
+                                       self.plan.ranks if launch.kind == "bench" else None))
         if verdict.answer_of(end) == "none" and attempt < verdict.ATTEMPTS:
             self.say("%s: again: %s" % (launch.name, end["said"][:160]))
+            end["kept"] = self.runner.set_aside(launch, attempt)
+            end["file"] = end["file"] and next(
+                (path for path in end["kept"] if path.endswith("#%d.h5" % attempt)), None)
             self.journal.end("%s#%d" % (launch.name, attempt), optional=True, **end)
         else:
             self.end(launch, **end)

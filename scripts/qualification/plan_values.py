@@ -8,7 +8,7 @@ import tomllib
 
 import launches
 
-BACKENDS = ("mpi", "gloo", "nccl", "null")
+BACKENDS = ("mpi", "gloo", "nccl")  # "null" communicates nothing
 KINDS = ("bench", "stress", "simulation", "fuzz", "soak", "doctor")
 PROFILE_NAMES = ("quick", "standard", "full")
 _MOST_SECONDS = 10 * 365 * 86400  # of anything: a longer time is a slip
@@ -117,8 +117,9 @@ _VALUES = {
     "name": (_is_name, "a text of at most 100 characters, without '/'"),
     "profile": (PROFILE_NAMES.__contains__, "one of " + ", ".join(PROFILE_NAMES)),
     "ranks": (_is_count(1 << 20, 2), f"a number from 2 to {1 << 20}"),
-    "backends": (_are_backends, 'a list of some of "mpi", "gloo", "nccl", each once'),
-    "backend": (BACKENDS.__contains__, "one of mpi, gloo, nccl"),
+    "backends": (_are_backends, 'a list of some of "mpi", "gloo", "nccl", each once; "null" '
+                 "communicates nothing"),
+    "backend": (BACKENDS.__contains__, "one of mpi, gloo, nccl; null communicates nothing"),
     "launcher": (_is_launcher, "a command line, as in a shell"),
     "min_effect": (_is_percent, "a change that counts, as 10%"),
     "baseline": (_is_text, "a text"),

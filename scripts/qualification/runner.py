@@ -1,5 +1,6 @@
 """Starts one launch, waits for it, and says what came of it."""
 
+import glob
 import math
 import os
 import re
@@ -58,6 +59,24 @@ class Runner:
         self.night = 0  # a number that no other night has, as 20260131
         for name in ("launches", "logs", "scenarios"):
             os.makedirs(os.path.join(folder, name), exist_ok=True)
+
+    def set_aside(self, launch, attempt):
+        """Moves what an attempt left to attempts/, before another one writes there. The names of
+        what it moved, from the folder on. Not in launches/: who reads all files of a night would
+        take it for one more launch."""
+        place = os.path.join(self.folder, "attempts")
+        found = []
+        for path in sorted(glob.glob(glob.escape(self.result_of(launch)) + "*")) + [
+                self._log_of(launch)]:
+            if os.path.exists(path):
+                os.makedirs(place, exist_ok=True)
+                rest = os.path.basename(path).removeprefix(launch.name)
+                found.append(os.path.join("attempts", "%s#%d%s" % (launch.name, attempt, rest)))
+                os.rename(path, os.path.join(self.folder, found[-1]))
+        return found
+
+    def _log_of(self, launch):
+        return os.path.join(self.folder, "logs", launch.name + ".log")
 
     def result_of(self, launch):
         return os.path.join(self.folder, "launches", launch.name + ".h5")
@@ -153,11 +172,12 @@ class Runner:
         words = [running if word == final else word.replace("=" + final, "=" + running)
                  for word in words]
         environment = dict(os.environ, **self.plan.environment)
-        if os.path.basename(self.plan.launcher[0]).startswith("mpirun"):
+        # Its ranks are told by -x, and doctor is no rank.
+        if os.path.basename(self.plan.launcher[0]).startswith("mpirun") and launch.kind != "doctor":
             environment = dict(os.environ)
         if os.geteuid() == 0:
             environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-        log = os.path.join(self.folder, "logs", launch.name + ".log")
+        log = self._log_of(launch)
         begin = time.monotonic()
         with open(log, "wb") as file:
             # A nightly that is killed takes its launch along: two at once would measure nothing.
@@ -173,7 +193,8 @@ class Runner:
             os.rename(running, final)
         with open(log, "rb") as file:
             said = first_line(file.read(1 << 20).decode("utf-8", "replace"))
-        late = code in (124, 137) and seconds >= limit
+        # timeout ends its own group: with SIGKILL itself, too.
+        late = code in (124, 137, -signal.SIGKILL) and seconds >= round(limit, 1)
         return {"exit": None if late else code, "seconds": round(seconds, 3), "said": said,
                 "file": os.path.relpath(final, self.folder) if os.path.exists(final) else None}
 

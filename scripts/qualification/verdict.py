@@ -13,6 +13,12 @@ QUALIFIED, NOT_QUALIFIED, INCONCLUSIVE = "QUALIFIED", "NOT QUALIFIED", "INCONCLU
 EXIT_CODES = {QUALIFIED: 0, NOT_QUALIFIED: 1, INCONCLUSIVE: 3}
 SLOWER = 5  # instead of 1, when being slower than the baseline is all that is wrong
 ATTEMPTS = 2  # of a launch that gave no answer
+COMMUNICATE = ("bench", "stress", "soak")  # kinds of steps
+LIMIT_ENDED = ("was ended by the plan's limit after %.0f s; see its log, or give its step more "
+               "seconds")
+# What became of a rank -> what that is, for a reader of many launches.
+OF_OUTCOME = {"corrupt": "wrong", "hung": "hang", "stopped": "hang", "crashed": "crash",
+              "killed": "crash", "failed": "fail"}
 
 
 def facts_of(path):
@@ -25,14 +31,41 @@ def facts_of(path):
         return None
 
 
-def told_by(path):
-    """What a result file tells of the end of its launch. A damaged one is none."""
+def told_by(path, end, ranks=None):
+    """What a result file tells of the end of its launch, of so many ranks if they are given. mpirun
+    reports codes of its own, so the file's counts. But a launch that failed after it had written
+    that it passed did not pass. A damaged file is none."""
     import lockstep
     try:
         with lockstep.open(path) as run:
+            if end["exit"] is None:
+                return {"exit": 1} if _proves_failure(run) else {}
+            doubt = _doubt(run, end, ranks) if run.exit_code == 0 else None
+            if doubt:
+                return {"exit": 3, "said": "its file says that it passed, but " + doubt}
             return {"exit": run.exit_code}
     except lockstep.Error as error:
         return {"file": None, "said": str(error)}
+
+
+def _doubt(run, end, ranks):
+    """Why a file that says 0 does not mean that its launch passed, or None."""
+    if end["exit"] != 0:
+        return "its launcher ended with exit code %d; see its log" % end["exit"]
+    if not run.complete:
+        return "it was saved on the way out"
+    found = len(_hosts(run.environment))
+    if ranks is not None and found != ranks:
+        return "%d ranks ran, not %d; see what the launcher starts" % (found, ranks)
+    return None
+
+
+def _proves_failure(run):
+    """Of a launch that was ended: did its file say so before, or does it prove wrong data or a
+    hang? Ranks that are ended may look like killed ones."""
+    return run.exit_code == 1 and (run.complete or any(
+        OF_OUTCOME.get(row["outcome"]) in ("wrong", "hang")
+        for row in run.rows("verdicts/outcomes")))
 
 
 def _hosts(environment):
@@ -52,10 +85,11 @@ def answer_of(end):
 def reason_for(launch, end):
     if end.get("missing"):
         return "%s: not run: %s" % (launch, end["missing"])
+    kept = "; kept: " + ", ".join(end["kept"]) if end.get("kept") else ""
     if end["exit"] is None:
-        return "%s: was not over after %.0f s" % (launch, end["seconds"])
+        return "%s: %s%s" % (launch, LIMIT_ENDED % end["seconds"], kept)
     wrote = "" if end["exit"] or end.get("file") else "it wrote no result; "
-    return "%s: %s%s (exit code %s)" % (launch, wrote, end["said"], end["exit"])
+    return "%s: %s%s (exit code %s)%s" % (launch, wrote, end["said"], end["exit"], kept)
 
 
 class Quarantine:
@@ -81,10 +115,10 @@ class Quarantine:
 
 
 def benchmark_files(folder, keys):
-    """Result files of those steps; a folder that nightly did not write is taken whole."""
+    """All result files of a folder, and those of these steps."""
     names = sorted(name for name in os.listdir(folder) if name.endswith(".h5"))
     chosen = [name for name in names if name[:-3].rsplit(".", 1)[0] in keys]
-    return [os.path.join(folder, name) for name in chosen or names]
+    return [[os.path.join(folder, name) for name in found] for found in (names, chosen)]
 
 
 def compare(plan, lockstep, folder):
@@ -95,8 +129,9 @@ def compare(plan, lockstep, folder):
         return INCONCLUSIVE, "baseline: lockstep is not installed"
     keys = {launch.key for launch in plan.launches() if launch.kind == "bench"}
     try:
-        base = benchmark_files(plan.baseline, keys)
-        candidate = benchmark_files(os.path.join(folder, "launches"), keys)
+        every, chosen = benchmark_files(plan.baseline, keys)
+        base = chosen or every  # of a folder that nightly did not write
+        _, candidate = benchmark_files(os.path.join(folder, "launches"), keys)
     except OSError as error:
         return INCONCLUSIVE, "baseline: %s" % error
     done = subprocess.run(
@@ -166,11 +201,13 @@ class _Found:
     def __init__(self):
         self.failed, self.unanswered, self.notes = [], [], []
         self.quarantine, self.good = Quarantine(), {}
+        self.communicated = False  # what a doctor or a simulation does not do
 
     def add_end(self, name, end, folder):
         answer, key = answer_of(end), name.rsplit(".", 1)[0]
         if answer == "ok":
             self.good[key] = self.good.get(key, 0) + 1
+            self.communicated |= end["kind"] in COMMUNICATE
         elif answer == "failed":
             self.failed.append(reason_for(name, end))
             facts = facts_of(os.path.join(folder, end["file"])) if end.get("file") else None
@@ -201,8 +238,9 @@ class _Found:
         if self.failed:
             only_slower = all(one.startswith("baseline: ") for one in self.failed)
             return NOT_QUALIFIED, SLOWER if only_slower else EXIT_CODES[NOT_QUALIFIED]
-        if not self.unanswered and not any(self.good.values()):
-            self.unanswered.append("no launch passed: nothing was measured")
+        if not self.unanswered and not self.communicated:
+            self.unanswered.append("no launch that communicates passed: nothing was measured; give "
+                                   "steps of kind " + " or ".join(COMMUNICATE))
         verdict = INCONCLUSIVE if self.unanswered else QUALIFIED
         return verdict, EXIT_CODES[verdict]
 
