@@ -7,8 +7,8 @@ import subprocess
 import unittest
 
 from nightly_testing import LATENCY, Folder
-from qualification import runner, verdict
-from qualification.plan import Launch, Plan
+from qualification import journal, runner, verdict
+from qualification.plan import Launch, Plan, read_plan
 
 _MPIRUN = "mpirun --oversubscribe --bind-to none --mca mpi_yield_when_idle 1"
 
@@ -63,6 +63,21 @@ class Doubts(Folder):
         self.assertEqual({"simulation": 1}, answer["passed"])
         self.assertRegex(answer["reasons"][0], "^no launch that communicates passed: nothing was")
 
+    def test_random_programs_that_tried_none(self):
+        for said, answer in (("seed 7: 0 trials in 1.0 s: no wrong verdict", "none"),
+                             ("seed 7: 10 trials in 1.0 s: no wrong verdict", "ok")):
+            self.assertEqual(answer, verdict.answer_of({"kind": "fuzz", "exit": 0, "said": said}))
+
+    def test_a_result_that_is_gone(self):
+        one = read_plan("p", 'backends = ["gloo"]\n' + LATENCY % 1)
+        state = journal.Journal(self.output)
+        self.addCleanup(state.close)
+        state.begin(one)
+        state.end("latency.gloo.0", kind="bench", exit=0, seconds=1, said="PASS", file="a.h5")
+        answer = verdict.assess(one, state, self.output, None, None)
+        self.assertEqual((3, "INCONCLUSIVE"), (answer["exit_code"], answer["verdict"]))
+        self.assertIn("latency.gloo.0: its file a.h5 is gone", answer["reasons"][0])
+
     def test_the_limit_of_a_launch_that_must_be_killed(self):
         program = self.launcher("trap '' TERM\nwhile :; do sleep 1; done\n")
         one = Plan("p", {"step": [{"name": "a", "program": "bench_barrier", "seconds": 1}]})
@@ -72,13 +87,6 @@ class Doubts(Folder):
         self.assertIsNone(end["exit"], end)
         self.assertIn("a.gloo.0: was ended by the plan's limit after ",
                       verdict.reason_for("a.gloo.0", end))
-
-    def test_doctor_sees_the_variables_of_the_plan(self):
-        code, answer, err = self.nightly(
-            'backends = ["gloo"]\nenvironment = { NCCL_SOCKET_IFNAME = "absent0" }\n'
-            '[[step]]\nname = "doctor"\nkind = "doctor"\nseconds = 9\n')
-        self.assertEqual((1, "NOT QUALIFIED"), (code, answer["verdict"]), err)
-        self.assertIn("NCCL_SOCKET_IFNAME=absent0", answer["reasons"][0])
 
 
 class WithoutReader(Folder):

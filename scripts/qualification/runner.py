@@ -172,8 +172,7 @@ class Runner:
         words = [running if word == final else word.replace("=" + final, "=" + running)
                  for word in words]
         environment = dict(os.environ, **self.plan.environment)
-        # Its ranks are told by -x, and doctor is no rank.
-        if os.path.basename(self.plan.launcher[0]).startswith("mpirun") and launch.kind != "doctor":
+        if os.path.basename(self.plan.launcher[0]).startswith("mpirun"):
             environment = dict(os.environ)
         if os.geteuid() == 0:
             environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")

@@ -4,6 +4,7 @@ reader is imported where a file is read: it takes longer than the rest of a star
 import collections
 import json
 import os
+import re
 import subprocess
 
 from launches import other_versions, version_of  # before the reader, which it finds
@@ -78,7 +79,8 @@ def _hosts(environment):
 def answer_of(end):
     """"ok", "failed" or "none", of an `end` in the state. Without a result file the exit code is
     the launcher's: it started nothing. Random programs write none, but say their trials."""
-    told = end.get("file") or (end["kind"] == "fuzz" and (end["exit"] or "trials" in end["said"]))
+    tried = end["kind"] == "fuzz" and (end["exit"] or re.search(r"\b[1-9]\d* trials", end["said"]))
+    told = end.get("file") or tried
     return {0: "ok", 1: "failed"}.get(end["exit"], "none") if told else "none"
 
 
@@ -205,7 +207,11 @@ class _Found:
 
     def add_end(self, name, end, folder):
         answer, key = answer_of(end), name.rsplit(".", 1)[0]
-        if answer == "ok":
+        if answer == "ok" and end.get("file") and not os.path.exists(
+                os.path.join(folder, end["file"])):
+            self.unanswered.append("%s: its file %s is gone; run the plan in another "
+                                   "--output-folder" % (name, end["file"]))
+        elif answer == "ok":
             self.good[key] = self.good.get(key, 0) + 1
             self.communicated |= end["kind"] in COMMUNICATE
         elif answer == "failed":
