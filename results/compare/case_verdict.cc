@@ -120,7 +120,8 @@ std::size_t KnownRuns(const GroupSide& side, const SideOfCase& summary) {
 
 // One failure where there was none is news, and none where there was one is, too, when all of the
 // candidate's launches passed. Where there were some already, more of them count when chance does
-// not explain it (all orders of passing and failing launches equally likely).
+// not explain it (all orders of passing and failing launches equally likely). Fewer of them are
+// still failures.
 OutcomeChange OutcomeChangeOf(const SideOfCase& base, std::size_t base_known,
                               const SideOfCase& candidate, std::size_t candidate_known) {
   if (base_known == 0 || candidate_known == 0) return OutcomeChange::kNone;
@@ -135,8 +136,7 @@ OutcomeChange OutcomeChangeOf(const SideOfCase& base, std::size_t base_known,
   if (candidate.failed == 0) return OutcomeChange::kNone;
   const stats::Shift shift =
       stats::EstimateShift(runs(base.failed, base_known), runs(candidate.failed, candidate_known));
-  if (shift.p_above <= kFalseChanges / 2) return OutcomeChange::kWorse;
-  return shift.p_below <= kFalseChanges / 2 ? OutcomeChange::kBetter : OutcomeChange::kNone;
+  return shift.p_above <= kFalseChanges / 2 ? OutcomeChange::kWorse : OutcomeChange::kNone;
 }
 
 Effect95 EffectOf(const stats::Shift& shift) {
@@ -201,7 +201,10 @@ std::string Incomplete(const CaseComparison& result) {
                                    : fmt::format("{} of {} launches of the {} have no time of it",
                                                  of.launches - of.timed, of.launches, name);
   };
-  const std::string base = side("base", result.base);
+  // What failed in the base and is mended could have no time there.
+  SideOfCase before = result.base;
+  if (result.outcome_change == OutcomeChange::kBetter) before.launches -= before.failed;
+  const std::string base = side("base", before);
   return base.empty() ? side("candidate", result.candidate) : base;
 }
 
@@ -259,21 +262,23 @@ std::string DoubtOf(const CaseEvidence& evidence, const CaseComparison& result) 
   return no_base ? side(result.base, base_runs, base_runs) + " of the base" : "";
 }
 
+// What is to be said of an outcome that changed, and of the time beside it.
+void TellOutcome(const CaseEvidence& evidence, CaseComparison& result) {
+  const bool worse = result.outcome_change == OutcomeChange::kWorse;
+  const std::string& outcome = worse ? result.candidate.outcome : result.base.outcome;
+  const bool of_time = result.change == Change::kSlower ||
+                       (!result.OutcomeSaysAll() && result.change != Change::kSame);
+  const std::string time = of_time && !result.why.empty() ? "; " + result.why : "";
+  result.why = fmt::format("{} {} ({} of {} launches, before {} of {}){}",
+                           worse ? "now" : "no longer", outcome, result.candidate.failed,
+                           KnownRuns(evidence.group.candidate, result.candidate),
+                           result.base.failed, KnownRuns(evidence.group.base, result.base), time);
+  if (worse) result.resolve = "`lockstep diagnose` says why";
+  if (!worse && result.OutcomeSaysAll()) result.resolve.clear();
+}
+
 void JudgeOutcome(const CaseEvidence& evidence, CaseComparison& result) {
-  const std::size_t base_known = KnownRuns(evidence.group.base, result.base);
-  const std::size_t candidate_known = KnownRuns(evidence.group.candidate, result.candidate);
-  result.outcome_change =
-      OutcomeChangeOf(result.base, base_known, result.candidate, candidate_known);
-  if (result.outcome_change != OutcomeChange::kNone) {
-    const bool worse = result.outcome_change == OutcomeChange::kWorse;
-    const std::string& outcome = worse ? result.candidate.outcome : result.base.outcome;
-    const std::string slower = result.change == Change::kSlower ? "; " + result.why : "";
-    result.why = fmt::format("{} {} ({} of {} launches, before {} of {}){}",
-                             worse ? "now" : "no longer", outcome, result.candidate.failed,
-                             candidate_known, result.base.failed, base_known, slower);
-    result.resolve = worse ? "`lockstep diagnose` says why" : "";
-    return;
-  }
+  if (result.outcome_change != OutcomeChange::kNone) return TellOutcome(evidence, result);
   const std::string doubt = DoubtOf(evidence, result);
   if (doubt.empty() || result.change == Change::kSlower) return;
   if (result.change != Change::kMissing) result.change = Change::kAmbiguous;
@@ -323,6 +328,9 @@ CaseComparison JudgeCase(const CaseEvidence& evidence, double min_effect, std::s
   result.candidate = Summarize(group.candidate);
   result.min_effect = min_effect;
   result.effect = {kNan, kNan, kNan};
+  result.outcome_change =
+      OutcomeChangeOf(result.base, KnownRuns(group.base, result.base), result.candidate,
+                      KnownRuns(group.candidate, result.candidate));
   const bool both = !group.base.figures.empty() && !group.candidate.figures.empty();
   if (IsTrial(group) && both) {
     result.change = Change::kSame;  // unless its outcome changed

@@ -43,8 +43,11 @@ constexpr Change kByUrgency[] = {Change::kSlower, Change::kMissing, Change::kAmb
 
 std::ptrdiff_t Urgency(const CaseComparison& one) {
   if (one.outcome_change == OutcomeChange::kWorse) return 0;
-  if (one.outcome_change == OutcomeChange::kBetter) return 1;
-  return 2 + (std::ranges::find(kByUrgency, one.change) - std::begin(kByUrgency));
+  const auto of = [](Change change) {
+    return 1 + (std::ranges::find(kByUrgency, change) - std::begin(kByUrgency));
+  };
+  if (one.outcome_change == OutcomeChange::kNone) return of(one.change);
+  return one.OutcomeSaysAll() ? of(Change::kFaster) : std::min(of(Change::kFaster), of(one.change));
 }
 
 std::size_t CountOutcomes(const LaunchComparison& comparison, OutcomeChange change) {
@@ -101,12 +104,15 @@ std::string_view NameOf(Change change) {
   return kNames[static_cast<std::size_t>(change)];
 }
 
+bool CaseComparison::OutcomeSaysAll() const {
+  if (outcome_change != OutcomeChange::kBetter) return outcome_change == OutcomeChange::kWorse;
+  return change == Change::kMissing && base.failed == base.launches &&
+         candidate.timed == candidate.launches;
+}
+
 std::size_t LaunchComparison::Count(Change change) const {
-  const bool open = change == Change::kAmbiguous || change == Change::kMissing;
   return static_cast<std::size_t>(std::ranges::count_if(cases, [&](const CaseComparison& one) {
-    const bool told = one.outcome_change == OutcomeChange::kWorse ||
-                      (one.outcome_change == OutcomeChange::kBetter && open);
-    return one.change == change && !told;
+    return one.change == change && !one.OutcomeSaysAll();
   }));
 }
 

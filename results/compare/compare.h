@@ -87,6 +87,9 @@ struct CaseComparison {
   std::string why;      // in words
   std::string resolve;  // what would resolve an ambiguity or bring what is missing
   std::vector<RankChange> slower_ranks;
+  // Whether the change of outcome is all that is to say: it fails now, or the base always failed
+  // and so has no time that the candidate's could be slower than.
+  bool OutcomeSaysAll() const;
 };
 
 struct LaunchComparison {
@@ -99,7 +102,7 @@ struct LaunchComparison {
   std::vector<std::string> notes;  // files that were passed over
   std::string headline;
   ExitCode exit_code = ExitCode::kInconclusive;  // 0, 5 (slower, or a worse outcome) or 3
-  // Cases with this change; not those of which a change of outcome says all.
+  // Cases with this change; not those of which a change of outcome says all (OutcomeSaysAll).
   std::size_t Count(Change change) const;
 };
 

@@ -12,6 +12,7 @@
 
 #include "results/compare/environment.h"
 #include "results/compare/launches_needed.h"
+#include "results/compare/print.h"
 
 namespace lockstep::results::compare {
 namespace {
@@ -99,6 +100,38 @@ TEST(CompareTest, OneNewFailureIsARegression) {
   EXPECT_EQ(one.why, "now fail: rank_killed (1 of 11 launches, before 0 of 11)");
 }
 
+// The candidate's launches pass; the base's first one fails.
+CaseComparison MendedCase(Sides sides, ExitCode code) {
+  sides.base[0].cases[0].median_ns = kNan;
+  sides.base[0].cases[0].verdict = verdict::Verdict::kFail;
+  sides.base[0].cases[0].outcome = "fail: hang";
+  const LaunchComparison comparison = Compare(sides.base, sides.candidate, {});
+  EXPECT_EQ(comparison.exit_code, code) << comparison.headline;
+  EXPECT_EQ(comparison.cases[0].outcome_change, OutcomeChange::kBetter);
+  EXPECT_NE(comparison.headline.find("1 outcome better"), std::string::npos);
+  EXPECT_EQ(FormatTable(comparison).find("mended") != std::string::npos, code == ExitCode::kPass);
+  EXPECT_EQ(FormatJUnit(comparison).find("errors=\"1\"") != std::string::npos,
+            code == ExitCode::kInconclusive);
+  return comparison.cases[0];
+}
+
+TEST(CompareTest, AFailureThatIsGoneHidesNoTime) {
+  EXPECT_EQ(MendedCase(SidesOf(10, 100, 100), ExitCode::kPass).change, Change::kSame);
+  EXPECT_EQ(MendedCase(SidesOf(10, 100, 80), ExitCode::kPass).change, Change::kFaster);
+  EXPECT_EQ(MendedCase(SidesOf(10, 100, 300), ExitCode::kRegression).change, Change::kSlower);
+  Sides few = SidesOf(10, 100, 300);
+  few.candidate.resize(3);
+  const CaseComparison open = MendedCase(few, ExitCode::kInconclusive);
+  EXPECT_EQ(open.change, Change::kAmbiguous);
+  EXPECT_EQ(open.why.find("no longer fail: hang (0 of 3 launches, before 1 of 10); "), 0u);
+  EXPECT_NE(open.resolve, "");
+  Sides untimed = SidesOf(10, 100, 100);
+  untimed.candidate[1].cases[0].median_ns = kNan;
+  EXPECT_EQ(MendedCase(untimed, ExitCode::kInconclusive).change, Change::kAmbiguous);
+  untimed = SidesOf(10, 100, kNan);
+  EXPECT_EQ(MendedCase(untimed, ExitCode::kInconclusive).change, Change::kMissing);
+}
+
 TEST(CompareTest, MoreFailuresAmongSomeNeedProof) {
   const auto change = [](int base_failures, int candidate_failures) {
     Sides sides;
@@ -115,6 +148,8 @@ TEST(CompareTest, MoreFailuresAmongSomeNeedProof) {
   EXPECT_EQ(change(1, 2).change, Change::kAmbiguous);  // it fails: nothing else is said
   EXPECT_EQ(change(1, 10).outcome_change, OutcomeChange::kWorse);
   EXPECT_EQ(change(3, 0).outcome_change, OutcomeChange::kBetter);
+  EXPECT_EQ(change(3, 0).change, Change::kSame);
+  EXPECT_EQ(change(10, 1).outcome_change, OutcomeChange::kNone) << "it still fails";
 }
 
 TEST(CompareTest, AnUnknownOutcomeIsAmbiguous) {

@@ -79,10 +79,16 @@ std::string CaseText(const auto& one, bool programs, bool backends) {
   return text;
 }
 
-// The outcome when it changed, else the change of time.
+bool IsOpen(const CaseComparison& one) {
+  return !one.OutcomeSaysAll() &&
+         (one.change == Change::kAmbiguous || one.change == Change::kMissing);
+}
+
+// The worst of the outcome, when it changed, and the change of time.
 std::string VerdictText(const CaseComparison& one) {
   if (one.outcome_change == OutcomeChange::kWorse) return "FAILS NOW";
-  if (one.outcome_change == OutcomeChange::kBetter) return "mended";
+  const bool bad_time = IsOpen(one) || one.change == Change::kSlower;
+  if (one.outcome_change == OutcomeChange::kBetter && !bad_time) return "mended";
   return std::string(NameOf(one.change));
 }
 
@@ -187,12 +193,10 @@ std::string FormatJUnit(const LaunchComparison& comparison) {
   for (const CaseComparison& one : comparison.cases) {
     const bool failed =
         one.outcome_change == OutcomeChange::kWorse || one.change == Change::kSlower;
-    const bool open = one.outcome_change == OutcomeChange::kNone &&
-                      (one.change == Change::kAmbiguous || one.change == Change::kMissing);
     suite.Add(one.program, CaseText(one, false, backends),
-              failed ? "failure"
-              : open ? "error"
-                     : "",
+              failed        ? "failure"
+              : IsOpen(one) ? "error"
+                            : "",
               fmt::format("{} {}; {}", VerdictText(one), EffectText(one.effect), NoteText(one)));
   }
   for (const std::string& note : comparison.notes) {
