@@ -123,11 +123,11 @@ Work AddCompare(ArgumentParser& parser) {
   parser.Add("--cases=GLOB", options->cases, "Which cases count").ShowDefault();
   parser
       .Add("--across=WORD", options->across,
-           "Compare cases of one name although they differ in backend, ranks or program, or only "
-           "one side's are replayed by a CUDA graph")
+           "Compare cases of one name although they differ in backend, ranks or program, in the "
+           "options of their work, or only one side's are replayed by a CUDA graph")
       .SplitAtCommas()
       .OneWordEach()
-      .OneOf({"backend", "ranks", "program", "cuda_graph"});
+      .OneOf({"backend", "ranks", "program", "cuda_graph", "work"});
   parser
       .Add("--format=WORD", options->format,
            "Form of what is printed (text, json, markdown or junit)")

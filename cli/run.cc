@@ -156,7 +156,8 @@ Result<ExitCode> Tell(const RunArguments& options, const std::vector<Side>& side
     return summary.exit_code;
   }
   compare::CompareOptions how;
-  how.across = {"backend", "ranks", "program", "cuda_graph"};  // the commands say what differs
+  how.across = {"backend", "ranks", "program", "cuda_graph",
+                "work"};  // the commands say what differs
   std::vector<std::string> notes = std::move(loaded[0].skipped);
   notes.insert(notes.end(), loaded[1].skipped.begin(), loaded[1].skipped.end());
   const compare::LaunchComparison comparison =

@@ -1,6 +1,6 @@
-// Pairs the cases of both sides by program, name, backend and ranks, or without those that are
-// compared across. A launch that failed before any of its cases becomes a case of its own, so that
-// it is not overlooked.
+// Pairs the cases of both sides by program, name, backend, ranks and work, or without those that
+// are compared across. A launch that failed before any of its cases becomes a case of its own, so
+// that it is not overlooked.
 #include "results/compare/case_groups.h"
 
 #include <fmt/core.h>
@@ -8,19 +8,23 @@
 #include <algorithm>
 #include <map>
 #include <string_view>
+#include <utility>
 
 #include "results/compare/min_effect.h"
 
 namespace lockstep::results::compare {
 namespace {
 
-constexpr const char* kLaunch = "(launch)";
 // In names of cases that are replayed, and of steps that are called and timed as lightly.
 constexpr std::string_view kGraphMarks[] = {"/cuda_graph", "/no_timeline"};
 
+// Options of the work that what is compared across decides.
+const std::map<std::string, std::set<std::string>> kDecided = {
+    {"ranks", {"pairs", "everyone"}}, {"cuda_graph", {"cuda_graph", "timeline"}}};
+
 CaseFigures WholeLaunch(const Launch& launch) {
   return CaseFigures{
-      .name = kLaunch, .verdict = launch.verdict, .outcome = launch.outcome, .is_trial = true};
+      .name = kWholeLaunch, .verdict = launch.verdict, .outcome = launch.outcome, .is_trial = true};
 }
 
 bool FailedAsAWhole(const Launch& launch) {
@@ -40,6 +44,8 @@ std::string PlanOf(const Launch& launch) {
 CaseGroups::CaseGroups(std::span<const Launch> base, std::span<const Launch> candidate,
                        const std::string& cases, const std::set<std::string>& across)
     : cases_(cases), across_(across) {
+  FindFields(base);
+  FindFields(candidate);
   AddLaunchesThatFailed(base, candidate);
   Add(base, &CaseGroup::base);
   Add(candidate, &CaseGroup::candidate);
@@ -58,10 +64,41 @@ std::string CaseGroups::KeyOf(const Launch& launch, const CaseFigures& figures) 
                      across_.contains("ranks") ? 0 : figures.ranks);
 }
 
+void CaseGroups::FindFields(std::span<const Launch> launches) {
+  for (const Launch& launch : launches) {
+    for (const CaseFigures& figures : launch.cases) {
+      std::set<std::string> own;
+      const auto found = launch.planned.work.find(figures.name);
+      if (found != launch.planned.work.end()) {
+        for (const auto& [field, value] : found->second) own.insert(field);
+      }
+      const auto [fields, is_new] = fields_.try_emplace(KeyOf(launch, figures), own);
+      if (!is_new) std::erase_if(fields->second, [&](auto& one) { return !own.contains(one); });
+    }
+  }
+}
+
+Work CaseGroups::WorkOf(const Launch& launch, const CaseFigures& figures) const {
+  const auto fields = fields_.find(KeyOf(launch, figures));
+  const auto found = launch.planned.work.find(figures.name);
+  if (fields == fields_.end() || found == launch.planned.work.end()) return {};
+  if (across_.contains("work")) return {};
+  Work work = found->second;
+  std::erase_if(work, [&](const auto& one) { return !fields->second.contains(one.first); });
+  for (const auto& [across, decided] : kDecided) {
+    if (!across_.contains(across)) continue;
+    std::erase_if(work, [&](const auto& one) { return decided.contains(one.first); });
+  }
+  return work;
+}
+
 std::size_t CaseGroups::PlaceOf(const Launch& launch, const CaseFigures& figures) {
-  const auto [known, is_new] = places_.try_emplace(KeyOf(launch, figures), groups_.size());
+  const Work work = WorkOf(launch, figures);
+  std::string key = KeyOf(launch, figures);
+  for (const auto& [field, value] : work) key += fmt::format("\n{}={}", field, value);
+  const auto [known, is_new] = places_.try_emplace(std::move(key), groups_.size());
   if (is_new) {
-    groups_.push_back({launch.program, figures.name, figures.backend, figures.ranks, {}, {}});
+    groups_.push_back({launch.program, figures.name, figures.backend, figures.ranks, work, {}, {}});
   }
   return known->second;
 }

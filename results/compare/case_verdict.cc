@@ -324,6 +324,7 @@ CaseComparison JudgeCase(const CaseEvidence& evidence, double min_effect, std::s
   result.name = group.name;
   result.backend = group.backend;
   result.ranks = group.ranks;
+  result.work = group.work;
   result.base = Summarize(group.base);
   result.candidate = Summarize(group.candidate);
   result.min_effect = min_effect;

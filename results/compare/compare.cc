@@ -3,7 +3,7 @@
 // verdicts alone.
 #include "results/compare/compare.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
@@ -55,12 +55,20 @@ std::size_t CountOutcomes(const LaunchComparison& comparison, OutcomeChange chan
       comparison.cases, [&](const CaseComparison& one) { return one.outcome_change == change; }));
 }
 
+// Cases of which there is something on both sides: a time, or the outcomes of trials. That a launch
+// failed before its cases, and does no longer, compares none.
+std::size_t CountCompared(const LaunchComparison& comparison) {
+  return static_cast<std::size_t>(std::ranges::count_if(comparison.cases, [](const auto& one) {
+    return one.change != Change::kMissing && one.name != kWholeLaunch;
+  }));
+}
+
 ExitCode CodeOf(const LaunchComparison& comparison) {
   if (CountOutcomes(comparison, OutcomeChange::kWorse) > 0 ||
       comparison.Count(Change::kSlower) > 0) {
     return ExitCode::kRegression;
   }
-  const bool open = comparison.cases.empty() || comparison.Count(Change::kAmbiguous) > 0 ||
+  const bool open = CountCompared(comparison) == 0 || comparison.Count(Change::kAmbiguous) > 0 ||
                     comparison.Count(Change::kMissing) > 0 || !comparison.notes.empty();
   return open ? ExitCode::kInconclusive : ExitCode::kPass;
 }
@@ -76,6 +84,7 @@ std::string Headline(const LaunchComparison& comparison) {
   add(better, better == 1 ? "outcome better" : "outcomes better");
   for (const Change change : kByUrgency) add(comparison.Count(change), NameOf(change));
   add(comparison.notes.size(), comparison.notes.size() == 1 ? "file not read" : "files not read");
+  if (!counts.empty() && CountCompared(comparison) == 0) counts += ", no case was compared";
   const char* verdict = comparison.exit_code == ExitCode::kPass         ? "PASS"
                         : comparison.exit_code == ExitCode::kRegression ? "REGRESSION"
                                                                         : "INCONCLUSIVE";
@@ -85,12 +94,42 @@ std::string Headline(const LaunchComparison& comparison) {
                      comparison.candidate_launches);
 }
 
-// A case that is missing here may be there under another backend or with other ranks.
+// "decode_passes 2, there 1": at most three.
+std::string DifferenceOf(const Work& here, const Work& there) {
+  constexpr std::size_t kShown = 3, kLongest = 40;
+  std::vector<std::string> different;
+  const auto shortened = [](const std::string& value) {
+    return value.size() > kLongest ? value.substr(0, kLongest - 3) + "..." : value;
+  };
+  for (const auto& [option, value] : here) {
+    const auto other = there.find(option);
+    if (other == there.end() || other->second == value) continue;
+    different.push_back(
+        fmt::format("{} {}, there {}", option, shortened(value), shortened(other->second)));
+  }
+  if (different.size() > kShown) different.resize(kShown);
+  return fmt::format("{}", fmt::join(different, "; "));
+}
+
+// A case that is missing here may be there under another backend, with other ranks or other work.
 void HintAtOthersOfTheName(std::vector<CaseComparison>& cases) {
-  std::map<std::string, int> names;
-  for (const CaseComparison& one : cases) ++names[one.program + "\n" + one.name];
+  std::map<std::string, std::vector<const CaseComparison*>> names;
+  for (const CaseComparison& one : cases) names[one.program + "\n" + one.name].push_back(&one);
   for (CaseComparison& one : cases) {
-    if (one.change != Change::kMissing || names[one.program + "\n" + one.name] < 2) continue;
+    const auto& same_name = names[one.program + "\n" + one.name];
+    if (one.change != Change::kMissing || same_name.size() < 2) continue;
+    const auto other = std::ranges::find_if(same_name, [&](const CaseComparison* another) {
+      return another->backend == one.backend && another->ranks == one.ranks &&
+             another->work != one.work &&
+             (another->base.outcome == "absent") != (one.base.outcome == "absent");
+    });
+    if (other != same_name.end()) {
+      one.resolve = fmt::format(
+          "the other side does other work under this name ({}): give both the same options; "
+          "--across=work compares them",
+          DifferenceOf(one.work, (*other)->work));
+      continue;
+    }
     one.resolve =
         "the other side has it with another backend or number of ranks: --across=backend,ranks "
         "compares them";

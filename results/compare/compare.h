@@ -26,6 +26,7 @@
 #include "results/compare/environment.h"
 #include "results/compare/figures.h"
 #include "results/compare/min_effect.h"
+#include "results/compare/planned.h"
 
 namespace lockstep::results::compare {
 
@@ -42,7 +43,8 @@ struct CompareOptions {
   double drift = kDriftDefault;
   std::string cases = "*";  // a glob: which are compared
   // Cases of one name are compared although they differ in these: "backend", "ranks", "program";
-  // and with "cuda_graph" those that a graph replays with those that are called.
+  // with "cuda_graph" those that a graph replays with those that are called; and with "work" those
+  // that options which no name tells give other work (planned.h).
   std::set<std::string> across;
 };
 
@@ -78,6 +80,7 @@ struct SideOfCase {
 struct CaseComparison {
   std::string program, name, backend;
   int ranks = 0;
+  Work work;
   Change change = Change::kMissing;
   OutcomeChange outcome_change = OutcomeChange::kNone;
   SideOfCase base, candidate;

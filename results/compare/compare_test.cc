@@ -257,6 +257,83 @@ TEST(CompareTest, WhatAGraphReplaysIsAnotherCaseUnlessAskedFor) {
   EXPECT_EQ(OnlyCase(sides, across).change, Change::kFaster);
 }
 
+// A plan of bench_sharding, of one case.
+std::string PlanWith(const std::string& step, const std::string& rest = "") {
+  return R"({"backend":"mpi","world_size":4,"iterations":null,)" + rest +
+         R"("cases":[{"name":"case","model":"m","operations":[{"count":1,"type":"f32","root":0}],)" +
+         R"("step":"load","load":{)" + step + "}}]}";
+}
+
+Sides Planned(const std::string& base, const std::string& candidate) {
+  Sides sides = SidesOf(8, 100, 100);
+  for (Launch& launch : sides.base) launch.planned = PlannedBy(base);
+  for (Launch& launch : sides.candidate) launch.planned = PlannedBy(candidate);
+  return sides;
+}
+
+TEST(CompareTest, OtherWorkIsAnotherCaseUnlessAskedFor) {
+  const std::string one = PlanWith(R"("passes":1,"slow_factor":2)");
+  const Sides sides = Planned(one, PlanWith(R"("passes":2)"));
+  ASSERT_TRUE(sides.base[0].planned.known);
+  const LaunchComparison apart = Compare(sides.base, sides.candidate, {});
+  EXPECT_EQ(apart.exit_code, ExitCode::kInconclusive);
+  EXPECT_EQ(apart.Count(Change::kMissing), 2u) << apart.headline;
+  EXPECT_NE(apart.cases[0].resolve.find("other work under this name (passes 1, there 2)"),
+            std::string::npos)
+      << apart.cases[0].resolve;
+  CompareOptions across;
+  across.across = {"work"};
+  EXPECT_EQ(OnlyCase(sides, across).change, Change::kSame);
+
+  const auto code = [&](const std::string& candidate) {
+    const Sides both = Planned(one, candidate);
+    return Compare(both.base, both.candidate, {}).exit_code;
+  };
+  EXPECT_EQ(code(one), ExitCode::kPass);
+  EXPECT_EQ(code(PlanWith(R"("passes":1,"slow_factor":3)")), ExitCode::kPass) << "it only judges";
+  EXPECT_EQ(code(PlanWith(R"("passes":1,"newer":3)")), ExitCode::kPass) << "another version";
+  EXPECT_EQ(code(PlanWith(R"("passes":1)", R"("models":[{"name":"m","params":[]}],)")),
+            ExitCode::kPass)
+      << "only one tells";
+  EXPECT_EQ(code("damaged"), ExitCode::kPass) << "not known";
+}
+
+TEST(CompareTest, WhatNoNameTellsIsWork) {
+  const auto work = [](const std::string& plan) { return PlannedBy(plan).work.at("case"); };
+  const std::string small = PlanWith("", R"("check":1,"models":[{"name":"m","params":[1]}],)");
+  EXPECT_EQ(work(small), work(PlanWith("", R"("check":0,"models":[{"name":"m","params":[1]}],)")));
+  EXPECT_NE(work(small), work(PlanWith("", R"("check":2,"models":[{"name":"m","params":[1]}],)")));
+  EXPECT_NE(work(small), work(PlanWith("", R"("check":1,"models":[{"name":"m","params":[2]}],)")));
+  // Buckets of a model, and a root.
+  const auto buckets = [&](int count, int root) {
+    return work(fmt::format(
+        R"({{"backend":"mpi","world_size":4,"iterations":1,"cases":[{{"name":"case","model":"m",)"
+        R"("operations":[{{"count":{},"type":"f32","root":{}}}]}}]}})",
+        count, root));
+  };
+  EXPECT_NE(buckets(1, 0), buckets(2, 0));
+  EXPECT_NE(buckets(1, 0), buckets(1, 1));
+}
+
+TEST(CompareTest, WithoutACaseNothingIsCompared) {
+  Sides sides = SidesOf(4, kNan, 100);
+  for (Launch& launch : sides.base) {
+    launch.cases[0].verdict = verdict::Verdict::kFail;
+    launch.cases[0].outcome = "fail: data_corrupt";
+  }
+  const LaunchComparison untimed = Compare(sides.base, sides.candidate, {});
+  EXPECT_EQ(untimed.exit_code, ExitCode::kInconclusive);
+  EXPECT_EQ(untimed.headline.find("INCONCLUSIVE: 1 outcome better, no case was compared (of 1"), 0u)
+      << untimed.headline;
+
+  sides = SidesOf(8, 100, 100);
+  sides.base[0].verdict = verdict::Verdict::kFail;
+  sides.base[0].cases.clear();
+  CompareOptions none;
+  none.cases = "nothing";
+  EXPECT_EQ(Compare(sides.base, sides.candidate, none).exit_code, ExitCode::kInconclusive);
+}
+
 // Rank 2 of 4 takes 6 % longer than its peers; noise of 30 % meets all ranks of a launch alike.
 TEST(CompareTest, ASlowRankIsNamedAlthoughTheCaseIsNoisy) {
   Sides sides;
@@ -335,6 +412,18 @@ TEST(EnvironmentTest, WhatDiffersIsListed) {
   }
   EXPECT_EQ(texts, (std::vector<std::string>{"host/driver: 570 -> 580", "variables/NEW: none -> 1",
                                              "variables/NCCL_ALGO: Tree -> Ring (2), Tree (2)"}));
+}
+
+TEST(EnvironmentTest, OfLongValuesItIsShownWhereTheyDiffer) {
+  Sides sides = SidesOf(1, 1, 1);
+  const std::string command = "/opt/lockstep/bin/bench_sharding --backend=gloo --precision=0.01 ";
+  sides.base[0].facts = {{"command", command + "--decode-passes=1 --time-budget=20s --workers=4"}};
+  sides.candidate[0].facts = {{"command", command + "--decode-passes=2 --time-budget=20s"}};
+  const std::vector<Difference> all = DifferencesOf(sides.base, sides.candidate);
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_NE(all[0].base.find("--decode-passes=1"), std::string::npos) << all[0].base;
+  EXPECT_NE(all[0].candidate.find("--decode-passes=2"), std::string::npos) << all[0].candidate;
+  EXPECT_LE(all[0].base.size(), 60u);
 }
 
 TEST(EnvironmentTest, FloorsNeedMoreThanFourLaunches) {

@@ -23,20 +23,38 @@ constexpr double kFloorProof = 0.005;  // one-sided
 
 using Counts = std::map<std::string, std::size_t>;  // value -> launches
 
-std::string Shortened(const std::string& value) {
-  constexpr std::size_t kLongest = 60;
-  return value.size() <= kLongest ? value : value.substr(0, kLongest - 3) + "...";
+// Where the first of the values begin to differ.
+std::size_t EqualStart(const Counts& a, const Counts& b) {
+  if (a.empty() || b.empty()) return 0;
+  const std::string& first = a.begin()->first;
+  std::size_t equal = first.size();
+  for (const Counts* counts : {&a, &b}) {
+    for (const auto& [value, launches] : *counts) {
+      const auto differ = std::ranges::mismatch(first, value);
+      equal = std::min(equal, static_cast<std::size_t>(differ.in1 - first.begin()));
+    }
+  }
+  return equal;
 }
 
-std::string Text(const Counts& counts) {
+// A long value without its end, or around where it begins to differ.
+std::string Shortened(const std::string& value, std::size_t equal) {
+  constexpr std::size_t kLongest = 60, kBefore = 30;
+  if (value.size() <= kLongest) return value;
+  const std::size_t begin = equal > kBefore ? equal - kBefore : 0;
+  const std::string text = (begin > 0 ? "..." : "") + value.substr(begin);
+  return text.size() <= kLongest ? text : text.substr(0, kLongest - 3) + "...";
+}
+
+std::string Text(const Counts& counts, std::size_t equal) {
   constexpr std::size_t kShown = 3;
   if (counts.empty()) return "none";
-  if (counts.size() == 1) return Shortened(counts.begin()->first);
+  if (counts.size() == 1) return Shortened(counts.begin()->first, equal);
   std::string text;
   std::size_t shown = 0;
   for (const auto& [value, launches] : counts) {
     if (++shown > kShown) break;
-    text += fmt::format("{}{} ({})", shown > 1 ? ", " : "", Shortened(value), launches);
+    text += fmt::format("{}{} ({})", shown > 1 ? ", " : "", Shortened(value, equal), launches);
   }
   if (counts.size() > kShown) text += fmt::format(", {} more values", counts.size() - kShown);
   return text;
@@ -134,7 +152,8 @@ std::vector<Difference> FactDifferences(std::span<const Launch* const> base,
     if (SameValues(counts, other)) continue;
     if (VariesAnyhow(counts, base.size()) || VariesAnyhow(other, candidate.size())) continue;
     const bool shared = ShareAValue(counts, other);
-    (shared ? in_part : all).push_back({fact, Text(counts), Text(other), !shared});
+    const std::size_t equal = EqualStart(counts, other);
+    (shared ? in_part : all).push_back({fact, Text(counts, equal), Text(other, equal), !shared});
   }
   all.insert(all.end(), in_part.begin(), in_part.end());
   return all;
