@@ -2,8 +2,12 @@
 // and the commands that made them. Where neither tells, the case is lost.
 #include "results/compare/absence.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
+
+#include "results/compare/min_effect.h"
 
 namespace lockstep::results::compare {
 namespace {
@@ -26,6 +30,32 @@ bool Plans(const Launch& launch, const CaseOfProgram& wanted) {
   if (!planned.known) return launch.cases.empty() && launch.verdict != verdict::Verdict::kPass;
   return planned.backend == wanted.backend && planned.ranks == wanted.ranks &&
          planned.cases.contains(wanted.name);
+}
+
+// That time ran out before the case is no failure; that a launch was lost as a whole is one.
+bool Failed(const Launch& launch, const CaseFigures* figures) {
+  if (figures == nullptr) return launch.verdict != verdict::Verdict::kPass;
+  if (figures->verdict == verdict::Verdict::kFail) return true;
+  return figures->verdict != verdict::Verdict::kPass && !HasTime(launch);
+}
+
+// Trials of stress have no history.
+bool IsBenchmark(const Launch& launch) {
+  return launch.planned.known ||
+         std::ranges::any_of(launch.cases, [](const CaseFigures& one) { return !one.is_trial; });
+}
+
+// Its cases do not tell that it failed.
+bool FailedBeyondItsCases(const Launch& launch, std::span<const CaseOfProgram> known) {
+  if (!IsBenchmark(launch) || launch.verdict == verdict::Verdict::kPass) return false;
+  if (launch.cases.empty()) {  // a history tells it
+    return std::ranges::none_of(known,
+                                [&](const CaseOfProgram& one) { return Plans(launch, one); });
+  }
+  return launch.verdict == verdict::Verdict::kFail &&
+         std::ranges::none_of(launch.cases, [](const CaseFigures& one) {
+           return one.verdict == verdict::Verdict::kFail;
+         });
 }
 
 // What was there while the case was measured.
@@ -72,6 +102,43 @@ std::string FailureIn(const LaunchesOfNight& night, const CaseOfProgram& wanted)
     if (launch->verdict != verdict::Verdict::kPass) return launch->outcome;
   }
   return "";
+}
+
+std::string FailuresIn(const LaunchesOfNight& night, const CaseOfProgram& wanted) {
+  std::string first;
+  int failed = 0, launches = 0;
+  for (const Launch* launch : night) {
+    if (!Plans(*launch, wanted)) continue;
+    ++launches;
+    const CaseFigures* figures = FiguresIn(*launch, wanted);
+    if (!Failed(*launch, figures)) continue;
+    if (++failed == 1) first = figures == nullptr ? launch->outcome : figures->outcome;
+  }
+  return failed == 0 ? "" : fmt::format("{} in {} of {} launches", first, failed, launches);
+}
+
+std::vector<std::string> FailuresOfNoHistory(const std::string& machine,
+                                             const LaunchesOfNight& night,
+                                             std::span<const CaseOfProgram> known,
+                                             const std::string& cases) {
+  std::vector<std::string> failures;
+  std::vector<CaseOfProgram> told(known.begin(), known.end());
+  for (const Launch* launch : night) {
+    if (FailedBeyondItsCases(*launch, known)) {
+      failures.push_back(fmt::format("{} {} on {}: {}", launch->started_at, launch->program,
+                                     machine, launch->outcome));
+    }
+    for (const CaseFigures& one : launch->cases) {
+      const CaseOfProgram key{launch->program, one.name, one.backend, one.ranks};
+      if (one.is_trial || one.verdict == verdict::Verdict::kPass) continue;
+      if (!MatchesGlob(cases, one.name) || std::ranges::find(told, key) != told.end()) continue;
+      told.push_back(key);
+      failures.push_back(
+          fmt::format("{} {} ({} x {}) on {}: never had a time; in the newest night: {}",
+                      key.program, key.name, key.backend, key.ranks, machine, one.outcome));
+    }
+  }
+  return failures;
 }
 
 bool WasLeftOut(std::span<const LaunchesOfNight> until, std::span<const LaunchesOfNight> since,

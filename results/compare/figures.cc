@@ -191,6 +191,11 @@ std::string_view FactOf(const Launch& launch, std::string_view fact) {
   return "";
 }
 
+bool HasTime(const Launch& launch) {
+  return std::ranges::any_of(launch.cases,
+                             [](const CaseFigures& one) { return std::isfinite(one.median_ns); });
+}
+
 std::vector<double> Logs(std::vector<double> values) {
   for (double& value : values) value = std::log(value);
   return values;

@@ -58,6 +58,8 @@ inline constexpr const char* kLockstepFact = "software/lockstep";
 // "" where the launch has none of that name.
 std::string_view FactOf(const Launch& launch, std::string_view fact);
 
+bool HasTime(const Launch& launch);  // of any case
+
 std::vector<double> Logs(std::vector<double> values);
 
 Launch FiguresOf(const store::Run& run, std::string path);

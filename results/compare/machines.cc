@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 namespace lockstep::results::compare {
@@ -30,11 +29,6 @@ Hosts HostsOf(const Launch& launch) {
   }
   hosts.all = named > 0 && named >= (launch.planned.known ? launch.planned.ranks : facts);
   return hosts;
-}
-
-bool HasTime(const Launch& launch) {
-  return std::ranges::any_of(launch.cases,
-                             [](const CaseFigures& one) { return std::isfinite(one.median_ns); });
 }
 
 // One that should have times, and has none.

@@ -122,12 +122,16 @@ std::optional<LevelChange> SlowerOf(const Series& series, const TrendOptions& op
   return std::nullopt;
 }
 
-// Not every case is measured every night, so absence alone tells after the recent nights only.
+// What the newest night lacks. Not every case is measured every night, so absence alone tells after
+// the recent nights only; a failure tells at once, also beside a launch that has a time.
 void TellAbsence(const std::vector<LaunchesOfNight>& nights, const LaunchesOfNight* last,
                  const TrendOptions& options, Series& series) {
   const auto since = static_cast<std::size_t>(&nights.back() - last);
-  if (since == 0) return;
   const CaseOfProgram wanted{series.program, series.name, series.backend, series.ranks};
+  if (since == 0) {
+    series.failed = FailuresIn(nights.back(), wanted);
+    return;
+  }
   const std::string failure = FailureIn(nights.back(), wanted);
   if (!failure.empty()) {
     series.no_time = "no time in the newest night: " + failure;
@@ -170,6 +174,23 @@ Series SeriesOf(const std::string& machine, const CaseKey& key,
   series.slower = SlowerOf(series, options);
   TellAbsence(nights, sightings.back().night, options, series);
   return series;
+}
+
+// Of the machine's newest night. That it never had any time is told by FindMachines.
+void TellFailures(const std::string& machine, const std::vector<LaunchesOfNight>& nights,
+                  const TrendOptions& options, Trend& trend) {
+  const bool timed = std::ranges::any_of(nights, [](const LaunchesOfNight& night) {
+    return std::ranges::any_of(night, [](const Launch* launch) { return HasTime(*launch); });
+  });
+  if (!timed) return;
+  std::vector<CaseOfProgram> known;
+  for (const Series& one : trend.series) {
+    if (one.machine != machine) continue;
+    known.push_back({one.program, one.name, one.backend, one.ranks});
+  }
+  for (std::string& one : FailuresOfNoHistory(machine, nights.back(), known, options.cases)) {
+    trend.failures.push_back(std::move(one));
+  }
 }
 
 // Whether a machine is to be launched nobody tells, so this decides nothing.
@@ -229,7 +250,7 @@ std::vector<TrendEvent> EventsOf(const std::vector<Series>& all, const TrendOpti
 
 // What decides, in numbers.
 struct Totals {
-  std::ptrdiff_t slower = 0, slow_machines = 0, lost = 0, long_enough = 0;
+  std::ptrdiff_t slower = 0, slow_machines = 0, lost = 0, failed = 0, long_enough = 0;
 };
 
 Totals TotalsOf(const Trend& trend) {
@@ -237,6 +258,7 @@ Totals TotalsOf(const Trend& trend) {
   for (const Series& one : trend.series) {
     if (one.slower) ++totals.slower;
     if (!one.no_time.empty()) ++totals.lost;
+    if (!one.failed.empty()) ++totals.failed;
     if (one.nights.size() >= stats::kFewestNights) ++totals.long_enough;
   }
   totals.slow_machines = std::ranges::count(trend.peers, true, &Peer::slow);
@@ -245,8 +267,8 @@ Totals TotalsOf(const Trend& trend) {
 
 ExitCode CodeOf(const Trend& trend, const Totals& totals) {
   if (totals.slower > 0 || totals.slow_machines > 0) return ExitCode::kRegression;
-  const bool open =
-      totals.long_enough == 0 || totals.lost > 0 || !trend.failures.empty() || !trend.notes.empty();
+  const bool open = totals.long_enough == 0 || totals.lost > 0 || totals.failed > 0 ||
+                    !trend.failures.empty() || !trend.notes.empty();
   return open ? ExitCode::kInconclusive : ExitCode::kPass;
 }
 
@@ -261,6 +283,7 @@ std::string ReasonsOf(const Trend& trend, const Totals& totals, const TrendOptio
   }
   what += Counted(static_cast<std::size_t>(totals.slow_machines), "slow machine", "slow machines");
   if (totals.lost > 0) what += fmt::format(", {} without a time now", totals.lost);
+  if (totals.failed > 0) what += fmt::format(", {} failed in the newest night", totals.failed);
   what += Counted(trend.failures.size(), "failure of no history", "failures of no history");
   what += Counted(trend.notes.size(), "file passed over", "files passed over");
   what += Counted(trend.absent.size(), "machine launched no more", "machines launched no more");
@@ -306,6 +329,7 @@ Trend FindTrend(std::span<const Launch> launches, const TrendOptions& options,
     for (const auto& [key, sightings] : SightingsOf(nights, options.cases)) {
       trend.series.push_back(SeriesOf(machine, key, nights, sightings, options));
     }
+    TellFailures(machine, nights, options, trend);
   }
   trend.events = EventsOf(trend.series, options);
   trend.peers = ComparePeers(trend.series, options.peer_min);

@@ -49,6 +49,7 @@ struct Series {
   // change for the better hides no larger one for the worse.
   std::optional<LevelChange> slower;
   std::string no_time;   // why the machine's newest nights have no time of it; "" where they have
+  std::string failed;    // of launches in the newest night, though others have a time; "" likewise
   std::string left_out;  // since when they were not to have one; "" likewise
   double level_ns() const;  // now
 };
@@ -83,11 +84,11 @@ struct Trend {
   std::vector<std::string>
       absent;  // machines that are launched no more, and since when; a line each
   std::size_t launches = 0;
-  std::vector<std::string> failures;  // of launches that are of no history (machines.h)
+  std::vector<std::string> failures;  // of no history (machines.h, absence.h)
   std::vector<std::string> notes;     // files that were not read, or do not say when
   std::string headline;
   // 5: slower than a level that was left recently, or a slow machine; 3: no case has kFewestNights
-  // nights, or one lost its times, or there are failures or notes.
+  // nights, or one lost its times or failed in the newest night, or there are failures or notes.
   ExitCode exit_code = ExitCode::kInconclusive;
 };
 

@@ -31,6 +31,8 @@ void AddHistory(const Series& series, report::exports::JUnitSuite& suite) {
     suite.Add(group, name, "failure", ChangeMessage(series, *series.slower));
   } else if (!series.no_time.empty()) {
     suite.Add(group, name, "error", series.no_time);
+  } else if (!series.failed.empty()) {
+    suite.Add(group, name, "error", "in the newest night: " + series.failed);
   } else if (series.nights.size() < stats::kFewestNights) {
     suite.Add(group, name, "skipped",
               fmt::format("{} nights; fewer than {} say nothing", series.nights.size(),

@@ -187,6 +187,7 @@ std::string Lists(const Trend& trend, std::string_view heading, std::string_view
     for (const std::string& line : lines) text += fmt::format("{}{}\n", item, OneLine(line));
   };
   list("Cases without a time now", TextsOf(trend, &Series::no_time));
+  list("Cases that failed in the newest night", TextsOf(trend, &Series::failed));
   list("Failures of no history", trend.failures);
   list("Machines that are launched no more", trend.absent);
   list("Cases that newer plans leave out", TextsOf(trend, &Series::left_out));
@@ -208,7 +209,7 @@ Json ToJson(const std::vector<Difference>& differences) {
 Json ToJson(const Series& series) {
   Json json = {LOCKSTEP_PAIRS(series, machine, program),
                {"case", series.name},
-               LOCKSTEP_PAIRS(series, backend, ranks, no_time, left_out),
+               LOCKSTEP_PAIRS(series, backend, ranks, no_time, failed, left_out),
                {"noise", series.segments.noise},
                {"level_ns", series.level_ns()},
                {"nights", Json::array()},

@@ -80,6 +80,81 @@ TEST(TrendTest, ACaseThatLostItsTimesDoesNotPass) {
   EXPECT_NE(trend_of(hung).headline.find(", 2 without a time now"), std::string::npos);
 }
 
+// Three launches in the newest night, of which the last one fails with "other".
+std::vector<Launch> WithAFailure(double other_ns) {
+  std::vector<Launch> launches = Nights({{12, other_ns}});
+  for (int i = 0; i < 2; ++i) {
+    launches.push_back(launches.back());
+    launches.back().id += "b";
+    launches.back().started_at = fmt::format("2026-11-12T01:{:02}:00Z", 10 * (i + 1));
+  }
+  CaseFigures& failed = launches.back().cases.back();
+  failed.name = "other";
+  failed.median_ns = kNan;
+  failed.verdict = launches.back().verdict = verdict::Verdict::kFail;
+  failed.outcome = launches.back().outcome = "fail: data_corrupt";
+  return launches;
+}
+
+TEST(TrendTest, AFailureInTheNewestNightDoesNotPassBesideGoodLaunches) {
+  std::vector<Launch> launches = WithAFailure(100);
+  const Trend trend = FindTrend(launches, {});
+  EXPECT_EQ(trend.exit_code, ExitCode::kInconclusive);
+  EXPECT_NE(trend.headline.find(", 1 failed in the newest night"), std::string::npos);
+  EXPECT_TRUE(trend.failures.empty());
+  for (const std::string& form : {FormatTrendTable(trend), FormatTrendMarkdown(trend),
+                                  FormatTrendJson(trend), FormatTrendJUnit(trend)}) {
+    EXPECT_NE(form.find("fail: data_corrupt in 1 of 3 launches"), std::string::npos) << form;
+  }
+  TrendOptions usual;
+  usual.cases = "usual";
+  EXPECT_EQ(FindTrend(launches, usual).exit_code, ExitCode::kPass) << "of another case";
+  // A launch without its cases, and one of no verdict.
+  launches.back().cases.clear();
+  EXPECT_NE(FindTrend(launches, {}).headline.find(", 2 failed"), std::string::npos);
+  launches.back().verdict = verdict::Verdict::kUnknown;
+  EXPECT_NE(FindTrend(launches, {}).headline.find(", 2 failed"), std::string::npos);
+  // Time that ran out is none.
+  launches = WithAFailure(100);
+  launches.back().verdict = launches.back().cases.back().verdict = verdict::Verdict::kUnknown;
+  EXPECT_EQ(FindTrend(launches, {}).exit_code, ExitCode::kPass);
+  // The next night tells how it is now.
+  launches = WithAFailure(100);
+  launches.push_back(launches[0]);
+  launches.back().started_at = "2026-11-13T01:00:00Z";
+  EXPECT_EQ(FindTrend(launches, {}).exit_code, ExitCode::kPass);
+}
+
+TEST(TrendTest, ACaseThatNeverHadATimeDoesNotPass) {
+  std::vector<Launch> launches = WithAFailure(0);
+  launches.back().cases = {CaseOf("usual", 500), launches.back().cases.back()};
+  for (const verdict::Verdict verdict : {verdict::Verdict::kFail, verdict::Verdict::kUnknown}) {
+    launches.back().verdict = launches.back().cases.back().verdict = verdict;
+    const Trend trend = FindTrend(launches, {});
+    EXPECT_EQ(trend.exit_code, ExitCode::kInconclusive);
+    EXPECT_EQ(trend.failures, std::vector<std::string>{
+                                  "bench_allreduce other (mpi x 2) on node1: never had a time; "
+                                  "in the newest night: fail: data_corrupt"});
+  }
+  launches.back().cases.back().is_trial = true;
+  EXPECT_EQ(FindTrend(launches, {}).exit_code, ExitCode::kPass) << "a trial of stress has no time";
+}
+
+TEST(TrendTest, ALaunchThatFailsBesideItsCasesDoesNotPass) {
+  std::vector<Launch> launches = WithAFailure(100);
+  launches.back().cases.pop_back();
+  const Trend trend = FindTrend(launches, {});
+  EXPECT_EQ(trend.exit_code, ExitCode::kInconclusive);
+  ASSERT_EQ(trend.failures.size(), 1u);
+  EXPECT_NE(trend.failures[0].find("bench_allreduce on node1: fail: data_corrupt"),
+            std::string::npos);
+  // Another program that has no case at all.
+  launches.back().program = "bench_barrier";
+  launches.back().cases.clear();
+  launches.back().planned.known = true;
+  EXPECT_EQ(FindTrend(launches, {}).failures.size(), 1u);
+}
+
 // So many more nights, each with a launch like the last one but for what `change` does to it.
 template <typename Change>
 void AddNights(std::vector<Launch>& launches, int nights, const Change& change) {
