@@ -129,6 +129,17 @@ TEST(SummaryLine, ACaseThatWasBegunHasSamples) {
             "1 of 2 cases measured before the run was ended; run it again");
 }
 
+TEST(SummaryLine, NoElementIsRightThatNoneCompared) {
+  results::store::Run run = measure::NewRun("bench", ThreeRanks());
+  run.verdict = run.cases.emplace_back().judgement.verdict = verdict::Verdict::kPass;
+  EXPECT_NE(
+      measure::SummaryLine(run, ThreeRanks()).find("1 of 1 cases measured, no element checked"),
+      std::string::npos);
+  run.cases[0].summary.checked_elements = 1;
+  EXPECT_NE(measure::SummaryLine(run, ThreeRanks()).find("1 of 1 cases measured, no wrong element"),
+            std::string::npos);
+}
+
 TEST(Failover, TheCoordinatorsAgentIsGone) {
   EXPECT_EQ(Conclude(FailoverReportOf({Gone(0), In(1, 1), In(1, 2)},
                                       {"", Rows(0, 4) + Rows(1, 2), Rows(0, 4) + Rows(1, 1)})),

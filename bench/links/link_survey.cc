@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "bench/measure/run_record.h"
 #include "bench/plan/step_fields.h"
 #include "core/base/units.h"
 #include "core/stats/stats.h"
@@ -205,9 +206,9 @@ std::string DescribeLinks(const results::store::Run& run) {
   }
   if (latencies.empty() || rates.empty()) return "no pair was measured";
   std::string text =
-      fmt::format("{} of {} pairs, no wrong element: half round trip {}, {} GB/s (medians)",
-                  latencies.size(), links.pairs.size(), FormatDuration(stats::Median(latencies)),
-                  FormatFigure(stats::Median(rates)));
+      fmt::format("{} of {} pairs, {}: half round trip {}, {} GB/s (medians)", latencies.size(),
+                  links.pairs.size(), measure::ElementsText(run),
+                  FormatDuration(stats::Median(latencies)), FormatFigure(stats::Median(rates)));
   if (judged == 0) return text + "; none is judged: that takes 3 hosts";
   text += fmt::format("; none of {} judged is slow", judged);
   if (unsteady > 0) text += fmt::format(" ({} only once)", unsteady);

@@ -147,10 +147,13 @@ TEST(LinkSurvey, TwoHostsHaveNothingToCompare) {
   Cluster cluster({"a", "b"}, kUsualLatency, [](int from, int to, int pass) {
     return kUsualSent(from, to, pass) * (from == 0 ? 100 : 1);
   });
-  const auto run = cluster.Judge();
+  auto run = cluster.Judge();
   EXPECT_THAT(run.judgement.findings, IsEmpty());
   EXPECT_EQ(run.links->pairs[0].standing, "not_judged");
   EXPECT_THAT(DescribeLinks(run), HasSubstr("none is judged"));
+  EXPECT_THAT(DescribeLinks(run), HasSubstr("1 of 1 pairs, no element checked: "));
+  run.cases.emplace_back().summary.checked_elements = 1;
+  EXPECT_THAT(DescribeLinks(run), HasSubstr("1 of 1 pairs, no wrong element: "));
 }
 
 }  // namespace

@@ -212,6 +212,12 @@ verdict::Judgement LaunchJudgement(const std::vector<results::store::CaseRecord>
   return launch;
 }
 
+std::string_view ElementsText(const results::store::Run& run) {
+  const bool compared = std::ranges::any_of(
+      run.cases, [](const auto& record) { return record.summary.checked_elements > 0; });
+  return compared ? "no wrong element" : "no element checked";
+}
+
 std::string SummaryLine(const results::store::Run& run, const plan::Plan& plan) {
   if (!run.judgement.findings.empty()) {
     const verdict::Finding& finding = run.judgement.findings.front();
@@ -225,8 +231,8 @@ std::string SummaryLine(const results::store::Run& run, const plan::Plan& plan) 
   });
   if (run.verdict == verdict::Verdict::kPass) {
     return fmt::format(
-        "{} of {} cases measured, no wrong element, no rank hung or failed{}", measured,
-        run.cases.size(),
+        "{} of {} cases measured, {}, no rank hung or failed{}", measured, run.cases.size(),
+        ElementsText(run),
         plan.iterations ? CutClause(run, *plan.iterations) : PrecisionClause(run, plan.precision));
   }
   const bool too_short = std::ranges::any_of(run.cases, [](const auto& record) {

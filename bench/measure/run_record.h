@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/floors/floors.h"
@@ -36,6 +37,9 @@ std::vector<results::store::CaseRecord> CaseRecordsBy(const Summarizer& summariz
 // The launch's judgement: the worst outcome of each rank, all findings, the worst verdict.
 verdict::Judgement LaunchJudgement(const std::vector<results::store::CaseRecord>& cases,
                                    const Measurement& measurement, int ranks);
+
+// "no wrong element" where any was compared: without checks (-c 0), or data (a barrier), none was.
+std::string_view ElementsText(const results::store::Run& run);
 
 // What a person reads first, after the verdict: what is wrong, with whom, what to do; or that all
 // is well, and how precisely it is known.
