@@ -5,7 +5,6 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,50 +12,10 @@
 #include "results/compare/environment.h"
 #include "results/compare/launches_needed.h"
 #include "results/compare/print.h"
+#include "results/compare/testing/literal_sides.h"
 
 namespace lockstep::results::compare {
 namespace {
-
-// A launch with one case; launches that are compared are made in turn, so they interleave.
-Launch LaunchWith(double median_ns, verdict::Verdict verdict = verdict::Verdict::kPass,
-                  const std::string& outcome = "pass") {
-  static int minute = 0;
-  Launch launch;
-  launch.id = fmt::format("{:08x}", ++minute);
-  launch.started_at = fmt::format("2026-11-{:02}T{:02}:{:02}:00Z", 1 + minute / 1440,
-                                  minute / 60 % 24, minute % 60);
-  launch.program = "bench_allreduce";
-  launch.verdict = verdict::Verdict::kPass;
-  CaseFigures figures;
-  figures.name = "case";
-  figures.backend = "mpi";
-  figures.ranks = 4;
-  figures.median_ns = median_ns;
-  figures.verdict = verdict;
-  figures.outcome = outcome;
-  launch.cases = {figures};
-  return launch;
-}
-
-struct Sides {
-  std::vector<Launch> base, candidate;
-};
-
-Sides SidesOf(int launches, double base_ns, double candidate_ns) {
-  Sides sides;
-  for (int i = 0; i < launches; ++i) {
-    const double noise = 1 + 0.002 * (i % 4);
-    sides.base.push_back(LaunchWith(base_ns * noise));
-    sides.candidate.push_back(LaunchWith(candidate_ns * noise));
-  }
-  return sides;
-}
-
-CaseComparison OnlyCase(const Sides& sides, const CompareOptions& options = {}) {
-  const LaunchComparison comparison = Compare(sides.base, sides.candidate, options);
-  EXPECT_EQ(comparison.cases.size(), 1u);
-  return comparison.cases.front();
-}
 
 TEST(CompareTest, ExitCodes) {
   const auto code = [](const Sides& sides) {
@@ -213,106 +172,6 @@ TEST(CompareTest, ALaunchThatFailedBeforeItsCasesIsSeen) {
   const LaunchComparison comparison = Compare(sides.base, sides.candidate, {});
   EXPECT_EQ(comparison.exit_code, ExitCode::kRegression);
   EXPECT_EQ(comparison.cases.front().name, "(launch)");
-}
-
-TEST(CompareTest, BackendsAreApartUnlessAskedFor) {
-  Sides sides = SidesOf(8, 100, 150);
-  for (Launch& launch : sides.candidate) launch.cases.front().backend = "gloo";
-  const LaunchComparison apart = Compare(sides.base, sides.candidate, {});
-  EXPECT_EQ(apart.Count(Change::kMissing), 2u);
-  EXPECT_NE(apart.cases[0].resolve.find("--across=backend"), std::string::npos);
-  CompareOptions across;
-  across.across = {"backend"};
-  EXPECT_EQ(OnlyCase(sides, across).change, Change::kSlower);
-}
-
-TEST(CompareTest, ACaseIsMissingOnlyInLaunchesOfItsPlan) {
-  Sides sides = SidesOf(8, 100, 100);
-  for (const char* plan : {"gloo", "other step"}) {
-    Sides more = SidesOf(8, 100, 100);
-    for (const auto& [from, to] :
-         {std::pair(&more.base, &sides.base), std::pair(&more.candidate, &sides.candidate)}) {
-      for (Launch& launch : *from) {
-        launch.facts = {{"plan", plan}};
-        (plan == std::string("gloo") ? launch.cases[0].backend : launch.cases[0].name) = plan;
-        to->push_back(launch);
-      }
-    }
-  }
-  const LaunchComparison whole = Compare(sides.base, sides.candidate, {});
-  EXPECT_EQ(whole.exit_code, ExitCode::kPass) << whole.headline;
-  sides.candidate.back().cases.clear();
-  const LaunchComparison incomplete = Compare(sides.base, sides.candidate, {});
-  EXPECT_EQ(incomplete.Count(Change::kAmbiguous), 1u);
-  EXPECT_EQ(incomplete.cases[0].why, "1 of 8 launches of the candidate have no time of it");
-}
-
-TEST(CompareTest, WhatAGraphReplaysIsAnotherCaseUnlessAskedFor) {
-  Sides sides = SidesOf(8, 100, 80);
-  for (Launch& launch : sides.base) launch.cases.front().name = "ddp_step/small/no_timeline";
-  for (Launch& launch : sides.candidate) launch.cases.front().name = "ddp_step/small/cuda_graph";
-  EXPECT_EQ(Compare(sides.base, sides.candidate, {}).Count(Change::kMissing), 2u);
-  CompareOptions across;
-  across.across = {"cuda_graph"};
-  EXPECT_EQ(OnlyCase(sides, across).change, Change::kFaster);
-}
-
-// A plan of bench_sharding, of one case.
-std::string PlanWith(const std::string& step, const std::string& rest = "") {
-  return R"({"backend":"mpi","world_size":4,"iterations":null,)" + rest +
-         R"("cases":[{"name":"case","model":"m","operations":[{"count":1,"type":"f32","root":0}],)" +
-         R"("step":"load","load":{)" + step + "}}]}";
-}
-
-Sides Planned(const std::string& base, const std::string& candidate) {
-  Sides sides = SidesOf(8, 100, 100);
-  for (Launch& launch : sides.base) launch.planned = PlannedBy(base);
-  for (Launch& launch : sides.candidate) launch.planned = PlannedBy(candidate);
-  return sides;
-}
-
-TEST(CompareTest, OtherWorkIsAnotherCaseUnlessAskedFor) {
-  const std::string one = PlanWith(R"("passes":1,"slow_factor":2)");
-  const Sides sides = Planned(one, PlanWith(R"("passes":2)"));
-  ASSERT_TRUE(sides.base[0].planned.known);
-  const LaunchComparison apart = Compare(sides.base, sides.candidate, {});
-  EXPECT_EQ(apart.exit_code, ExitCode::kInconclusive);
-  EXPECT_EQ(apart.Count(Change::kMissing), 2u) << apart.headline;
-  EXPECT_NE(apart.cases[0].resolve.find("other work under this name (passes 1, there 2)"),
-            std::string::npos)
-      << apart.cases[0].resolve;
-  CompareOptions across;
-  across.across = {"work"};
-  EXPECT_EQ(OnlyCase(sides, across).change, Change::kSame);
-
-  const auto code = [&](const std::string& candidate) {
-    const Sides both = Planned(one, candidate);
-    return Compare(both.base, both.candidate, {}).exit_code;
-  };
-  EXPECT_EQ(code(one), ExitCode::kPass);
-  EXPECT_EQ(code(PlanWith(R"("passes":1,"slow_factor":3)")), ExitCode::kPass) << "it only judges";
-  EXPECT_EQ(code(PlanWith(R"("passes":1,"newer":3)")), ExitCode::kPass) << "another version";
-  EXPECT_EQ(code(PlanWith(R"("passes":1)", R"("models":[{"name":"m","params":[]}],)")),
-            ExitCode::kPass)
-      << "only one tells";
-  EXPECT_EQ(code("damaged"), ExitCode::kPass) << "not known";
-}
-
-TEST(CompareTest, WhatNoNameTellsIsWork) {
-  const auto work = [](const std::string& plan) { return PlannedBy(plan).work.at("case"); };
-  const std::string small = PlanWith("", R"("check":1,"models":[{"name":"m","params":[1]}],)");
-  EXPECT_EQ(work(small), work(PlanWith("", R"("check":0,"models":[{"name":"m","params":[1]}],)")));
-  EXPECT_NE(work(small), work(PlanWith("", R"("check":2,"models":[{"name":"m","params":[1]}],)")));
-  EXPECT_NE(work(small), work(PlanWith("", R"("check":1,"models":[{"name":"m","params":[2]}],)")));
-  // Buckets of a model, and a root.
-  const auto buckets = [&](int count, int root) {
-    return work(fmt::format(
-        R"({{"backend":"mpi","world_size":4,"iterations":1,"cases":[{{"name":"case","model":"m",)"
-        R"("operations":[{{"count":{},"type":"f32","root":{}}}]}}]}})",
-        count, root));
-  };
-  EXPECT_NE(buckets(1, 0), buckets(2, 0));
-  EXPECT_NE(buckets(1, 0), buckets(1, 1));
 }
 
 TEST(CompareTest, WithoutACaseNothingIsCompared) {
