@@ -13,7 +13,7 @@
 
 namespace lockstep::watch::events {
 
-inline constexpr std::uint64_t kMagic = 0x3568637461776b6cULL;  // "lkwatch5"
+inline constexpr std::uint64_t kMagic = 0x3668637461776b6cULL;  // "lkwatch6"
 inline constexpr std::uint64_t kChunkEvents = 4096;
 inline constexpr std::uint64_t kChunks = 1024;
 inline constexpr std::size_t kLibraryThreads = 16;
@@ -25,6 +25,17 @@ inline constexpr std::size_t kSegmentBytes = kHeaderBytes + kChunks * kChunkByte
 // The folder of segments, and what their names end in.
 inline constexpr const char* kFolderVariable = "LOCKSTEP_WATCH_FOLDER";
 inline constexpr const char* kSuffix = ".watch";
+
+// In that folder: whom processes of the command told to end, each an Ending.
+inline constexpr const char* kEndingsFile = "endings";
+
+// Written before the signal is sent. `target` is that of kill(): a process, a group, or -1 for all.
+// `ended_before`: the process, or the leader of the group, had ended by itself; else 0.
+struct Ending {
+  std::uint64_t ticks = 0;
+  std::int64_t target = 0;
+  std::int64_t ended_before = 0;
+};
 
 // Where it is set, somebody asked how long calls take. Else they have a stamp of their entry only.
 inline constexpr const char* kTimesVariable = "LOCKSTEP_WATCH_TIMES";
@@ -77,6 +88,8 @@ struct Header {
   std::uint64_t pid_namespace;           // of `pid`: its inode; 0: not known
   // Threads that have called, by CallerWord. The newest of those that share a place is there.
   std::atomic<std::uint64_t> callers[kMostCallers];
+  std::atomic<std::uint64_t> exited_ticks;  // when it began to exit
+  std::int32_t group;                       // of processes, in which it began
 };
 static_assert(sizeof(Header) <= kHeaderBytes);
 

@@ -2,7 +2,11 @@
 """The preload library as the dynamic linker sees it, and in programs that know nothing of MPI."""
 import os
 import re
+import signal
+import struct
 import subprocess
+import sys
+import tempfile
 import unittest
 
 LIBRARY = os.path.abspath("watch/preload/liblockstep_watch.so")
@@ -35,7 +39,7 @@ class LibraryTest(unittest.TestCase):
         with open("watch/events/calls.h", encoding="utf-8") as file:
             listed = set(re.findall(r"^  X\((\w+), k", file.read(), re.M)) - {"None"}
         self.assertEqual({call for call in calls if not call.endswith("_c")}, listed)
-        edges = {"__bss_start", "_edata", "_end", "_exit", "_Exit"}  # of every library; of ours
+        edges = {"__bss_start", "_edata", "_end", "_exit", "_Exit", "kill", "killpg"}
         ours = ("MPI_", "PMPI_", "_ZN4gloo", "_ZN4c10d11PrefixStoreC1E", "nccl")
         self.assertFalse([name for name in names
                           if not name.startswith(ours) and name not in edges])
@@ -53,6 +57,29 @@ class LibraryTest(unittest.TestCase):
                                env=environment)
         self.assertEqual((ended.stdout, ended.stderr), ("same\n", ""))
         self.assertEqual(os.listdir(folder), before)
+
+    def test_who_is_told_to_end_is_written_down_before(self):
+        """Processes and groups; not signals that end nobody, nor what a process does to itself."""
+        folder = tempfile.mkdtemp(dir=os.environ["TEST_TMPDIR"])
+        script = ("import os, signal, subprocess\n"
+                  "child = subprocess.Popen(['sleep', '600'], start_new_session=True)\n"
+                  "os.kill(child.pid, signal.SIGCONT)\n"
+                  "os.kill(child.pid, 0)\n"
+                  "os.kill(child.pid, signal.SIGTERM)\n"
+                  "os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)\n"
+                  "os.killpg(child.pid, signal.SIGKILL)\n"
+                  "print(child.pid, child.wait(), flush=True)\n"
+                  "os.kill(os.getpid(), signal.SIGKILL)\n")
+        ended = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True,
+                               text=True, timeout=60,
+                               env=dict(os.environ, LD_PRELOAD=LIBRARY,
+                                        LOCKSTEP_WATCH_FOLDER=folder))
+        self.assertEqual(ended.returncode, -signal.SIGKILL, ended.stderr)
+        child, code = map(int, ended.stdout.split())
+        self.assertEqual(code, -signal.SIGTERM)
+        with open(os.path.join(folder, "endings"), "rb") as file:
+            words = struct.iter_unpack("<Qqq", file.read())
+        self.assertEqual([word[1:] for word in words], [(child, 0), (-child, child)])
 
 
 if __name__ == "__main__":

@@ -170,6 +170,7 @@ bool OpenSegment() {
   internal::times = std::getenv(events::kTimesVariable) != nullptr;
   header->pid = getpid();
   header->started = StartTime();
+  header->group = getpgrp();
   struct stat facts;
   if (stat("/proc/self/ns/pid", &facts) == 0) header->pid_namespace = facts.st_ino;
   header->launcher_rank = LauncherRank();

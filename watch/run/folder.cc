@@ -97,7 +97,7 @@ std::vector<std::unique_ptr<LocalProcess>> Folder::TakeNew() {
       ++it;
       continue;
     }
-    fresh.push_back(std::make_unique<LocalProcess>(std::move(it->second), lines_));
+    fresh.push_back(std::make_unique<LocalProcess>(std::move(it->second), lines_, endings_));
     it = waiting_.erase(it);
   }
   return fresh;

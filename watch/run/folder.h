@@ -11,6 +11,7 @@
 
 #include "core/base/fd.h"
 #include "core/base/status.h"
+#include "watch/events/segment.h"
 #include "watch/run/local_process.h"
 
 namespace lockstep::watch::run {
@@ -43,11 +44,13 @@ class Folder {
   std::vector<std::unique_ptr<LocalProcess>> TakeNew();
 
  private:
-  Folder(std::filesystem::path path, Fd held) : path_(std::move(path)), held_(std::move(held)) {}
+  Folder(std::filesystem::path path, Fd held)
+      : path_(std::move(path)), held_(std::move(held)), endings_(path_ / events::kEndingsFile) {}
 
   std::filesystem::path path_;
   Fd held_;
   stacks::SourceLines lines_;
+  Endings endings_;
   std::set<std::string> known_;
   std::map<std::string, std::unique_ptr<SegmentReader>> waiting_;  // until MPI_Init is over
 };

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <tuple>
 #include <utility>
 
 #include "watch/events/segment.h"
@@ -25,19 +24,10 @@ constexpr std::int64_t kSoftApartNs = 300'000'000;
 // Where members of a communicator called different things, what the library made of them may still
 // come over a network that loses a packet or two.
 constexpr std::int64_t kDifferentApartNs = 2'000'000'000;
-// A stop is told after kStoppedNs: who stopped a rank for a moment means no harm. Where nobody
-// looked for longer than kUnseenNs, this process was stopped, too: such time does not count.
-constexpr std::int64_t kStoppedNs = 10'000'000'000;
-constexpr std::int64_t kUnseenNs = 100'000'000;
 constexpr std::int64_t kBetweenStacksNs = 1'000'000'000;
 constexpr std::uint64_t kAtATime = 256;  // events of a rank
 constexpr int kTurns = 256;              // of all ranks
 constexpr std::size_t kMostStuck = 16;
-constexpr int kLeavingLooks = 200;  // an exit that lasts longer hangs by itself
-
-ProcessFacts FactsOf(Process& process, bool over) {
-  return !over && process.WentOn() ? ProcessFacts() : process.Look(over);
-}
 
 }  // namespace
 
@@ -138,89 +128,6 @@ void Job::AddEnds(std::vector<pollfd>& items) const {
     if (process->end_fd() < 0 || (looks != gone_.end() && looks->second > 0)) continue;
     items.push_back({process->end_fd(), POLLIN, 0});
   }
-}
-
-void Job::NoteStopped(int rank, bool stopped, std::int64_t since_ns) {
-  std::int64_t& stopped_ns = stopped_ns_[rank];
-  if (!stopped) {
-    if (std::exchange(stopped_ns, 0) >= kStoppedNs) judge_.Continued(rank);
-    return;
-  }
-  const bool told = stopped_ns >= kStoppedNs;
-  stopped_ns += std::min(since_ns, kUnseenNs);
-  if (!told && stopped_ns >= kStoppedNs) judge_.Stopped(rank);
-}
-
-// What it wrote before it ended is read first.
-bool Job::IsGone(int rank, const ProcessFacts& facts, std::int64_t since_ns) {
-  if (facts.cut_off || facts.state == ProcessState::kUnknown) complete_ = false;
-  if (facts.told_to_end) EndsAreNoNews();
-  const bool gone = complete_ && facts.state == ProcessState::kGone;
-  gone_[rank] = gone ? gone_[rank] + 1 : 0;
-  if (complete_ && !gone) NoteStopped(rank, facts.state == ProcessState::kStopped, since_ns);
-  if (gone && facts.exited && facts.exit_code == 0) exited_.insert(rank);
-  changed_ = changed_ || gone_[rank] == kStrangeLooks;
-  if (gone_ns_ == 0 && gone_[rank] >= kStrangeLooks) gone_ns_ = now_ns_();
-  return gone_[rank] >= kStrangeLooks && behind_.count(rank) == 0;
-}
-
-bool Job::HasFreshEnd() const {
-  return std::ranges::any_of(gone_, [](const auto& each) { return each.second == 1; });
-}
-
-int Job::LooksSinceEnd() const {
-  int most = 0;
-  for (const auto& [rank, looks] : gone_) {
-    if (!EndedWell(rank)) most = std::max(most, looks);
-  }
-  return most;
-}
-
-void Job::LookAgain() {
-  for (const auto& [rank, process] : processes_) {
-    if (gone_[rank] == 0 && process->Look(false).state == ProcessState::kGone) gone_[rank] = 1;
-  }
-}
-
-void Job::LookAtProcesses(bool over) {
-  const std::int64_t since_ns = now_ns_() - std::exchange(looked_ns_, now_ns_());
-  std::vector<std::pair<int, int>> exited;
-  std::vector<std::tuple<int, judge::End, int>> died;
-  bool leaves = false;  // one has said that it exits, and is not gone yet
-  for (const auto& [rank, process] : processes_) {
-    if (!complete_) return;
-    const ProcessFacts facts = FactsOf(*process, over);
-    const bool gone = IsGone(rank, facts, since_ns);
-    leaves = leaves || (facts.exited && !gone);
-    if (!gone && !(over && complete_)) continue;
-    if (facts.exited) {
-      exited.emplace_back(rank, facts.exit_code);
-    } else {
-      const judge::End how = facts.quit ? judge::End::kQuit : judge::End::kDied;
-      died.emplace_back(rank, how, facts.exit_code);
-    }
-  }
-  if (HasFreshEnd()) LookAgain();
-  // A launcher ends others because of one that exits, and may be quicker than its exit.
-  if (leaves && !over) {
-    std::erase_if(died,
-                  [&](const auto& each) { return gone_.at(std::get<0>(each)) < kLeavingLooks; });
-  }
-  // Who ended itself was not ended because of one that died in the same look.
-  for (const auto& [rank, code] : exited) judge_.Ended(rank, judge::End::kExited, code);
-  for (const auto& [rank, how, code] : died) {
-    judge_.Ended(rank, how, code, DiedFirst(rank));
-  }
-}
-
-// Another one that failed was seen alive after this one was seen gone. News of another host may be
-// a look late.
-bool Job::DiedFirst(int rank) const {
-  if (gone_elsewhere_ > 0 && gone_.at(rank) <= gone_elsewhere_ + 1) return false;
-  return std::all_of(gone_.begin(), gone_.end(), [&](const auto& other) {
-    return other.first == rank || other.second == 0 || exited_.count(other.first) > 0 ||
-           gone_.at(rank) > other.second + (several_hosts_ ? 1 : 0);
-  });
 }
 
 Job::Look Job::LookNow(const judge::StuckRanks& stuck) {

@@ -3,6 +3,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -120,7 +121,12 @@ class Job {
   void NoteStopped(int rank, bool stopped, std::int64_t since_ns);
   // By now for good: so many looks in a row found it so.
   bool IsGone(int rank, const ProcessFacts& facts, std::int64_t since_ns);
+  void NoteWhetherToldToEnd(const ProcessFacts& facts);
+  // Who ended itself, who died, who was ended. `held`: who died is told later.
+  void TellEnds(std::map<int, ProcessFacts> ends, bool held, bool settled);
   bool DiedFirst(int rank) const;
+  // Somebody of the command had told ranks to end before this one did.
+  bool WasEnded(const ProcessFacts& facts) const;
   std::string At(int rank, std::uint64_t site);
   std::string WithHosts(const std::string& text) const;
   Look LookNow(const judge::StuckRanks& stuck);
@@ -138,6 +144,7 @@ class Job {
   std::set<int> behind_;                    // ranks of which not all was read
   std::map<int, int> gone_;                 // looks in a row that found the process gone
   int gone_elsewhere_ = 0;                  // the same, of another job's rank
+  std::uint64_t ended_ticks_ = 0;           // when ranks were first told to end; 0: none was
   std::int64_t gone_ns_ = 0;                // when the first was found so for good; 0: none was
   std::set<int> exited_;                    // of these, with code 0
   std::map<int, std::int64_t> stopped_ns_;  // so long in a row it was stopped, and somebody looked
@@ -158,5 +165,34 @@ class Job {
   bool complete_ = true;
   bool mixed_ = false;
 };
+
+// By the name of the launch, and its number among those of one name.
+using Jobs = std::map<std::string, std::unique_ptr<Job>>;
+
+inline bool RanksSpawn(const Jobs& jobs) {
+  return jobs.size() > 1 &&
+         std::ranges::any_of(jobs, [](const auto& each) { return each.second->Spawns(); });
+}
+
+// Where ranks spawn others, one launcher ends all of them because of one: so that a rank which died
+// is blamed only where none of another job was gone before it. Before a look at their processes.
+inline void NoteEndsElsewhere(const Jobs& jobs) {
+  if (!RanksSpawn(jobs)) return;
+  for (const auto& [name, job] : jobs) {
+    int looks = 0;
+    for (const auto& [other, beside] : jobs) {
+      if (beside != job) looks = std::max(looks, beside->LooksSinceEnd());
+    }
+    job->GoneElsewhere(looks);
+  }
+}
+
+// … after it: who is not gone now was alive when the others were seen gone.
+inline void LookAgainWhereOneEnded(const Jobs& jobs) {
+  const bool ended =
+      std::ranges::any_of(jobs, [](const auto& each) { return each.second->HasFreshEnd(); });
+  if (!ended || !RanksSpawn(jobs)) return;
+  for (const auto& [name, job] : jobs) job->LookAgain();
+}
 
 }  // namespace lockstep::watch::run

@@ -168,41 +168,6 @@ TEST_F(JobTest, WhoWasSeenDeadBeforeTheOtherIsBlamed) {
   EXPECT_EQ(told[0].culprits, std::vector<int>{1});
 }
 
-// Two ranks on one host.
-class OneHostTest : public JobTest {
- protected:
-  OneHostTest() {
-    for (int rank = 0; rank < 2; ++rank) {
-      Played& mine = played_[static_cast<std::size_t>(rank)] = Played();
-      mine.Write(World(rank, 2));
-      one_host_.Add(std::make_unique<PlayedProcess>(rank, 2, mine));
-    }
-  }
-  void Look() {
-    one_host_.Drain();
-    one_host_.LookAtProcesses(false);
-  }
-
-  Job one_host_{2, {}, false};
-};
-
-TEST_F(OneHostTest, OneLookMoreTellsWhoDiedFirst) {
-  played_[1].facts.state = ProcessState::kGone;
-  Look();
-  played_[0].facts.state = ProcessState::kGone;
-  for (int look = 0; look < 10; ++look) Look();
-  const std::vector<judge::Finding> told = one_host_.Tell();
-  ASSERT_EQ(told.size(), 1u);
-  EXPECT_EQ(told[0].culprits, std::vector<int>{1});
-}
-
-TEST_F(OneHostTest, WhoEndsBetweenTheLooksAtOthersIsNoWitness) {
-  played_[1].facts.state = ProcessState::kGone;
-  played_[0].ends_after_look = true;
-  for (int look = 0; look < 10; ++look) Look();
-  EXPECT_TRUE(one_host_.Tell().empty());
-}
-
 // What the first wrote last was read while the second was found gone already.
 TEST_F(JobTest, WhoseLastEventsAreReadLateDiedNoLater) {
   for (Played& played : played_) played.facts.state = ProcessState::kGone;

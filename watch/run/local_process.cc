@@ -1,6 +1,7 @@
 // What /proc, the segment and its debug information say of a process of this host.
 #include "watch/run/local_process.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
@@ -99,10 +100,29 @@ std::int64_t StartedNs(std::uint64_t ticks) {
 
 }  // namespace
 
-LocalProcess::LocalProcess(std::unique_ptr<SegmentReader> reader, stacks::SourceLines& lines)
+std::uint64_t Endings::FirstOf(const events::Header& process) {
+  ReadNew();
+  const auto found = std::ranges::find_if(read_, [&](const events::Ending& each) {
+    const bool told =
+        each.target == process.pid || each.target == -process.group || each.target == -1;
+    return told && each.ended_before != process.pid;
+  });
+  return found == read_.end() ? 0 : found->ticks;
+}
+
+void Endings::ReadNew() {
+  if (!file_.valid()) file_ = Fd(open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!file_.valid()) return;
+  events::Ending next;
+  while (read(file_.get(), &next, sizeof next) == sizeof next) read_.push_back(next);
+}
+
+LocalProcess::LocalProcess(std::unique_ptr<SegmentReader> reader, stacks::SourceLines& lines,
+                           Endings& endings)
     : Process(NameOf(reader->header()), control::HostName()),
       reader_(std::move(reader)),
       lines_(lines),
+      endings_(endings),
       started_ns_(StartedNs(reader_->header().started)),
       end_(static_cast<int>(syscall(SYS_pidfd_open, reader_->pid(), 0))) {
   if (OwnPid() == 0) end_ = Fd();  // asked after it was opened: so it is of this process
@@ -164,6 +184,8 @@ ProcessFacts LocalProcess::Look(bool over) {
   facts.exited = exit == events::Exit::kExit;
   facts.quit = exit == events::Exit::kQuit;
   facts.exit_code = header.exit_code.load();
+  facts.exited_ticks = header.exited_ticks.load();
+  if (facts.state == ProcessState::kGone) facts.ended_ticks = endings_.FirstOf(header);
   if (header.threads.load() != 0) facts.threads = ThreadsOfProgram(header);
   facts.callers = Callers(facts);
   return facts;

@@ -2,22 +2,40 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/fd.h"
 #include "watch/events/event.h"
+#include "watch/events/segment.h"
 #include "watch/run/process.h"
 #include "watch/run/segment_reader.h"
 #include "watch/run/stacks/source_lines.h"
 
 namespace lockstep::watch::run {
 
+// Whom processes of the command told to end, as they wrote down before they did.
+class Endings {
+ public:
+  explicit Endings(std::filesystem::path path) : path_(std::move(path)) {}
+  // When that process was first told, in ticks; 0: it was not, as far as is known.
+  std::uint64_t FirstOf(const events::Header& process);
+
+ private:
+  void ReadNew();
+
+  std::filesystem::path path_;
+  Fd file_;
+  std::vector<events::Ending> read_;
+};
+
 class LocalProcess : public Process {
  public:
-  LocalProcess(std::unique_ptr<SegmentReader> reader, stacks::SourceLines& lines);
+  LocalProcess(std::unique_ptr<SegmentReader> reader, stacks::SourceLines& lines, Endings& endings);
 
   std::uint64_t Drain(std::uint64_t most, const Take& take) override;
   std::uint64_t read() const override { return reader_->read(); }
@@ -48,11 +66,12 @@ class LocalProcess : public Process {
 
   std::unique_ptr<SegmentReader> reader_;
   stacks::SourceLines& lines_;
+  Endings& endings_;
   std::int64_t started_ns_;
   Fd end_;
-  std::uint64_t begun_when_asked_ = 0;  // by WentOn
+  std::uint64_t begun_when_asked_ = 0;   // by WentOn
   std::vector<std::uint16_t> in_calls_;  // threads
-  events::Event newest_;                // of those that were read; kNothing: not known
+  events::Event newest_;                 // of those that were read; kNothing: not known
 };
 
 }  // namespace lockstep::watch::run

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -32,10 +33,12 @@ class LocalProcessTest : public testing::Test {
   ~LocalProcessTest() override {
     munmap(header_, events::kSegmentBytes);
     unlink(path_.c_str());
+    unlink(told_.c_str());
   }
 
   std::unique_ptr<LocalProcess> Found() {
-    return std::make_unique<LocalProcess>(std::move(SegmentReader::Open(path_)).value(), lines_);
+    return std::make_unique<LocalProcess>(std::move(SegmentReader::Open(path_)).value(), lines_,
+                                          endings_);
   }
   void Write(events::Phase phase, std::uint16_t thread) {
     events::Event event;
@@ -49,6 +52,8 @@ class LocalProcessTest : public testing::Test {
   std::string path_ = testing::TempDir() + "local_process";
   events::Header* header_;
   stacks::SourceLines lines_;
+  std::string told_ = testing::TempDir() + "endings";
+  Endings endings_{told_};
 };
 
 TEST_F(LocalProcessTest, AnotherProcessMayHaveItsNumberByNow) {
@@ -57,6 +62,24 @@ TEST_F(LocalProcessTest, AnotherProcessMayHaveItsNumberByNow) {
   const std::unique_ptr<LocalProcess> process = Found();
   EXPECT_EQ(process->Look(false).state, ProcessState::kGone);
   EXPECT_EQ(process->end_fd(), -1);
+}
+
+// A launcher tells also those that ended before: they did so by themselves.
+TEST_F(LocalProcessTest, WhoEndedBeforeItWasToldDidSoItself) {
+  const pid_t own = header_->pid;
+  header_->group = own;
+  const auto first = [&](const events::Ending& told) {
+    std::ofstream(told_).write(reinterpret_cast<const char*>(&told), sizeof told);
+    return Endings(told_).FirstOf(*header_);
+  };
+  EXPECT_EQ(first({7, own, 0}), 7u);
+  EXPECT_EQ(first({7, -own, 0}), 7u);
+  EXPECT_EQ(first({7, -1, 0}), 7u);
+  EXPECT_EQ(first({7, own, own}), 0u);
+  EXPECT_EQ(first({7, -own, own}), 0u);
+  EXPECT_EQ(first({7, own + 1, 0}), 0u);
+  header_->group = own - 1;  // whose leader ended before, and this one did not
+  EXPECT_EQ(first({7, 1 - own, own - 1}), 7u);
 }
 
 TEST_F(LocalProcessTest, AnotherProcessIsNotKilled) {

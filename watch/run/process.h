@@ -54,6 +54,10 @@ struct ProcessFacts {
   bool quit = false;         // by _exit()
   bool told_to_end = false;  // its watcher was, by a signal
   std::int32_t exit_code = 0;
+  // Of this host, in ticks; 0: not, or not known. When it began to exit, and when a process of the
+  // command told it to end.
+  std::uint64_t exited_ticks = 0;
+  std::uint64_t ended_ticks = 0;
   std::int32_t threads = 0;  // of the program, where several may call MPI; 0: not known
   std::vector<CallerFacts> callers = {};  // as far as events were read
   static void Describe(auto& fields, auto& facts) {

@@ -128,6 +128,21 @@ class Processes(unittest.TestCase):
         self.assertEqual(ended.returncode, 1)
         self.assertRegex(ended.stderr, r"HUNG, deadlock \(proved\): .*MPI_Recv.* at cases\.c:\d+")
 
+    def test_a_rank_that_the_command_itself_ends(self):
+        """As a launcher does that is told to end, and then gets no processor for long."""
+        folder = new_folder()
+        rank = f"echo $$ > {folder}/rank$OMPI_COMM_WORLD_RANK; exec {CASES} late {folder}/gate"
+        launch = " ".join(MPIRUN) + f" -n 2 sh -c '{rank}' &"
+        ends = f"until [ -e {folder}/ends ]; do sleep 0.05; done; kill $(cat {folder}/rank0); wait"
+        env = dict(os.environ, OMPI_MCA_odls_base_sigkill_timeout="5")
+        with started.Started([LOCKSTEP, "watch", "--", "sh", "-c", launch + ends], env=env,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                             text=True) as watcher:
+            watcher.until(lambda: sum(counts_of(each)[0] > 1 for each in segments(watcher)) == 2)
+            touch(f"{folder}/ends")
+            said = watcher.communicate()[1]
+        self.assertRegex(said, r"lockstep watch: 2 ranks, \d+ events, no finding\n")
+
     def test_a_process_that_becomes_another_program(self):
         ended = watch(CASES, "again", env=ALONE)
         self.assertEqual((ended.returncode, ended.stdout), (0, "rank 0: 0\n"), ended.stderr)
