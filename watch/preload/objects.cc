@@ -105,11 +105,32 @@ LOCKSTEP_WATCHED(
       Real<int(Handle, int*)>("PMPI_Topo_test")(comm, &topology);
     } if (topology != abi.cart) call.BadArgument(), )
 
-#define LOCKSTEP_FREES(NAME, OBJECT, BEFORE)                                          \
-  LOCKSTEP_WATCHED(NAME, (Handles handle), (handle),                                  \
-                   const Known held = Held(events::Object::OBJECT, (*handle).Bits()); \
-                   BEFORE,                                                            \
-                   if (result == kMpiSuccess) Freed(events::Object::OBJECT, held, call.site()))
+// A callback frees inside another call, and that is not written down. What it freed is.
+static int FreeInCallback(int (*real)(Handles), events::Object object, Handles handle, void* site) {
+  const Known held = Held(object, (*handle).Bits());
+  const int result = real(handle);
+  if (result == kMpiSuccess) Freed(object, held, reinterpret_cast<std::uint64_t>(site));
+  return result;
+}
+
+#define LOCKSTEP_FREES(NAME, OBJECT, BEFORE)                                                   \
+  extern "C" LOCKSTEP_WATCH_VISIBLE int MPI_##NAME(Handles handle) {                           \
+    void* const site = __builtin_return_address(0);                                            \
+    static int (*real)(Handles) = nullptr;                                                     \
+    if (!real) real = Real<int(Handles)>("PMPI_" #NAME);                                       \
+    if (!real) return kMpiErrOther;                                                            \
+    if (!IsOfProgram(site)) return real(handle);                                               \
+    if (!WatchingMpi(site)) return FreeInCallback(real, events::Object::OBJECT, handle, site); \
+    Watched call(events::Call::k##NAME, site);                                                 \
+    const Known held = Held(events::Object::OBJECT, (*handle).Bits());                         \
+    BEFORE;                                                                                    \
+    call.Enter();                                                                              \
+    const int result = real(handle);                                                           \
+    if (result == kMpiSuccess) Freed(events::Object::OBJECT, held, call.site());               \
+    call.Leave(result);                                                                        \
+    return result;                                                                             \
+  }                                                                                            \
+  extern "C" LOCKSTEP_WATCH_VISIBLE int PMPI_##NAME(Handles) __attribute__((alias("MPI_" #NAME)));
 LOCKSTEP_FREES(Comm_free, kCommunicator, call.Collective(*handle))
 LOCKSTEP_FREES(Comm_disconnect, kCommunicator, call.Collective(*handle))
 LOCKSTEP_FREES(Group_free, kGroup, )

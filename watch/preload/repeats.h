@@ -3,6 +3,7 @@
 // the watcher reads it once a look. One thread at a time.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -42,10 +43,12 @@ class Repeats {
     Advance();
     return awaited.forward;
   }
+  // How the call was called that was counted last, by Again().
+  const AsCalled& Last() const { return calls_[Before(next_)].as_called; }
   // Of the call that was counted as it was entered: how it was called, and where it goes to.
   void Learn(const AsCalled& call, const void* forward) {
     if (!counting() || steps_ % 2 == 0) return;
-    calls_[(next_ == 0 ? length_ : next_) - 1] = {call, forward};
+    calls_[Before(next_)] = {call, forward};
   }
   // Is the call that is entered the next one of those that are counted? Then it is counted.
   [[gnu::always_inline]] bool Enter(const events::Event& event) {
@@ -82,6 +85,9 @@ class Repeats {
            a.tag == b.tag && a.type == b.type && a.request == b.request && a.count == b.count &&
            a.type2 == b.type2 && a.count2 == b.count2;
   }
+  std::uint32_t Before(std::uint32_t next) const {
+    return next == 0 ? std::max(length_, 1u) - 1 : next - 1;
+  }
   void Count() { std::atomic_ref(again_->count).store(++steps_, std::memory_order_release); }
 
   void Advance() {
@@ -101,8 +107,8 @@ class Repeats {
   std::uint16_t thread_ = 0;
   // How many events in a row, up to the one noted last, are the same as the one so many before.
   std::array<std::uint32_t, events::kMostAgain + 1> same_ = {};
-  const events::Event* noted_ = nullptr;  // the last one
-  std::uint64_t after_noted_ = 0;         // the number of the event behind it
+  const events::Event* noted_ = nullptr;       // the last one
+  std::uint64_t after_noted_ = 0;              // the number of the event behind it
   std::array<Counted, kNone + 1> calls_ = {};  // those that are counted, and one that never comes
 };
 

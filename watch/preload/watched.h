@@ -15,9 +15,27 @@ namespace lockstep::watch::preload {
 // Whether an error of MPI is of this class.
 bool IsOf(int error, int error_class);
 
+namespace internal {
+// The call of MPI that the thread is in. `frame`: an address in its own frame; null: it is in none.
+// `site`: where it returns to; null: that and its name are those of the call counted last.
+struct Outer {
+  const void* frame = nullptr;
+  const void* site = nullptr;
+  events::Call call = events::Call::kNone;
+};
+inline constinit thread_local Outer outer __attribute__((tls_model("initial-exec")));
+// The program calls from `site`, and the thread is in a call. Has it left that one by longjmp() or
+// an exception? Then its return is written down. False: it is called by a callback, or not known.
+bool LeftOuter(const void* site);
+}  // namespace internal
+
 // Of a library whose handles are known, and called by the program?
+inline bool IsOfProgram(const void* site) {
+  return internal::header && abi.handle_bytes != 0 && !OfLibrary(site);
+}
+// The same, and not inside another call.
 inline bool WatchingMpi(const void* site) {
-  return Watching() && abi.handle_bytes != 0 && !OfLibrary(site);
+  return IsOfProgram(site) && (internal::depth == 0 || internal::LeftOuter(site));
 }
 
 // A receive that returned `error` took a message: also one that was larger than its buffer.
@@ -49,10 +67,14 @@ class Watched {
  public:
   Watched(events::Call call, void* site) {
     ++internal::depth;
+    internal::outer = {this, site, call};
     event_.call = call;
     event_.site = reinterpret_cast<std::uint64_t>(site);
   }
-  ~Watched() { --internal::depth; }
+  ~Watched() {
+    --internal::depth;
+    internal::outer = {};
+  }
   Watched(const Watched&) = delete;
   Watched& operator=(const Watched&) = delete;
 
@@ -152,6 +174,7 @@ AsCalled CalledAs(events::Call call, const void* site, Words... words) {
   const bool counts = error == kMpiSuccess && internal::repeats.counting();
   if (!counts || !internal::repeats.Leave()) [[unlikely]] WriteLeave(call, error, 0);
   --internal::depth;
+  internal::outer.frame = nullptr;
   return error;
 }
 
@@ -240,6 +263,7 @@ AsCalled CalledAs(events::Call call, const void* site, Words... words) {
                                         LOCKSTEP_UNPACK WORDS);                                    \
     const void* const again = ComesAgain(as_called);                                               \
     if (!again) return NAME##Written(LOCKSTEP_UNPACK ARGUMENTS, as_called);                        \
+    internal::outer.frame = __builtin_frame_address(0);                                            \
     return LeaveAgain(events::Call::k##NAME, reinterpret_cast<int(*) PARAMS>(again) ARGUMENTS);    \
   }                                                                                                \
   extern "C" LOCKSTEP_WATCH_VISIBLE int PMPI_##NAME PARAMS __attribute__((alias("MPI_" #NAME)));

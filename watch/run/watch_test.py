@@ -113,7 +113,8 @@ class RightPrograms(unittest.TestCase):
         self.right("new_communicators")
         self.right("refused")
         self.right("given_types")
-        self.right("shared_types", options=("--leaks",))
+        for case in "shared_types", "frees_inside", "calls_inside", "jumps", "jumps_again":
+            self.right(case, options=("--leaks",))
 
     @unittest.skipIf(LAUNCHER != "mpirun", "MPICH shares handles itself")
     def test_a_handle_of_a_type_that_is_given_again(self):

@@ -2,6 +2,7 @@
 // that it gave before, leaves parts of a status as they were.
 #include <mpi.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,6 +111,97 @@ static void main_leaves(int rank, int size, char* program) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
+// As a library does that has a communicator inside the one that it was given.
+static int free_inner(MPI_Comm comm, int key, void* value, void* extra) {
+  (void)comm, (void)key, (void)extra;
+  return MPI_Comm_free(value);
+}
+static void frees_inside(int rank, int size, char* program) {
+  MPI_Comm outer, inner;
+  int key;
+  (void)rank, (void)size, (void)program;
+  MPI_Comm_dup(MPI_COMM_WORLD, &outer);
+  MPI_Comm_dup(outer, &inner);
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_inner, &key, NULL);
+  MPI_Comm_set_attr(outer, key, &inner);
+  MPI_Comm_free(&outer);
+  MPI_Comm_free_keyval(&key);
+}
+
+// What it calls next is further down the stack than what it left.
+__attribute__((noinline)) static void meet_below(void) {
+  volatile char room[4096];
+  room[0] = 0;
+  MPI_Barrier(MPI_COMM_WORLD);
+  room[1] = room[0];
+}
+
+// Of a file that need not be there.
+static jmp_buf no_file;
+static void jump(MPI_File* file, int* error, ...) {
+  (void)file, (void)error;
+  longjmp(no_file, 1);
+}
+static void jumps(int rank, int size, char* program) {
+  MPI_Errhandler handler;
+  MPI_File file;
+  (void)size, (void)program;
+  MPI_File_create_errhandler(jump, &handler);
+  MPI_File_set_errhandler(MPI_FILE_NULL, handler);
+  for (volatile int round = 0; round < 2; ++round) {
+    if (rank == 0 && setjmp(no_file) == 0) {
+      MPI_File_open(MPI_COMM_SELF, "/absent/file", MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
+    }
+    round == 0 ? (void)MPI_Barrier(MPI_COMM_WORLD) : meet_below();
+  }
+  MPI_Errhandler_free(&handler);
+}
+
+// Out of one of many calls that are the same.
+static jmp_buf bad_buffer;
+static void jump_back(MPI_Comm* comm, int* error, ...) {
+  (void)comm, (void)error;
+  longjmp(bad_buffer, 1);
+}
+static void jumps_again(int rank, int size, char* program) {
+  MPI_Comm own;
+  MPI_Errhandler handler;
+  int out = 0, in = 0;
+  (void)rank, (void)size, (void)program;
+  MPI_Comm_dup(MPI_COMM_SELF, &own);
+  MPI_Comm_create_errhandler(jump_back, &handler);
+  MPI_Comm_set_errhandler(own, handler);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);  // which Open MPI asks about buffers
+  for (volatile int round = 0; round < 40; ++round) {
+    if (setjmp(bad_buffer) != 0) continue;
+    MPI_Allreduce(&out, round % 20 == 19 ? MPI_IN_PLACE : &in, 1, MPI_INT, MPI_SUM, own);
+  }
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+  meet_below();
+  MPI_Errhandler_free(&handler);
+  MPI_Comm_free(&own);
+}
+
+// A callback that calls MPI has not left the call that called it.
+static void ask_and_sum(void* from, void* to, int* count, MPI_Datatype* type) {
+  MPI_Group group;
+  MPI_Comm_group(MPI_COMM_WORLD, &group);
+  MPI_Group_free(&group);
+  (void)type;
+  for (int each = 0; each < *count; ++each) ((int*)to)[each] += ((int*)from)[each];
+}
+static void calls_inside(int rank, int size, char* program) {
+  MPI_Op op;
+  int sum = 0;
+  (void)program;
+  MPI_Op_create(ask_and_sum, 1, &op);
+  for (int round = 0; round < 40; ++round) {
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, op, MPI_COMM_WORLD);
+    if (sum != size * (size - 1) / 2) abort();
+  }
+  MPI_Op_free(&op);
+}
+
 Case* library_case(const char* name) {
   static const struct {
     const char* name;
@@ -120,6 +212,10 @@ Case* library_case(const char* name) {
       {"shared_types", shared_types},
       {"statuses", statuses},
       {"main_leaves", main_leaves},
+      {"frees_inside", frees_inside},
+      {"jumps", jumps},
+      {"jumps_again", jumps_again},
+      {"calls_inside", calls_inside},
   };
   for (size_t each = 0; each < sizeof kCases / sizeof *kCases; ++each) {
     if (strcmp(name, kCases[each].name) == 0) return kCases[each].run;
