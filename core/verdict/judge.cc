@@ -126,7 +126,7 @@ Split FindSplit(const Situation& situation) {
 std::vector<Finding> FindEnds(const Situation& situation, const Split& mismatches,
                               Conclusion& conclusion) {
   std::vector<Finding> ends = finders::DescribeMismatches(situation, mismatches.holding);
-  if (ends.empty()) Add(ends, finders::FindSurplus(situation));
+  if (ends.empty()) Add(ends, finders::FindSurplus(situation, conclusion.stuck));
   Add(ends, finders::FindDepartures(situation, conclusion.stuck));
   // Peers of a dead rank report errors too, and so do ranks whose calls do not match.
   if (ends.empty()) Add(ends, finders::FindErrors(situation, conclusion.stuck));

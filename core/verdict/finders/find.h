@@ -17,10 +17,10 @@ std::vector<Finding> DescribeMismatches(const Situation& situation,
 
 // By view: it finished in order, and what others call it never called; not where that is what most
 // ranks of the communicator did.
-std::vector<bool> FindMissed(const Situation& situation);
-// collective_mismatch: a minority calls what most ranks of the communicator, which finished in
-// order, never called. Proved.
-std::vector<Finding> FindSurplus(const Situation& situation);
+std::vector<bool> FindMissed(const Situation& situation, const Stuck& stuck);
+// collective_mismatch: a minority calls what most ranks of the communicator never call. Those
+// finished in order, or wait for ever for a caller while another rank finished in order. Proved.
+std::vector<Finding> FindSurplus(const Situation& situation, const Stuck& stuck);
 
 // rank_crashed, rank_killed, rank_stopped, rank_exited: proved. A rank that finished in order is a
 // culprit only if another waits for it.

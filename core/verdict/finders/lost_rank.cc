@@ -167,7 +167,7 @@ Finding DepartureOf(Cause cause, const Views& gone, const Views& waiting) {
 }  // namespace
 
 std::vector<Finding> FindDepartures(const Situation& situation, const Stuck& stuck) {
-  const std::vector<bool> missed = FindMissed(situation);
+  const std::vector<bool> missed = FindMissed(situation, stuck);
   std::map<Cause, Views> gone;
   for (std::size_t i = 0; i < situation.views.size(); ++i) {
     const RankView& view = situation.views[i];

@@ -1,13 +1,17 @@
 // Ranks that ended their program in order although others call a collective that they never
-// called: which of the two is wrong is what most of the communicator's ranks did not do.
+// called: which of the two is wrong is what most of the communicator's ranks did not do. A rank
+// that waits for ever for such a caller, and has not come to the call, does not call it either.
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "core/verdict/finders/find.h"
 #include "core/verdict/rank_view.h"
+#include "core/verdict/semantics.h"
+#include "core/verdict/stuck.h"
 #include "core/verdict/wording.h"
 
 namespace lockstep::verdict::finders {
@@ -26,30 +30,65 @@ bool LeftBefore(const RankView& view, int group, std::uint64_t sequence) {
   return track == nullptr ? view.complete() : track->next <= sequence;
 }
 
-// Of one group: who calls what only a minority calls, while all others have left, and the furthest
-// call of anybody else.
+// Of one group: who calls what only a minority calls, while most have left or wait for a caller,
+// and the furthest call of anybody else.
 struct MembersCalls {
   std::vector<std::size_t> surplus;
   const JournalEvent* furthest_surplus = nullptr;
   const JournalEvent* furthest = nullptr;
 };
 
-MembersCalls CallsOn(const Situation& situation, std::size_t g,
-                     const std::vector<std::size_t>& callers) {
-  const Group& group = situation.groups[g];
-  std::vector<std::uint64_t> left_at;  // first operation not completed, of those that left
-  for (const std::size_t i : group.members) {
+// The caller that a member waits for, itself or through others, until one that left; or nothing.
+// That caller's call needs all, and the member comes to none before the caller goes on.
+std::optional<std::size_t> CallerAhead(const Situation& situation, const Stuck& stuck, int group,
+                                       std::size_t member) {
+  const std::int32_t root = stuck.root[member];
+  if (!situation.one_stream || root == Stuck::kNobody) return std::nullopt;
+  if (!FinishedInOrder(situation.views[static_cast<std::size_t>(root)])) return std::nullopt;
+  for (std::int32_t at = stuck.waits_for[member]; at != root;) {
+    const auto i = static_cast<std::size_t>(at);
     const RankView& view = situation.views[i];
-    if (!FinishedInOrder(view)) continue;
-    const Track* track = view.On(static_cast<int>(g));
-    if (track != nullptr || view.complete()) left_at.push_back(track == nullptr ? 0 : track->next);
+    if (view.waits_in(group)) {
+      const bool is_root = RootIn(situation, group, view.open->root) == i;
+      const auto size = static_cast<int>(situation.GroupAt(group).members.size());
+      const Needs needs = NeedsOf(situation.semantics, OperationOf(*view.open), is_root, size);
+      return needs == Needs::kAll ? std::optional(i) : std::nullopt;
+    }
+    at = stuck.waits_for[i];
   }
-  std::ranges::sort(left_at);
+  return std::nullopt;
+}
+
+// Of each member that left, or waits for a caller: the first operation that it never calls.
+std::vector<std::uint64_t> NeverCalled(const Situation& situation, const Stuck& stuck,
+                                       std::size_t g) {
+  const auto group = static_cast<int>(g);
+  std::vector<std::uint64_t> never;
+  for (const std::size_t i : situation.groups[g].members) {
+    const RankView& view = situation.views[i];
+    const Track* track = view.On(group);
+    if (track == nullptr && !view.complete()) continue;
+    if (FinishedInOrder(view)) {
+      never.push_back(track == nullptr ? 0 : track->next);
+    } else if (const auto caller = CallerAhead(situation, stuck, group, i)) {
+      const std::uint64_t call = situation.views[*caller].open->sequence;
+      if (track == nullptr || track->queued <= call) never.push_back(call);
+    }
+  }
+  std::ranges::sort(never);
+  return never;
+}
+
+MembersCalls CallsOn(const Situation& situation, const Stuck& stuck, std::size_t g,
+                     const std::vector<std::size_t>& callers) {
   MembersCalls calls;
+  if (callers.empty()) return calls;
+  const Group& group = situation.groups[g];
+  const std::vector<std::uint64_t> never = NeverCalled(situation, stuck, g);
   for (const std::size_t i : callers) {
     const JournalEvent* const call = CallOf(situation.views[i]);
-    const auto left = std::upper_bound(left_at.begin(), left_at.end(), call->sequence);
-    const bool surplus = group.aligned && 2 * (left - left_at.begin()) >
+    const auto others = std::upper_bound(never.begin(), never.end(), call->sequence);
+    const bool surplus = group.aligned && 2 * (others - never.begin()) >
                                               static_cast<std::ptrdiff_t>(group.members.size());
     if (surplus) calls.surplus.push_back(i);
     const JournalEvent*& furthest = surplus ? calls.furthest_surplus : calls.furthest;
@@ -58,7 +97,7 @@ MembersCalls CallsOn(const Situation& situation, std::size_t g,
   return calls;
 }
 
-std::vector<MembersCalls> CallsOf(const Situation& situation) {
+std::vector<MembersCalls> CallsOf(const Situation& situation, const Stuck& stuck) {
   std::vector<std::vector<std::size_t>> callers(situation.groups.size());
   for (std::size_t i = 0; i < situation.views.size(); ++i) {
     const RankView& view = situation.views[i];
@@ -69,23 +108,35 @@ std::vector<MembersCalls> CallsOf(const Situation& situation) {
   }
   std::vector<MembersCalls> calls;
   for (std::size_t g = 0; g < callers.size(); ++g) {
-    calls.push_back(CallsOn(situation, g, callers[g]));
+    calls.push_back(CallsOn(situation, stuck, g, callers[g]));
   }
   return calls;
+}
+
+// Members that wait for a caller and have not come to its call.
+std::vector<int> WaitersBehind(const Situation& situation, const Stuck& stuck, std::size_t g) {
+  const auto group = static_cast<int>(g);
+  std::vector<int> ranks;
+  for (const std::size_t i : situation.groups[g].members) {
+    const RankView& view = situation.views[i];
+    if (!view.waits_in(group) && CallerAhead(situation, stuck, group, i))
+      ranks.push_back(view.rank());
+  }
+  return ranks;
 }
 
 Headline HeadlineOf(const Views& callers, const MembersCalls& calls, const Views& left) {
   return Headline("{} {} {}", Who(callers), callers.size() == 1 ? "calls" : "call",
                   NameOfInvocation(*calls.furthest_surplus))
       .Add(", which {} never called", FormatRanks(RanksOf(left)))
-      .Add("; they ended in order");
+      .Add("; {} ended in order", left.size() == 1 ? "it" : "they");
 }
 
 }  // namespace
 
-std::vector<bool> FindMissed(const Situation& situation) {
+std::vector<bool> FindMissed(const Situation& situation, const Stuck& stuck) {
   std::vector<bool> missed(situation.views.size());
-  const std::vector<MembersCalls> calls = CallsOf(situation);
+  const std::vector<MembersCalls> calls = CallsOf(situation, stuck);
   for (std::size_t g = 0; g < calls.size(); ++g) {
     if (calls[g].furthest == nullptr) continue;
     for (const std::size_t i : situation.groups[g].members) {
@@ -96,9 +147,9 @@ std::vector<bool> FindMissed(const Situation& situation) {
   return missed;
 }
 
-std::vector<Finding> FindSurplus(const Situation& situation) {
+std::vector<Finding> FindSurplus(const Situation& situation, const Stuck& stuck) {
   std::vector<Finding> findings;
-  const std::vector<MembersCalls> all = CallsOf(situation);
+  const std::vector<MembersCalls> all = CallsOf(situation, stuck);
   for (std::size_t g = 0; g < all.size(); ++g) {
     const MembersCalls& calls = all[g];
     if (calls.surplus.empty()) continue;
@@ -111,9 +162,16 @@ std::vector<Finding> FindSurplus(const Situation& situation) {
       return !LeftBefore(*view, static_cast<int>(g), calls.furthest_surplus->sequence);
     });
     finding.message =
-        fmt::format("{} {} {}, which {} never called: they ended their program in order",
-                    FormatRanks(finding.culprits), Verb(finding.culprits, "calls", "call"),
-                    DescribeInvocation(*calls.furthest_surplus), FormatRanks(RanksOf(left)));
+        fmt::format("{} {} {}, which {} never called: {} in order", FormatRanks(finding.culprits),
+                    Verb(finding.culprits, "calls", "call"),
+                    DescribeInvocation(*calls.furthest_surplus), FormatRanks(RanksOf(left)),
+                    left.size() == 1 ? "it ended its program" : "they ended their program");
+    const std::vector<int> behind = WaitersBehind(situation, stuck, g);
+    if (!behind.empty()) {
+      finding.message += fmt::format("; {} {} not called it, and {} for {}", FormatRanks(behind),
+                                     Verb(behind, "has", "have"), Verb(behind, "waits", "wait"),
+                                     FormatRanks(finding.culprits));
+    }
     finding.headline = HeadlineOf(callers, calls, left);
     finding.remedy = fmt::format(
         "Compare what {} and the others call: it is one collective more than the others' program "

@@ -22,6 +22,13 @@ collective::Operation Reduce(int root) {
   return {.collective = collective::Collective::kReduce, .count = 4, .root = root};
 }
 
+collective::Operation Send(int to) {
+  return {.collective = collective::Collective::kSend, .count = 4, .root = to};
+}
+collective::Operation Receive(int from) {
+  return {.collective = collective::Collective::kRecv, .count = 4, .root = from};
+}
+
 Judgement JudgeOneStreamOn(const char* backend, const std::vector<RankEvidence>& evidence) {
   Setting setting;
   setting.deadline_seconds = kDeadline;
@@ -158,6 +165,42 @@ TEST(Missed, OneCallMoreThanMostIsTheCallersFault) {
   const Judgement way =
       JudgeOneStreamOn("mpi", {done(0), done(1), History(2).Does(AllReduce()).Enters(AllReduce())});
   EXPECT_THAT(way.findings, IsEmpty());
+}
+
+TEST(Missed, RanksThatWaitBehindTheCallerDoNotCallItEither) {
+  // A pipeline in which rank 1 calls one all_reduce of its own. MPI keeps rank 0's messages.
+  const auto waits = [](int rank) { return History(rank).Enters(Receive(rank - 1)); };
+  const auto ends = [](int rank) { return History(rank).Does(Send(1)).Leaves(0); };
+  const History calls = History(1).Does(Receive(0)).Enters(AllReduce());
+  for (const char* backend : {"mpi", "nccl"}) {
+    const Judgement judgement = JudgeOneStreamOn(backend, {ends(0), calls, waits(2), waits(3)});
+    ASSERT_EQ(judgement.findings.size(), 1u) << backend;
+    const Finding& finding = judgement.findings[0];
+    EXPECT_EQ(finding.cause, Cause::kCollectiveMismatch);
+    EXPECT_TRUE(finding.proved);
+    EXPECT_THAT(finding.culprits, ElementsAre(1));
+    EXPECT_EQ(finding.headline.text(),
+              "rank 1 calls all_reduce 1, which rank 0 never called; it ended in order");
+    EXPECT_THAT(finding.message,
+                HasSubstr("ranks 2 and 3 have not called it, and wait for rank 1"));
+    EXPECT_THAT(OutcomesOf(judgement),
+                ElementsAre(Outcome::kFinished, Outcome::kHung, Outcome::kHung, Outcome::kHung));
+  }
+  // Rank 2 came to the call, too: rank 0 left it out.
+  const auto comes = [](int rank) { return History(rank).Enters(AllReduce()); };
+  const Judgement two = JudgeOneStreamOn("mpi", {ends(0), calls, comes(2), waits(3)});
+  EXPECT_EQ(two.findings.at(0).cause, Cause::kRankExited);
+  EXPECT_THAT(two.findings[0].culprits, ElementsAre(0));
+  // A broadcast's leaf waits for its root alone: ranks 2 and 3 may call it once they have received.
+  const Judgement leaf = JudgeOneStreamOn(
+      "mpi", {ends(0), History(1).Does(Receive(0)).Enters(Broadcast(0)), waits(2), waits(3)});
+  EXPECT_EQ(leaf.findings.at(0).cause, Cause::kRankExited);
+  EXPECT_THAT(leaf.findings[0].culprits, ElementsAre(0));
+  // Rank 0 exited before its end: that comes first, whoever calls what.
+  const Judgement exited =
+      JudgeOneStreamOn("mpi", {History(0).Does(Send(1)).Exited(3), calls, waits(2), waits(3)});
+  EXPECT_EQ(exited.findings.at(0).cause, Cause::kRankExited);
+  EXPECT_THAT(exited.findings[0].culprits, ElementsAre(0));
 }
 
 TEST(Missed, ACommunicatorThatAMemberNeverUsed) {
