@@ -166,7 +166,11 @@ std::vector<Finding> FindAll(const Situation& situation, const Split& mismatches
   Add(findings, std::move(ends));
   Explain(situation, before.empty() ? mismatches.holding : before, findings);
   Add(findings, finders::DescribeMismatches(situation, after));
+  // What is told already may be why the numbers of calls differ.
+  const bool in_order = findings.empty();
+  if (in_order) Add(findings, finders::FindUnequalCalls(situation, true));
   Add(findings, finders::FindWrongData(situation));
+  if (in_order) Add(findings, finders::FindUnequalCalls(situation, false));
   return findings;
 }
 

@@ -190,7 +190,7 @@ std::string WrongAboutDivergence(const FuzzTrial& trial, const FuzzRun& run, std
                                  const verdict::Judgement& judgement) {
   const bool end = ns == kAtTheEnd;
   if (judgement.findings.empty()) {
-    return end && !AllFinished(run) ? "missed" : "";
+    return end && (!AllFinished(run) || MadeAnotherNumberOfCalls(trial, run)) ? "missed" : "";
   }
   if (end && OnlyUnknown(judgement)) return AllFinished(run) ? "false alarm" : "";
   return WrongAboutCalls(trial, run, ns, judgement.findings.front());

@@ -52,5 +52,8 @@ Assessment AssessTrial(const FuzzTrial& trial, const FuzzRun& run, const Judging
 // Of truth_divergence.cc: "" or why `first` is not what the journals show of the calls that differ.
 std::string WrongAboutCalls(const FuzzTrial& trial, const FuzzRun& run, std::int64_t ns,
                             const verdict::Finding& first);
+// The faulty rank makes more or fewer calls on a communicator than it was meant to, and no other
+// mistake: where all ranks end in order all the same, their numbers differ.
+bool MadeAnotherNumberOfCalls(const FuzzTrial& trial, const FuzzRun& run);
 
 }  // namespace lockstep::stress::fuzz

@@ -11,6 +11,7 @@
 //   it calls one more than all others        that rank, once most of the group have ended without
 //                                            it; before, those that ended look as if they were
 //                                            short
+//   all ended in order all the same          collective_mismatch: that rank; of two, both
 //   the others did not come so far           somebody waits for it elsewhere while it waits here: a
 //                                            ring over communicators, which it is in
 //   (its calls on each are right: swap)      the same; a proof only where a rank that waits can
@@ -126,6 +127,16 @@ std::string WrongRing(const FuzzTrial& trial, const verdict::Finding& first, boo
   return named ? "" : "culprit: the rank that errs is not named";
 }
 
+// Nobody can say which of two made a wrong number of calls. Before most of the group ended, who did
+// looks short where the faulty rank calls one more.
+bool MayBeOthers(const Divergence& truth, const verdict::Finding& first, bool named) {
+  const bool of_two = truth.others.size() == 1;
+  if (named) return of_two && first.culprits.size() == 2;
+  if (truth.shorter) return of_two && first.culprits == truth.others;
+  const bool most_ended = 2 * truth.others_over.size() > truth.others.size() + 1;
+  return !most_ended && first.culprits == truth.others_over;
+}
+
 }  // namespace
 
 std::string WrongAboutCalls(const FuzzTrial& trial, const FuzzRun& run, std::int64_t ns,
@@ -139,12 +150,14 @@ std::string WrongAboutCalls(const FuzzTrial& trial, const FuzzRun& run, std::int
   if (first.cause == verdict::Cause::kOrderInversion) return WrongRing(trial, first, named);
   if (truth.shorter || truth.longer) {
     if (alone) return "";
-    const bool most_ended = 2 * truth.others_over.size() > truth.others.size() + 1;
-    const bool tie = truth.shorter ? truth.others.size() == 1 && first.culprits == truth.others
-                                   : !most_ended && first.culprits == truth.others_over;
-    return tie ? "" : "culprit: not the rank that errs";
+    return MayBeOthers(truth, first, named) ? "" : "culprit: not the rank that errs";
   }
   return "cause: the journals show nothing of it";
+}
+
+bool MadeAnotherNumberOfCalls(const FuzzTrial& trial, const FuzzRun& run) {
+  const Divergence truth = FindDivergence(trial, run, kAtTheEnd);
+  return truth.shorter || truth.longer;
 }
 
 }  // namespace lockstep::stress::fuzz

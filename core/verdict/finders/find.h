@@ -41,9 +41,12 @@ std::vector<Finding> FindSilence(const Situation& situation);
 // unknown: agents that do not answer.
 std::vector<Finding> FindLost(const Situation& situation);
 
-// data_corruption: proved by a check of the results. Before it collective_mismatch, where a rank
-// with wrong data received fewer messages than were sent to it.
+// data_corruption: proved by a check of the results.
 std::vector<Finding> FindWrongData(const Situation& situation);
+
+// collective_mismatch: all members of a communicator ended in order, and did not make as many calls
+// on it. Proved. Those that may explain wrong data of a member, or all others.
+std::vector<Finding> FindUnequalCalls(const Situation& situation, bool with_wrong_data);
 
 // Whether what ended the ranks (`end`, found without it) may be a consequence of a mismatch that
 // held nobody. What only spoils data, and left all calls behind it where they belong, ends no rank.
