@@ -116,4 +116,8 @@ std::string Describe(const Operation& operation) {
   return text;
 }
 
+std::string DescribeIn(std::int64_t iteration, const Operation& operation) {
+  return fmt::format("{} of iteration {}", Describe(operation), iteration);
+}
+
 }  // namespace lockstep::collective

@@ -86,5 +86,7 @@ double BusBandwidthFactor(Collective collective, int world_size);
 
 // "all_reduce f32 x 1024 sum", "broadcast u8 x 16 root 0", "barrier".
 std::string Describe(const Operation& operation);
+// "recv f32 x 16 peer 0 of iteration 3": so a check of results names what it found wrong.
+std::string DescribeIn(std::int64_t iteration, const Operation& operation);
 
 }  // namespace lockstep::collective

@@ -332,10 +332,21 @@ class MessageSearch {
     const JournalEvent& other = *known->second;
     if (is_new || other.collective == event.collective || other.case_index != event.case_index)
       return;
-    if (FitsMessage(situation_.semantics, OperationOf(other), OperationOf(event))) return;
+    const bool fits = FitsMessage(situation_.semantics, OperationOf(other), OperationOf(event));
+    if (fits && !LeavesWrongData(group, other, event)) return;
     UnfitMessages& found = unfit_[group];
     if (found.first == nullptr || event.sequence < found.first->sequence) found.first = &event;
     if (found.last == nullptr || event.sequence > found.last->sequence) found.last = &event;
+  }
+
+  // It is shorter than its receive, and a check found what that holds wrong.
+  bool LeavesWrongData(int group, const JournalEvent& a, const JournalEvent& b) const {
+    if (a.count == b.count) return false;
+    const JournalEvent& receive = a.collective == Collective::kRecv ? a : b;
+    const std::size_t receiver = situation_.GroupAt(group).members.back();
+    const std::int64_t iteration = journal::UnpackAnnotation(receive.value).iteration;
+    return situation_.views[receiver].evidence->wrong_data.starts_with(
+        collective::DescribeIn(iteration, OperationOf(receive)) + ":");
   }
 
   const Situation& situation_;

@@ -66,10 +66,10 @@ struct Invocation {
     if (found.wrong == 0 || !lane.found.first_wrong.empty()) return;
     const collective::WrongElement& first = found.first.front();
     lane.found.wrong_iteration = iteration;
-    lane.found.first_wrong = fmt::format(
-        "{} of iteration {}: {} of {} elements are wrong, element {} is {} instead of {}",
-        collective::Describe(operation), iteration, found.wrong, found.checked, first.element,
-        first.got, first.expected);
+    lane.found.first_wrong =
+        fmt::format("{}: {} of {} elements are wrong, element {} is {} instead of {}",
+                    collective::DescribeIn(iteration, operation), found.wrong, found.checked,
+                    first.element, first.got, first.expected);
   }
 };
 

@@ -203,5 +203,34 @@ TEST(PassedMismatch, CallsThatAreNotCountedAlikeHideWhatMeetsBehindThem) {
   EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kFinished, Outcome::kFinished));
 }
 
+TEST(Passed, AMessageShorterThanItsReceiveExplainsWhatThatHolds) {
+  const auto send = [](std::int64_t count) {
+    return collective::Operation{
+        .collective = collective::Collective::kSend, .count = count, .root = 1};
+  };
+  const auto receives = [](const char* wrong) {
+    return Of(1).Iteration(7).Does(ReceiveFrom(0)).Leaves(0).WrongData(wrong);
+  };
+  const RankEvidence short_by_one = Of(0).Iteration(7).Does(send(3)).Leaves(0);
+  const char* const seen = "recv f32 x 4 peer 0 of iteration 7: 1 of 4 elements are wrong";
+  for (const char* backend : {"gloo", "mpi"}) {
+    EXPECT_THAT(CausesOf({short_by_one, receives(seen)}, backend),
+                ElementsAre(Cause::kCountMismatch, Cause::kDataCorruption))
+        << backend;
+    // The message had its length, another receive is wrong, or nothing is.
+    EXPECT_THAT(CausesOf({Of(0).Iteration(7).Does(send(4)).Leaves(0), receives(seen)}, backend),
+                ElementsAre(Cause::kDataCorruption));
+    EXPECT_THAT(
+        CausesOf({short_by_one, receives("recv f32 x 4 peer 0 of iteration 71: 1")}, backend),
+        ElementsAre(Cause::kDataCorruption));
+    EXPECT_THAT(CausesOf({short_by_one, receives("")}, backend), ElementsAre());
+  }
+  const Judgement judgement =
+      Judge({short_by_one, receives(seen)}, {.deadline_seconds = kDeadline, .backend = "mpi"});
+  EXPECT_TRUE(judgement.findings.at(0).proved);
+  EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(0, 1));
+  EXPECT_THAT(judgement.findings[0].message, HasSubstr("its last elements are not written"));
+}
+
 }  // namespace
 }  // namespace lockstep::verdict::finders
