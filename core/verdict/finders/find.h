@@ -19,7 +19,7 @@ std::vector<Finding> DescribeMismatches(const Situation& situation,
 // ranks of the communicator did.
 std::vector<bool> FindMissed(const Situation& situation, const Stuck& stuck);
 // collective_mismatch: a minority calls what most ranks of the communicator never call. Those
-// finished in order, or wait for ever for a caller while another rank finished in order. Proved.
+// finished in order, or wait for ever behind a caller while another one finished in order. Proved.
 std::vector<Finding> FindSurplus(const Situation& situation, const Stuck& stuck);
 
 // rank_crashed, rank_killed, rank_stopped, rank_exited: proved. A rank that finished in order is a

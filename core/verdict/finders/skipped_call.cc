@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <vector>
 
 #include "core/verdict/finders/find.h"
 #include "core/verdict/rank_view.h"
@@ -34,46 +36,67 @@ bool LeftBefore(const RankView& view, int group, std::uint64_t sequence) {
 // and the furthest call of anybody else.
 struct MembersCalls {
   std::vector<std::size_t> surplus;
+  std::vector<int> behind;  // ranks that wait for a caller, and have not come to its call
   const JournalEvent* furthest_surplus = nullptr;
   const JournalEvent* furthest = nullptr;
 };
 
-// The caller that a member waits for, itself or through others, until one that left; or nothing.
-// That caller's call needs all, and the member comes to none before the caller goes on.
-std::optional<std::size_t> CallerAhead(const Situation& situation, const Stuck& stuck, int group,
-                                       std::size_t member) {
-  const std::int32_t root = stuck.root[member];
-  if (!situation.one_stream || root == Stuck::kNobody) return std::nullopt;
-  if (!FinishedInOrder(situation.views[static_cast<std::size_t>(root)])) return std::nullopt;
-  for (std::int32_t at = stuck.waits_for[member]; at != root;) {
-    const auto i = static_cast<std::size_t>(at);
-    const RankView& view = situation.views[i];
-    if (view.waits_in(group)) {
-      const bool is_root = RootIn(situation, group, view.open->root) == i;
-      const auto size = static_cast<int>(situation.GroupAt(group).members.size());
-      const Needs needs = NeedsOf(situation.semantics, OperationOf(*view.open), is_root, size);
-      return needs == Needs::kAll ? std::optional(i) : std::nullopt;
-    }
-    at = stuck.waits_for[i];
-  }
-  return std::nullopt;
+// It is in a call that takes all members, and never goes on.
+bool WaitsForAll(const Situation& situation, const Stuck& stuck, int group, std::size_t i) {
+  const RankView& view = situation.views[i];
+  if (!stuck.ranks[i] || !view.waits_in(group)) return false;
+  const bool is_root = RootIn(situation, group, view.open->root) == i;
+  const auto size = static_cast<int>(situation.GroupAt(group).members.size());
+  return NeedsOf(situation.semantics, OperationOf(*view.open), is_root, size) == Needs::kAll;
 }
 
-// Of each member that left, or waits for a caller: the first operation that it never calls.
-std::vector<std::uint64_t> NeverCalled(const Situation& situation, const Stuck& stuck,
-                                       std::size_t g) {
-  const auto group = static_cast<int>(g);
-  std::vector<std::uint64_t> never;
-  for (const std::size_t i : situation.groups[g].members) {
-    const RankView& view = situation.views[i];
-    const Track* track = view.On(group);
-    if (track == nullptr && !view.complete()) continue;
-    if (FinishedInOrder(view)) {
-      never.push_back(track == nullptr ? 0 : track->next);
-    } else if (const auto caller = CallerAhead(situation, stuck, group, i)) {
-      const std::uint64_t call = situation.views[*caller].open->sequence;
-      if (track == nullptr || track->queued <= call) never.push_back(call);
+// By view: the caller that it waits for elsewhere, itself or through others; or nothing. Those two
+// hold each other whoever left: it comes to no call before the caller goes on.
+std::map<std::size_t, std::optional<std::size_t>> CallersAhead(const Situation& situation,
+                                                               const Stuck& stuck, int group) {
+  std::map<std::size_t, std::optional<std::size_t>> ahead;
+  for (const std::size_t member : situation.GroupAt(group).members) {
+    std::vector<std::size_t> path;
+    std::size_t at = member;
+    while (stuck.ranks[at] && !situation.views[at].waits_in(group) &&
+           ahead.try_emplace(at).second) {
+      path.push_back(at);
+      at = static_cast<std::size_t>(stuck.waits_for[at]);
     }
+    const auto known = ahead.find(at);
+    std::optional<std::size_t> caller = known == ahead.end() ? std::nullopt : known->second;
+    if (WaitsForAll(situation, stuck, group, at)) caller = at;
+    for (const std::size_t i : path) ahead[i] = caller;
+  }
+  return ahead;
+}
+
+// Of each member that left, or waits for a caller: the first operation that it never calls. They
+// are none where none left.
+std::vector<std::uint64_t> NeverCalled(const Situation& situation, const Stuck& stuck,
+                                       std::size_t g, MembersCalls& calls) {
+  const auto group = static_cast<int>(g);
+  const auto& members = situation.groups[g].members;
+  std::vector<std::uint64_t> never;
+  for (const std::size_t i : members) {
+    const RankView& view = situation.views[i];
+    if (!FinishedInOrder(view)) continue;
+    const Track* track = view.On(group);
+    if (track != nullptr || view.complete()) never.push_back(track == nullptr ? 0 : track->next);
+  }
+  std::ranges::sort(never);
+  if (never.empty() || !situation.one_stream) return never;
+  const std::uint64_t left = never.front();
+  const auto ahead = CallersAhead(situation, stuck, group);
+  for (const std::size_t i : members) {
+    const auto found = ahead.find(i);
+    if (found == ahead.end() || !found->second) continue;
+    const std::uint64_t call = situation.views[*found->second].open->sequence;
+    const Track* track = situation.views[i].On(group);
+    const bool came = track == nullptr ? !situation.views[i].complete() : track->queued > call;
+    if (came || call < left) continue;
+    never.push_back(call);
+    calls.behind.push_back(situation.views[i].rank());
   }
   std::ranges::sort(never);
   return never;
@@ -84,7 +107,7 @@ MembersCalls CallsOn(const Situation& situation, const Stuck& stuck, std::size_t
   MembersCalls calls;
   if (callers.empty()) return calls;
   const Group& group = situation.groups[g];
-  const std::vector<std::uint64_t> never = NeverCalled(situation, stuck, g);
+  const std::vector<std::uint64_t> never = NeverCalled(situation, stuck, g, calls);
   for (const std::size_t i : callers) {
     const JournalEvent* const call = CallOf(situation.views[i]);
     const auto others = std::upper_bound(never.begin(), never.end(), call->sequence);
@@ -111,18 +134,6 @@ std::vector<MembersCalls> CallsOf(const Situation& situation, const Stuck& stuck
     calls.push_back(CallsOn(situation, stuck, g, callers[g]));
   }
   return calls;
-}
-
-// Members that wait for a caller and have not come to its call.
-std::vector<int> WaitersBehind(const Situation& situation, const Stuck& stuck, std::size_t g) {
-  const auto group = static_cast<int>(g);
-  std::vector<int> ranks;
-  for (const std::size_t i : situation.groups[g].members) {
-    const RankView& view = situation.views[i];
-    if (!view.waits_in(group) && CallerAhead(situation, stuck, group, i))
-      ranks.push_back(view.rank());
-  }
-  return ranks;
 }
 
 Headline HeadlineOf(const Views& callers, const MembersCalls& calls, const Views& left) {
@@ -166,11 +177,11 @@ std::vector<Finding> FindSurplus(const Situation& situation, const Stuck& stuck)
                     Verb(finding.culprits, "calls", "call"),
                     DescribeInvocation(*calls.furthest_surplus), FormatRanks(RanksOf(left)),
                     left.size() == 1 ? "it ended its program" : "they ended their program");
-    const std::vector<int> behind = WaitersBehind(situation, stuck, g);
-    if (!behind.empty()) {
-      finding.message += fmt::format("; {} {} not called it, and {} for {}", FormatRanks(behind),
-                                     Verb(behind, "has", "have"), Verb(behind, "waits", "wait"),
-                                     FormatRanks(finding.culprits));
+    if (!calls.behind.empty()) {
+      finding.message +=
+          fmt::format("; {} {} not called it, and {} for {}", FormatRanks(calls.behind),
+                      Verb(calls.behind, "has", "have"), Verb(calls.behind, "waits", "wait"),
+                      FormatRanks(finding.culprits));
     }
     finding.headline = HeadlineOf(callers, calls, left);
     finding.remedy = fmt::format(

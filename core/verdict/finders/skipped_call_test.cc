@@ -186,6 +186,17 @@ TEST(Missed, RanksThatWaitBehindTheCallerDoNotCallItEither) {
     EXPECT_THAT(OutcomesOf(judgement),
                 ElementsAre(Outcome::kFinished, Outcome::kHung, Outcome::kHung, Outcome::kHung));
   }
+  // The same with the ranks numbered the other way round: whom a rank waits for first is no matter.
+  const auto from_above = [](int rank) { return History(rank).Enters(Receive(rank + 1)); };
+  const Judgement mirrored = JudgeOneStreamOn(
+      "mpi", {from_above(0), from_above(1), History(2).Does(Receive(3)).Enters(AllReduce()),
+              History(3).Does(Send(2)).Leaves(0)});
+  EXPECT_EQ(mirrored.findings.at(0).cause, Cause::kCollectiveMismatch);
+  EXPECT_THAT(mirrored.findings[0].culprits, ElementsAre(2));
+  // Nobody left: the ring is all that is known.
+  const Judgement ring =
+      JudgeOneStreamOn("mpi", {History(0).Enters(Receive(1)), calls, waits(2), waits(3)});
+  EXPECT_EQ(ring.findings.at(0).cause, Cause::kOrderInversion);
   // Rank 2 came to the call, too: rank 0 left it out.
   const auto comes = [](int rank) { return History(rank).Enters(AllReduce()); };
   const Judgement two = JudgeOneStreamOn("mpi", {ends(0), calls, comes(2), waits(3)});
@@ -201,6 +212,19 @@ TEST(Missed, RanksThatWaitBehindTheCallerDoNotCallItEither) {
       JudgeOneStreamOn("mpi", {History(0).Does(Send(1)).Exited(3), calls, waits(2), waits(3)});
   EXPECT_EQ(exited.findings.at(0).cause, Cause::kRankExited);
   EXPECT_THAT(exited.findings[0].culprits, ElementsAre(0));
+}
+
+TEST(Missed, WhoLeftBehindTheCallIsNoneOfThoseWithoutIt) {
+  // Leaves of a reduce go on alone. Only rank 2 left it out, whatever is on other streams.
+  const auto leaf = [](int rank) { return History(rank).Does(Reduce(1)).Leaves(0); };
+  const std::vector<RankEvidence> evidence = {leaf(0), History(1).Enters(Reduce(1)),
+                                              History(2).Leaves(0)};
+  for (const bool one_stream : {false, true}) {
+    const Judgement judgement = Judge(
+        evidence, {.deadline_seconds = kDeadline, .backend = "mpi", .one_stream = one_stream});
+    EXPECT_EQ(judgement.findings.at(0).cause, Cause::kRankExited);
+    EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(2));
+  }
 }
 
 TEST(Missed, ACommunicatorThatAMemberNeverUsed) {

@@ -7,9 +7,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <utility>
+#include <vector>
 
 #include "core/verdict/finders/find.h"
 #include "core/verdict/messages.h"
@@ -25,46 +24,34 @@ struct Party {
   Views views = {};
 };
 
-// By group and member: its calls, or nothing where that is not certain.
-using Counts = std::map<std::pair<int, const RankView*>, std::optional<std::uint64_t>>;
-
-void CountCalls(const RankView& view, Counts& counts) {
-  for (const Track& track : view.tracks) {
-    if (track.group != kUnknownGroup) counts[{track.group, &view}] = track.queued;
-  }
-  // Nobody has to call what fails for others.
-  for (const JournalEvent& event : view.evidence->journal.events) {
-    if (event.kind != EventKind::kError) continue;
-    const Track* const track = view.TrackOf(event);
-    if (track != nullptr && track->group != kUnknownGroup) counts[{track->group, &view}] = {};
-  }
+// Its journal holds all that it ever called, and no call failed: after that it may leave some out.
+bool IsWhole(const RankView& view) {
+  return FinishedInOrder(view) && view.complete() &&
+         std::ranges::none_of(view.evidence->journal.events, [](const JournalEvent& event) {
+           return event.kind == EventKind::kError;
+         });
 }
 
-// Only an older life of the communicator, or another one of its number.
-bool KnowsAnother(const RankView& view, const Group& group) {
-  return std::ranges::any_of(view.tracks, [&](const Track& track) {
+// How often it called in all; nothing where it knows the communicator's number from an older life,
+// or from another communicator.
+std::optional<std::uint64_t> CallsOf(const RankView& view, int index, const Group& group) {
+  if (const Track* const track = view.On(index)) return track->queued;
+  const bool knows_another = std::ranges::any_of(view.tracks, [&](const Track& track) {
     return !track.making && track.communicator == group.communicator;
   });
-}
-
-// How often it called in all, if nothing is lost and no more will follow.
-std::optional<std::uint64_t> CallsOf(const RankView& view, int index, const Group& group,
-                                     const Counts& counts) {
-  if (!FinishedInOrder(view) || !view.complete()) return std::nullopt;
-  const auto known = counts.find({index, &view});
-  if (known != counts.end()) return known->second;
-  return KnowsAnother(view, group) ? std::nullopt : std::optional<std::uint64_t>(0);
+  return knows_another ? std::nullopt : std::optional<std::uint64_t>(0);
 }
 
 // In the order of their first members; none where one is not certain.
-std::vector<Party> PartiesOf(const Situation& situation, int index, const Counts& counts) {
+std::vector<Party> PartiesOf(const Situation& situation, int index,
+                             const std::vector<bool>& whole) {
   const Group& group = situation.GroupAt(index);
   if (group.making || !group.aligned) return {};
   if (!group.ranks.empty() && group.ranks.size() != group.members.size()) return {};
   std::vector<Party> parties;
   for (const std::size_t i : group.members) {
     const RankView& view = situation.views[i];
-    const auto calls = CallsOf(view, index, group, counts);
+    const auto calls = whole[i] ? CallsOf(view, index, group) : std::nullopt;
     if (!calls) return {};
     auto party = std::ranges::find(parties, *calls, &Party::calls);
     if (party == parties.end()) party = parties.insert(party, {.calls = *calls});
@@ -134,13 +121,13 @@ Finding OfCollectives(const Group& group, int index, std::vector<Party> parties)
 }  // namespace
 
 std::vector<Finding> FindUnequalCalls(const Situation& situation, bool with_wrong_data) {
-  Counts counts;
-  for (const RankView& view : situation.views) CountCalls(view, counts);
+  std::vector<bool> whole;
+  for (const RankView& view : situation.views) whole.push_back(IsWhole(view));
   std::vector<Finding> findings;
   for (std::size_t g = 0; g < situation.groups.size(); ++g) {
     const auto index = static_cast<int>(g);
     const Group& group = situation.groups[g];
-    const std::vector<Party> parties = PartiesOf(situation, index, counts);
+    const std::vector<Party> parties = PartiesOf(situation, index, whole);
     if (parties.size() < 2) continue;
     const bool messages = group.communicator >= kFirstLane;
     const bool wrong = std::ranges::any_of(parties, [&](const Party& party) {

@@ -72,6 +72,10 @@ TEST(Unequal, NothingIsSaidBeforeItIsCertain) {
                     History(1).Does(AllReduce()).FailsIn(kBroadcast).Does(kBroadcast).Leaves(0)})
           .findings,
       IsEmpty());
+  // So did one on another communicator.
+  const RankEvidence gave_up =
+      History(1).Does(AllReduce()).On(1).FailsIn(kBroadcast).On(0).Does(kBroadcast).Leaves(0);
+  EXPECT_THAT(JudgeInOrder({two, gave_up}, {{1, "pair", {0, 1}}}).findings, IsEmpty());
   // Nobody knows whose communicator it is.
   EXPECT_THAT(
       JudgeInOrder({History(0).On(1).Does(kBroadcast, 2).Leaves(0), History(1).Leaves(0)}).findings,
