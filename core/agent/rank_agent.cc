@@ -165,9 +165,9 @@ void RankAgent::Obey(const control::Frame& frame) {
 }
 
 void RankAgent::OnPlugin() {
-  for (std::string& report : plugin_->TakeReports()) {
+  if (!plugin_) return;
+  for (std::string& report : plugin_->TakeReports())
     report_(FrameType::kFromPlugin, std::move(report));
-  }
 }
 
 const std::vector<TcpSocket>& RankAgent::LookAtSockets(bool search) {
@@ -358,6 +358,7 @@ SilenceWatch::LastEvent RankAgent::NewestEvent() const {
 
 verdict::RankEvidence RankAgent::Evidence(Deadline deadline, bool system) {
   OnChildChange();
+  OnPlugin();  // a fault that met traffic has fired: told before the case is over
   AwaitEnd(deadline);
   verdict::RankEvidence evidence;
   evidence.rank = context_.rank;
@@ -370,8 +371,7 @@ verdict::RankEvidence RankAgent::Evidence(Deadline deadline, bool system) {
   journal::Shorten(evidence.journal, control::kEvidenceEvents);
   const SilenceWatch::LastEvent last = NewestEvent();
   // Without a worker, or with one that has not been told to begin, a rank owes nothing.
-  const bool without_worker = child_ == nullptr || awaits_order_;
-  evidence.idle = without_worker || (last && last->kind == journal::EventKind::kIdle);
+  evidence.idle = !child_ || awaits_order_ || (last && last->kind == journal::EventKind::kIdle);
   if (has_worker()) silence_.LookForProgress(child_->pid(), worker_, last);
   if (journal_) {
     const SilenceWatch::Silence silence = silence_.Now(worker_, last);

@@ -170,9 +170,9 @@ void Switchboard::Pass(int number, Connection& connection, std::int64_t now_ns, 
   if ((worker & kInput) != 0 && out.wants_input()) out.Read(scratch_, now_ns);
   if ((upstream & kInput) != 0 && in.wants_input()) in.Read(scratch_, now_ns);
   count_(number, out.ledger(), in.ledger());
+  if (!rules_.empty()) Collect(connection);  // told before anybody gets what the rule met
   out.Write(now_ns);
   in.Write(now_ns);
-  if (!rules_.empty()) Collect(connection);
   if (out.broken() || in.broken()) {
     ResetOnClose(connection.worker.get());
     ResetOnClose(connection.upstream.get());
