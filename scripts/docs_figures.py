@@ -171,7 +171,7 @@ FIGURES = {
     "nightly_ranks": (_PLAN, r'"ranks", (\d+)\)'),
     "nightly_deadline_s": (_PLAN, r'"timeout", (\d+)\)'),
     # Watching.
-    "stopped_s": ("watch/run/job_ends.cc", r"kStoppedNs = (\d+)'000'000'000;"),
+    "stopped_s": ("watch/run/job.cc", r"kStoppedNs = (\d+)'000'000'000;"),
     "term_s": ("watch/run/watch.cc", r"kTermSeconds = ([\d.]+);"),
     "watch_look_ms": ("watch/run/watch.cc", r"kLookMs = (\d+);"),
     "traced_calls": ("watch/run/job.cc", r"kTraced = (\d+);"),

@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "watch/events/segment.h"
+#include "watch/report/name_hosts.h"
 #include "watch/run/cycles.h"
-#include "watch/run/name_hosts.h"
 
 namespace lockstep::watch::run {
 namespace {
@@ -24,10 +24,18 @@ constexpr std::int64_t kSoftApartNs = 300'000'000;
 // Where members of a communicator called different things, what the library made of them may still
 // come over a network that loses a packet or two.
 constexpr std::int64_t kDifferentApartNs = 2'000'000'000;
+// A stop is told after kStoppedNs: who stopped a rank for a moment means no harm. Where nobody
+// looked for longer than kUnseenNs, this process was stopped, too: such time does not count.
+constexpr std::int64_t kStoppedNs = 10'000'000'000;
+constexpr std::int64_t kUnseenNs = 100'000'000;
 constexpr std::int64_t kBetweenStacksNs = 1'000'000'000;
 constexpr std::uint64_t kAtATime = 256;  // events of a rank
 constexpr int kTurns = 256;              // of all ranks
 constexpr std::size_t kMostStuck = 16;
+
+ProcessFacts FactsOf(Process& process, bool over) {
+  return !over && process.WentOn() ? ProcessFacts() : process.Look(over);
+}
 
 }  // namespace
 
@@ -36,7 +44,8 @@ Job::Job(int size, judge::Options options, bool several_hosts, std::function<std
       several_hosts_(several_hosts),
       now_ns_(std::move(now_ns)),
       judge_(
-          size, [this](int rank, std::uint64_t site) { return At(rank, site); }, options) {}
+          size, [this](int rank, std::uint64_t site) { return At(rank, site); }, options),
+      ends_(several_hosts) {}
 
 bool Job::complete() const {
   return complete_ && !mixed_ && !judge_.history().smaller_groups &&
@@ -66,8 +75,7 @@ bool Job::MayBeMixedWith(const Process& process) const {
 bool Job::IsOver() const {
   return static_cast<int>(processes_.size()) == size_ && behind_.empty() &&
          std::ranges::all_of(processes_, [this](const auto& each) {
-           const auto looks = gone_.find(each.first);
-           return looks != gone_.end() && looks->second >= kStrangeLooks;
+           return ends_.LooksOf(each.first) >= kStrangeLooks;
          });
 }
 
@@ -109,7 +117,7 @@ bool Job::Drain() {
 
 bool Job::Hurries() const {
   const auto strange = [](const auto& each) { return each.second > 0; };
-  if (std::ranges::any_of(gone_, strange) || std::ranges::any_of(stopped_ns_, strange)) return true;
+  if (ends_.HasGone() || std::ranges::any_of(stopped_ns_, strange)) return true;
   if (static_cast<int>(processes_.size()) < size_) return true;
   if (hung_ || ending_ || !complete_) return false;
   return !first_.ranks.empty() || (changed_ && fresh_ == 0);
@@ -124,9 +132,65 @@ bool Job::Floods() const {
 void Job::AddEnds(std::vector<pollfd>& items) const {
   if (!complete_) return;
   for (const auto& [rank, process] : processes_) {
-    const auto looks = gone_.find(rank);
-    if (process->end_fd() < 0 || (looks != gone_.end() && looks->second > 0)) continue;
+    if (process->end_fd() < 0 || ends_.LooksOf(rank) > 0) continue;
     items.push_back({process->end_fd(), POLLIN, 0});
+  }
+}
+
+void Job::NoteStopped(int rank, bool stopped, std::int64_t since_ns) {
+  std::int64_t& stopped_ns = stopped_ns_[rank];
+  if (!stopped) {
+    if (std::exchange(stopped_ns, 0) >= kStoppedNs) judge_.Continued(rank);
+    return;
+  }
+  const bool told = stopped_ns >= kStoppedNs;
+  stopped_ns += std::min(since_ns, kUnseenNs);
+  if (!told && stopped_ns >= kStoppedNs) judge_.Stopped(rank);
+}
+
+// What it wrote before it ended is read first.
+bool Job::IsGone(int rank, const ProcessFacts& facts, std::int64_t since_ns) {
+  if (facts.cut_off || facts.state == ProcessState::kUnknown) complete_ = false;
+  if (facts.told_to_end) EndsAreNoNews();
+  const bool gone = complete_ && facts.state == ProcessState::kGone;
+  ends_.Note(rank, facts, gone);
+  if (complete_ && !gone) NoteStopped(rank, facts.state == ProcessState::kStopped, since_ns);
+  const int looks = ends_.LooksOf(rank);
+  changed_ = changed_ || looks == kStrangeLooks;
+  if (gone_ns_ == 0 && looks >= kStrangeLooks) gone_ns_ = now_ns_();
+  return looks >= kStrangeLooks && behind_.count(rank) == 0;
+}
+
+int Job::LooksSinceEnd() const {
+  int most = 0;
+  for (const auto& [rank, process] : processes_) {
+    if (!EndedWell(rank)) most = std::max(most, ends_.LooksOf(rank));
+  }
+  return most;
+}
+
+void Job::LookAgain() {
+  for (const auto& [rank, process] : processes_) {
+    if (ends_.LooksOf(rank) > 0) continue;
+    const ProcessFacts facts = process->Look(false);
+    if (facts.state == ProcessState::kGone) ends_.Note(rank, facts, true);
+  }
+}
+
+void Job::LookAtProcesses(bool over) {
+  const std::int64_t since_ns = now_ns_() - std::exchange(looked_ns_, now_ns_());
+  std::map<int, ProcessFacts> ends;
+  bool leaves = false;  // one has said that it exits, and is not gone yet
+  for (const auto& [rank, process] : processes_) {
+    if (!complete_) return;
+    const ProcessFacts facts = FactsOf(*process, over);
+    const bool gone = IsGone(rank, facts, since_ns);
+    leaves = leaves || (facts.exited && !gone);
+    if (gone || (over && complete_)) ends[rank] = facts;
+  }
+  if (ends_.HasFresh()) LookAgain();
+  for (const RankEnds::Told& told : ends_.Tell(ends, leaves, over)) {
+    judge_.Ended(told.rank, told.how, told.code, told.first);
   }
 }
 
@@ -275,7 +339,7 @@ std::vector<judge::Finding> Job::Tell() {
 
 std::string Job::WithHosts(const std::string& text) const {
   if (!several_hosts_) return text;
-  return NameHosts(text, [this](int rank) {
+  return report::NameHosts(text, [this](int rank) {
     const auto found = processes_.find(rank);
     return found == processes_.end() ? std::string() : found->second->host();
   });

@@ -3,7 +3,6 @@
 
 #include <poll.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -20,6 +19,7 @@
 #include "watch/report/record.h"
 #include "watch/report/waits.h"
 #include "watch/run/process.h"
+#include "watch/run/rank_ends.h"
 
 namespace lockstep::watch::run {
 
@@ -82,9 +82,9 @@ class Job {
   // In a row, that found a rank gone which had not come to MPI_Finalize's end; 0: none did.
   int LooksSinceEnd() const;
   // The same of another job's, before this look.
-  void GoneElsewhere(int looks) { gone_elsewhere_ = looks; }
+  void GoneElsewhere(int looks) { ends_.GoneElsewhere(looks); }
   // One was found gone in the last look for the first time.
-  bool HasFreshEnd() const;
+  bool HasFreshEnd() const { return ends_.HasFresh(); }
   // Once a rank is found gone, those that were looked at before it are looked at again. So who is
   // not gone after this was alive when the others were gone.
   void LookAgain();
@@ -121,12 +121,6 @@ class Job {
   void NoteStopped(int rank, bool stopped, std::int64_t since_ns);
   // By now for good: so many looks in a row found it so.
   bool IsGone(int rank, const ProcessFacts& facts, std::int64_t since_ns);
-  void NoteWhetherToldToEnd(const ProcessFacts& facts);
-  // Who ended itself, who died, who was ended. `held`: who died is told later.
-  void TellEnds(std::map<int, ProcessFacts> ends, bool held, bool settled);
-  bool DiedFirst(int rank) const;
-  // Somebody of the command had told ranks to end before this one did.
-  bool WasEnded(const ProcessFacts& facts) const;
   std::string At(int rank, std::uint64_t site);
   std::string WithHosts(const std::string& text) const;
   Look LookNow(const judge::StuckRanks& stuck);
@@ -141,12 +135,9 @@ class Job {
   judge::Judge judge_;
   std::unique_ptr<report::Waits> waits_;  // null: nobody asked
   std::map<int, std::unique_ptr<Process>> processes_;
-  std::set<int> behind_;                    // ranks of which not all was read
-  std::map<int, int> gone_;                 // looks in a row that found the process gone
-  int gone_elsewhere_ = 0;                  // the same, of another job's rank
-  std::uint64_t ended_ticks_ = 0;           // when ranks were first told to end; 0: none was
-  std::int64_t gone_ns_ = 0;                // when the first was found so for good; 0: none was
-  std::set<int> exited_;                    // of these, with code 0
+  std::set<int> behind_;  // ranks of which not all was read
+  RankEnds ends_;
+  std::int64_t gone_ns_ = 0;                // when the first was found gone for good; 0: none was
   std::map<int, std::int64_t> stopped_ns_;  // so long in a row it was stopped, and somebody looked
   std::int64_t looked_ns_ = 0;
   Look first_;
@@ -165,34 +156,5 @@ class Job {
   bool complete_ = true;
   bool mixed_ = false;
 };
-
-// By the name of the launch, and its number among those of one name.
-using Jobs = std::map<std::string, std::unique_ptr<Job>>;
-
-inline bool RanksSpawn(const Jobs& jobs) {
-  return jobs.size() > 1 &&
-         std::ranges::any_of(jobs, [](const auto& each) { return each.second->Spawns(); });
-}
-
-// Where ranks spawn others, one launcher ends all of them because of one: so that a rank which died
-// is blamed only where none of another job was gone before it. Before a look at their processes.
-inline void NoteEndsElsewhere(const Jobs& jobs) {
-  if (!RanksSpawn(jobs)) return;
-  for (const auto& [name, job] : jobs) {
-    int looks = 0;
-    for (const auto& [other, beside] : jobs) {
-      if (beside != job) looks = std::max(looks, beside->LooksSinceEnd());
-    }
-    job->GoneElsewhere(looks);
-  }
-}
-
-// … after it: who is not gone now was alive when the others were seen gone.
-inline void LookAgainWhereOneEnded(const Jobs& jobs) {
-  const bool ended =
-      std::ranges::any_of(jobs, [](const auto& each) { return each.second->HasFreshEnd(); });
-  if (!ended || !RanksSpawn(jobs)) return;
-  for (const auto& [name, job] : jobs) job->LookAgain();
-}
 
 }  // namespace lockstep::watch::run

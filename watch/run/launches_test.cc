@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "watch/run/job.h"
+#include "watch/run/jobs.h"
 #include "watch/run/testing/played_process.h"
 
 namespace lockstep::watch::run {

@@ -10,7 +10,7 @@
 #include "core/base/status.h"
 #include "core/flight/diagnosis.h"
 #include "watch/judge/finding.h"
-#include "watch/run/job.h"
+#include "watch/run/jobs.h"
 #include "watch/run/reporter.h"
 #include "watch/run/watch.h"
 

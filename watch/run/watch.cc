@@ -24,7 +24,7 @@
 #include "watch/run/follower.h"
 #include "watch/run/followers.h"
 #include "watch/run/janitor.h"
-#include "watch/run/job.h"
+#include "watch/run/jobs.h"
 #include "watch/run/keeper.h"
 #include "watch/run/launch.h"
 #include "watch/run/reporter.h"

@@ -1,11 +1,11 @@
-#include "watch/run/name_hosts.h"
+#include "watch/report/name_hosts.h"
 
 #include <fmt/format.h>
 
 #include <cctype>
 #include <set>
 
-namespace lockstep::watch::run {
+namespace lockstep::watch::report {
 
 std::string NameHosts(const std::string& text, const std::function<std::string(int)>& host_of) {
   constexpr std::size_t kWord = 5;  // "rank "
@@ -27,4 +27,4 @@ std::string NameHosts(const std::string& text, const std::function<std::string(i
   return result;
 }
 
-}  // namespace lockstep::watch::run
+}  // namespace lockstep::watch::report
