@@ -190,6 +190,7 @@ void Job::LookAtProcesses(bool over) {
   }
   if (ends_.HasFresh()) LookAgain();
   for (const RankEnds::Told& told : ends_.Tell(ends, leaves, over)) {
+    if (told.was_ended) EndsAreNoNews();
     judge_.Ended(told.rank, told.how, told.code, told.first);
   }
 }

@@ -18,28 +18,6 @@ using events::Call;
 using events::Event;
 using events::Phase;
 
-Event World(int rank, int size) {
-  Event event;
-  event.phase = Phase::kMade;
-  event.comm = events::kWorldComm;
-  event.peer = rank;
-  event.count = size;
-  return event;
-}
-
-Event Receive(int from) {
-  Event event;
-  event.phase = Phase::kEnter;
-  event.call = Call::kRecv;
-  event.flags = events::kReceiving;
-  event.thread = 1;
-  event.site = 1;
-  event.comm = events::kWorldComm;
-  event.peer = from;
-  event.tag = 0;
-  return event;
-}
-
 Event Leave(Call call) {
   Event event;
   event.phase = Phase::kLeave;

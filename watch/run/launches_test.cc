@@ -49,12 +49,8 @@ TEST(Launches, WithoutANameAreNotJudgedWhereTheyMayBeMixed) {
   for (const int rank : {0, 1}) {
     Played& mine = played[static_cast<std::size_t>(rank)];
     job.Add(std::make_unique<PlayedProcess>(rank, 2, mine, ""));
-    events::Event call;
-    call.phase = events::Phase::kMade;
-    call.comm = events::kWorldComm;
-    call.peer = rank;
-    call.count = 2;
-    mine.Write(call);
+    mine.Write(World(rank, 2));
+    events::Event call = World(rank, 2);
     call.phase = events::Phase::kEnter;
     call.call = rank == 0 ? events::Call::kBarrier : events::Call::kAllreduce;
     call.peer = events::kNoRoot;

@@ -44,7 +44,7 @@ std::vector<RankEnds::Told> RankEnds::Tell(const std::map<int, ProcessFacts>& en
     if (facts.exited && !was_ended) {
       exited.push_back({rank, judge::End::kExited, facts.exit_code});
     } else if (was_ended && !held) {
-      ended.push_back({rank, judge::End::kDied, 0, false});
+      ended.push_back({rank, judge::End::kDied, 0, false, true});
     } else if (!held) {
       const judge::End how = facts.quit ? judge::End::kQuit : judge::End::kDied;
       died.push_back({rank, how, facts.exit_code, DiedFirst(rank)});

@@ -17,7 +17,8 @@ class RankEnds {
     int rank = 0;
     judge::End how = judge::End::kDied;
     int code = 0;
-    bool first = true;  // as the judge has it
+    bool first = true;       // as the judge has it
+    bool was_ended = false;  // by a process of the command: what follows is that one's doing
   };
 
   // `several_hosts`: news of another host may be a look late.

@@ -2,10 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
-#include "watch/events/event.h"
 #include "watch/run/job.h"
 #include "watch/run/testing/played_process.h"
 
@@ -18,12 +18,7 @@ class OneHostTest : public testing::Test {
   OneHostTest() {
     for (int rank = 0; rank < 2; ++rank) {
       Played& mine = played_[static_cast<std::size_t>(rank)];
-      events::Event world;
-      world.phase = events::Phase::kMade;
-      world.comm = events::kWorldComm;
-      world.peer = rank;
-      world.count = 2;
-      mine.Write(world);
+      mine.Write(World(rank, 2));
       one_host_.Add(std::make_unique<PlayedProcess>(rank, 2, mine));
     }
   }
@@ -66,6 +61,29 @@ TEST_F(OneHostTest, WhomTheLauncherEndedIsNotBlamed) {
   for (int look = 0; look < 10; ++look) Look();
   one_host_.Over(true);
   EXPECT_TRUE(one_host_.Tell().empty());
+}
+
+// It waits for a rank that the launcher ended already, until it is ended, too.
+TEST_F(OneHostTest, WhoIsLeftByTheLauncherForAWhileDoesNotHang) {
+  for (const bool by_launcher : {true, false}) {
+    std::int64_t now_ns = 1;
+    std::vector<Played> played(3);
+    Job job(3, {}, false, [&] { return now_ns; });
+    for (int rank = 0; rank < 3; ++rank) {
+      Played& mine = played[static_cast<std::size_t>(rank)];
+      mine.facts.state = rank == 2 ? ProcessState::kSleeps : ProcessState::kGone;
+      mine.facts.ended_ticks = by_launcher && rank != 2 ? 5 : 0;
+      mine.Write(World(rank, 3));
+      job.Add(std::make_unique<PlayedProcess>(rank, 3, mine));
+    }
+    played[2].Write(Receive(0));
+    for (int look = 0; look < 100; ++look, now_ns += 15'000'000) {
+      job.Drain();
+      job.LookAtProcesses(false);
+      job.LookForStandstill();
+    }
+    EXPECT_EQ(job.Tell().empty(), by_launcher);
+  }
 }
 
 TEST_F(OneHostTest, WhoDiedBeforeTheLauncherEndedOthersIsBlamed) {

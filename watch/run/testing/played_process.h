@@ -12,6 +12,30 @@
 
 namespace lockstep::watch::run {
 
+// That the rank has a world of so many.
+inline events::Event World(int rank, int size) {
+  events::Event event;
+  event.phase = events::Phase::kMade;
+  event.comm = events::kWorldComm;
+  event.peer = rank;
+  event.count = size;
+  return event;
+}
+
+// It enters MPI_Recv from a member of the world.
+inline events::Event Receive(int from) {
+  events::Event event;
+  event.phase = events::Phase::kEnter;
+  event.call = events::Call::kRecv;
+  event.flags = events::kReceiving;
+  event.thread = 1;
+  event.site = 1;
+  event.comm = events::kWorldComm;
+  event.peer = from;
+  event.tag = 0;
+  return event;
+}
+
 // What a test plays of a process; it stays when the job is done with it.
 struct Played {
   std::deque<events::Event> events;
