@@ -13,12 +13,16 @@
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <optional>
+#include <ranges>
+#include <string_view>
 #include <utility>
 
 #include "core/base/fd.h"
@@ -32,6 +36,8 @@ constexpr std::uint8_t kListen = 10;
 constexpr std::uint8_t kTimeWait = 6;
 constexpr std::uint8_t kSynReceived = 3;
 constexpr std::uint8_t kNewSynReceived = 12;
+// Newer kernels list also sockets that only have an address. They are not found by their names.
+constexpr std::uint8_t kBoundInactive = 13;
 constexpr std::size_t kAnswerBytes = 64 << 10;
 // Of a machine with very many sockets: what lies beyond is not looked at.
 constexpr int kMostAnswers = 1024;
@@ -72,22 +78,28 @@ bool IsAnyAddress(const inet_diag_msg& message) {
   return message.idiag_family == AF_INET ? a[0] == 0 : (a[0] | a[1] | a[2] | a[3]) == 0;
 }
 
-std::string DescriptorFolder(pid_t pid) { return fmt::format("/proc/{}/fd", pid); }
-
-// Inode numbers of the process's sockets, ascending.
-std::vector<std::uint32_t> InodesOf(pid_t pid) {
-  std::vector<std::uint32_t> inodes;
-  const std::string folder = DescriptorFolder(pid);
+// A descriptor of each socket of the process, by the socket's inode number.
+using Inodes = std::map<std::uint32_t, std::string>;
+Inodes InodesOf(pid_t pid) {
+  Inodes inodes;
+  const std::string folder = fmt::format("/proc/{}/fd", pid);
   for (const int fd : NumbersIn(folder)) {
     char target[64] = {};
     unsigned inode = 0;
-    if (readlink(fmt::format("{}/{}", folder, fd).c_str(), target, sizeof target - 1) > 0 &&
+    std::string path = fmt::format("{}/{}", folder, fd);
+    if (readlink(path.c_str(), target, sizeof target - 1) > 0 &&
         std::sscanf(target, "socket:[%u]", &inode) == 1) {
-      inodes.push_back(inode);
+      inodes.emplace(inode, std::move(path));
     }
   }
-  std::ranges::sort(inodes);
   return inodes;
+}
+
+// "TCP", "TCPv6", "UNIX-STREAM". Also where the kernel does not say it may be one.
+bool MayBeTcp(const std::string& descriptor) {
+  char name[16] = {};
+  const ssize_t n = getxattr(descriptor.c_str(), "system.sockprotoname", name, sizeof name - 1);
+  return n <= 0 || std::string_view(name).starts_with("TCP");
 }
 
 void AddListener(const inet_diag_msg& message, std::vector<TcpSocket>& sockets) {
@@ -145,17 +157,23 @@ struct SocketName {
   std::uint32_t inode;  // another one, or none, when the process has closed it
 };
 
-void Add(const nlmsghdr& header, const std::vector<std::uint32_t>& inodes,
-         std::vector<TcpSocket>& sockets, std::vector<SocketName>* names) {
+// What a walk of the kernel's table finds of a process.
+struct Walk {
+  Inodes missing;  // not met yet: what is no TCP socket, or is neither connected nor listens
+  std::vector<TcpSocket> sockets;
+  std::vector<SocketName> names;  // of those that do not listen
+};
+
+void Add(const nlmsghdr& header, Walk& walk) {
   const auto& message = *static_cast<const inet_diag_msg*>(NLMSG_DATA(&header));
-  if (!std::ranges::binary_search(inodes, message.idiag_inode)) return;
-  if (message.idiag_state == kListen) return AddListener(message, sockets);
-  sockets.push_back(SocketFrom(header));
-  if (names != nullptr) names->push_back({message.idiag_family, message.id, message.idiag_inode});
+  if (walk.missing.erase(message.idiag_inode) == 0 || walk.sockets.size() >= kMostSockets) return;
+  if (message.idiag_state == kListen) return AddListener(message, walk.sockets);
+  walk.sockets.push_back(SocketFrom(header));
+  walk.names.push_back({message.idiag_family, message.id, message.idiag_inode});
 }
 
 constexpr std::uint32_t kStates =
-    ~((1u << kTimeWait) | (1u << kSynReceived) | (1u << kNewSynReceived));
+    ~((1u << kTimeWait) | (1u << kSynReceived) | (1u << kNewSynReceived) | (1u << kBoundInactive));
 constexpr std::uint8_t kExtensions = 1 << (INET_DIAG_INFO - 1);
 
 template <typename Request>
@@ -189,8 +207,7 @@ bool AskForOne(int fd, const SocketName& name) {
   return Ask(fd, SOCK_DIAG_BY_FAMILY, 0, request);
 }
 
-void Read(int fd, const std::vector<std::uint32_t>& inodes, std::vector<TcpSocket>& sockets,
-          std::vector<SocketName>* names) {
+void Read(int fd, Walk& walk) {
   alignas(nlmsghdr) char answer[kAnswerBytes];
   for (int i = 0; i < kMostAnswers; ++i) {
     // A dump is made while it is read: the kernel never lets one wait.
@@ -200,19 +217,17 @@ void Read(int fd, const std::vector<std::uint32_t>& inodes, std::vector<TcpSocke
     for (auto* header = reinterpret_cast<nlmsghdr*>(answer); NLMSG_OK(header, rest);
          header = NLMSG_NEXT(header, rest)) {
       if (header->nlmsg_type != TCPDIAG_GETSOCK) return;  // done, or an error
-      if (sockets.size() < kMostSockets) Add(*header, inodes, sockets, names);
+      Add(*header, walk);
     }
   }
 }
 
-std::vector<TcpSocket> FindSockets(pid_t pid, std::vector<SocketName>* names) {
-  std::vector<TcpSocket> sockets;
-  const std::vector<std::uint32_t> inodes = InodesOf(pid);
-  if (inodes.empty()) return sockets;
+Walk FindSockets(Inodes inodes) {
+  Walk walk{.missing = std::move(inodes), .sockets = {}, .names = {}};
+  if (walk.missing.empty()) return walk;
   const Fd fd(socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
-  if (!fd.valid()) return sockets;
-  if (AskForAll(fd.get())) Read(fd.get(), inodes, sockets, names);
-  return sockets;
+  if (fd.valid() && AskForAll(fd.get())) Read(fd.get(), walk);
+  return walk;
 }
 
 // None when it is gone.
@@ -232,10 +247,10 @@ std::optional<TcpSocket> LookAtOne(int fd, const SocketName& name) {
 }  // namespace
 
 struct SocketLooks::Found {
+  Inodes inodes;
   std::vector<TcpSocket> listeners;
   std::vector<SocketName> names;
-  std::vector<int> descriptors;
-  bool incomplete = true;  // a socket may have been made, and not connected yet
+  bool incomplete = true;  // a socket has not listened or connected yet, or is gone
   Fd netlink = Fd(socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
 };
 
@@ -251,22 +266,18 @@ std::vector<TcpSocket> SocketLooks::Look() {
   ++looks_;
   if (looks_ >= most_gap_) return Search();
   if (looks_ < least_gap_) return LookAtFound();
-  if (found_->incomplete || NumbersIn(DescriptorFolder(pid_)) != found_->descriptors) {
-    return Search();
-  }
-  return LookAtFound();
+  return found_->incomplete || InodesOf(pid_) != found_->inodes ? Search() : LookAtFound();
 }
 
 std::vector<TcpSocket> SocketLooks::Search() {
   looks_ = 0;
-  std::vector<int> descriptors = NumbersIn(DescriptorFolder(pid_));
-  found_->incomplete = descriptors != found_->descriptors;
-  found_->descriptors = std::move(descriptors);
-  found_->names.clear();
-  std::vector<TcpSocket> sockets = FindSockets(pid_, &found_->names);
-  found_->listeners = sockets;
+  found_->inodes = InodesOf(pid_);
+  Walk walk = FindSockets(found_->inodes);
+  found_->incomplete = std::ranges::any_of(std::views::values(walk.missing), MayBeTcp);
+  found_->names = std::move(walk.names);
+  found_->listeners = walk.sockets;
   std::erase_if(found_->listeners, [](const TcpSocket& one) { return !one.remote.empty(); });
-  return sockets;
+  return std::move(walk.sockets);
 }
 
 std::vector<TcpSocket> SocketLooks::LookAtFound() {
@@ -291,6 +302,6 @@ std::string FormatAddress(const void* address) {
   return Format6(six.sin6_addr, ntohs(six.sin6_port));
 }
 
-std::vector<TcpSocket> SocketsOf(pid_t pid) { return FindSockets(pid, nullptr); }
+std::vector<TcpSocket> SocketsOf(pid_t pid) { return FindSockets(InodesOf(pid)).sockets; }
 
 }  // namespace lockstep::agent

@@ -25,7 +25,8 @@ inline constexpr std::size_t kMostSockets = 4096;
 class SocketLooks {
  public:
   // Between two searches there are at least `least_gap` looks, and at most `most_gap`. In between
-  // a search follows when the process has other descriptors, or a socket is gone.
+  // a search follows when the process has other sockets, one of them is gone, or one had neither
+  // listened nor connected.
   SocketLooks(pid_t pid, int least_gap, int most_gap);
   ~SocketLooks();
   std::vector<TcpSocket> Look();

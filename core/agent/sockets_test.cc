@@ -140,27 +140,63 @@ TEST(Sockets, LooksAgainAndAgainShowTheSame) {
   EXPECT_TRUE(found);
 }
 
-// A socket that is not connected yet is in no table; its descriptor is there already.
-TEST(Sockets, WhatConnectsAfterTheSearchIsFound) {
-  const Fd listening(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  auto* const any = reinterpret_cast<sockaddr*>(&address);
-  ASSERT_EQ(bind(listening.get(), any, sizeof address), 0);
+// A socket that neither listens nor connects is in no table, however often one looks.
+class LateSocket : public testing::Test {
+ protected:
+  sockaddr* any() { return reinterpret_cast<sockaddr*>(&address_); }
+  Fd Bind() {
+    Fd made(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    address_ = {};
+    address_.sin_family = AF_INET;
+    address_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(bind(made.get(), any(), length_), 0);
+    EXPECT_EQ(getsockname(made.get(), any(), &length_), 0);
+    return made;
+  }
+  bool Listens() {
+    const std::string name = FormatAddress(&address_);
+    return std::ranges::any_of(looks_.Look(), [&](const verdict::TcpSocket& one) {
+      return one.local == name && one.remote.empty();
+    });
+  }
+
+  sockaddr_in address_{};
+  socklen_t length_ = sizeof address_;
+  SocketLooks looks_{getpid(), 1, 1000};
+};
+
+TEST_F(LateSocket, IsFoundWhenItConnects) {
+  const Fd listening = Bind();
   ASSERT_EQ(listen(listening.get(), 4), 0);
-  ASSERT_EQ(getsockname(listening.get(), any, &length), 0);
-  const std::string listens_on = FormatAddress(&address);
-  SocketLooks looks(getpid(), 1, 1000);
   const auto connections = [&] {
-    return std::ranges::count(looks.Look(), listens_on, &verdict::TcpSocket::remote);
+    return std::ranges::count(looks_.Look(), FormatAddress(&address_), &verdict::TcpSocket::remote);
   };
-  EXPECT_EQ(connections(), 0);
   const Fd client(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  EXPECT_EQ(connections(), 0) << "a search, which does not see it";
-  ASSERT_EQ(connect(client.get(), any, sizeof address), 0);
+  for (int look = 0; look < 3; ++look) EXPECT_EQ(connections(), 0);
+  ASSERT_EQ(connect(client.get(), any(), length_), 0);
   EXPECT_EQ(connections(), 1);
+}
+
+TEST_F(LateSocket, IsFoundWhenItListens) {
+  for (int looks = 0; looks < 4; ++looks) {
+    const Fd listening = Bind();
+    for (int look = 0; look < looks; ++look) EXPECT_FALSE(Listens());
+    ASSERT_EQ(listen(listening.get(), 4), 0);
+    EXPECT_TRUE(Listens()) << "after " << looks << " looks";
+  }
+}
+
+TEST_F(LateSocket, IsFoundUnderADescriptorThatWasAnothers) {
+  Fd first = Bind();
+  const int number = first.get();
+  ASSERT_EQ(listen(number, 4), 0);
+  EXPECT_TRUE(Listens());
+  EXPECT_TRUE(Listens());
+  first.Reset();
+  const Fd second = Bind();
+  ASSERT_EQ(second.get(), number);
+  ASSERT_EQ(listen(number, 4), 0);
+  EXPECT_TRUE(Listens());
 }
 
 TEST(Sockets, OnlyThoseOfTheProcess) {
