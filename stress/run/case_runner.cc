@@ -113,9 +113,25 @@ void CaseRunner::OnOverdue() {
   const bool told = std::ranges::any_of(
       evidence, [](const verdict::RankEvidence& rank) { return !rank.sockets.empty(); });
   links::LinkDirector& links = faults_.links();
-  links.Look(told ? evidence : coordinator_.Collect());
+  std::vector<verdict::RankEvidence> look = told ? evidence : coordinator_.Collect();
+  links.Look(look);
   if (links.Moved(kStillSeconds)) {
     state_.look_again_at = Deadline::AfterSeconds(kStillSeconds / 2);
+    return;
+  }
+  if (told) look = coordinator_.Collect();
+  OnStill(std::move(look));
+}
+
+// Since the glance ranks may have gone on: stacks take their time. What ends a case is what it is
+// judged by.
+void CaseRunner::OnStill(std::vector<verdict::RankEvidence> look) {
+  const bool told = DrainEvents();
+  if (state_.over()) return;
+  const std::vector<verdict::RankEvidence> evidence =
+      Judged(state_, options_.deadline_seconds, look);
+  if (told || !verdict::AllSilent(evidence, options_.deadline_seconds)) {
+    state_.look_again_at = Deadline::AfterSeconds(told ? 0 : kStillSeconds / 2);
     return;
   }
   verdict::Judgement judgement =
@@ -127,6 +143,7 @@ void CaseRunner::OnOverdue() {
   if (!state_.detected_seconds) {
     state_.detected_seconds = static_cast<double>(since) * ns_per_tick_ * 1e-9;
   }
+  last_look_ = std::move(look);
   state_.Take(Turn::kEnded);
 }
 
@@ -299,7 +316,8 @@ bool CaseRunner::DrainEvents() {
 
 // What a rank tells while others answer is newer than its own answer: then all are asked again.
 std::vector<verdict::RankEvidence> CaseRunner::GatherEvidence() {
-  DrainEvents();
+  const bool told = DrainEvents();
+  if (std::optional look = std::exchange(last_look_, std::nullopt); look && !told) return *look;
   while (!terminated_) {
     std::vector<verdict::RankEvidence> evidence = coordinator_.Collect();
     if (!DrainEvents()) return evidence;
@@ -337,6 +355,7 @@ cases::CaseFacts CaseRunner::Gather() {
 
 Result<cases::CaseResult> CaseRunner::Run(const cases::StressCase& stress_case) {
   state_ = CaseState(stress_case, coordinator_.size());
+  last_look_.reset();
   recovery_.Reset();
   faults_.Prepare();
   const std::int64_t began_ns = NowNs();

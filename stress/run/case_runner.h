@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,6 +49,7 @@ class CaseRunner {
   void Handle(const coordinator::Event& event);
   void OnMessage(const coordinator::Event& event);
   void OnOverdue();
+  void OnStill(std::vector<verdict::RankEvidence> look);
   void OnGone(int rank);
   // Nobody runs any more, but for ranks that finished and linger.
   bool AllOver();
@@ -70,6 +72,8 @@ class CaseRunner {
   std::function<void()> begun_ = [] {};
   std::function<void()> save_ = [] {};
   CaseState state_;  // of the case that runs
+  // That ended the case, because all were silent.
+  std::optional<std::vector<verdict::RankEvidence>> last_look_;
   CaseFaults faults_;
   CaseRecovery recovery_;
 };
