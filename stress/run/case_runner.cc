@@ -22,7 +22,6 @@ constexpr double kSettleDeafSeconds = 0.05;
 // For ranks that finished and are meant to linger.
 constexpr double kClosingSeconds = 0.5;
 constexpr std::size_t kHistoryEvents = 4096;  // of each rank, kept in the file
-constexpr double kStillSeconds = 1;           // of a link on which nothing moves
 constexpr double kResumeSeconds = 0.005;      // between looks whether ranks resumed
 
 // How long to wait for what is still to come after the proof. A rank that lingers closes nothing.
@@ -49,7 +48,10 @@ CaseRunner::CaseRunner(coordinator::Coordinator& coordinator, const CaseOptions&
       recovery_(coordinator, options, state_,
                 [this](double seconds, const std::function<bool()>& done) {
                   return TakeEventsFor(seconds, done);
-                }) {}
+                }),
+      silence_(
+          coordinator, options, state_, ns_per_tick_, faults_.links(),
+          [this](verdict::Judgement judgement) { recovery_.OnSilence(std::move(judgement)); }) {}
 
 void CaseRunner::OnMessage(const coordinator::Event& event) {
   switch (event.message.type) {
@@ -87,66 +89,6 @@ bool CaseRunner::AllOver() {
   return state_.closing_at->Passed();
 }
 
-// A rank is silent beyond the deadline. Whoever waits for a fault, or for a rank that does, is
-// silent because of us.
-void CaseRunner::OnOverdue() {
-  if (state_.held_until && !state_.held_until->Passed()) {
-    state_.look_again_at = Deadline::AfterSeconds(options_.deadline_seconds);
-    return;
-  }
-  const std::vector<verdict::RankEvidence> evidence =
-      Judged(state_, options_.deadline_seconds, coordinator_.Glance());
-  if (!verdict::AllSilent(evidence, options_.deadline_seconds)) {
-    // Nobody tells again when ranks that are kept from their processors were silent for so long.
-    const bool starved = std::ranges::any_of(
-        evidence, [](const verdict::RankEvidence& rank) { return rank.starved_s > 0; });
-    if (starved) state_.look_again_at = Deadline::AfterSeconds(kStillSeconds / 2);
-    return;
-  }
-  // They meet through agents, whose relays are links: silence counts while those are awake.
-  const double awake = coordinator_.SecondsAwake();
-  if (awake < options_.deadline_seconds) {
-    state_.look_again_at = Deadline::AfterSeconds(options_.deadline_seconds - awake);
-    return;
-  }
-  // Nor is anyone silent whose bytes still move. A glance tells of them only if links are watched.
-  const bool told = std::ranges::any_of(
-      evidence, [](const verdict::RankEvidence& rank) { return !rank.sockets.empty(); });
-  links::LinkDirector& links = faults_.links();
-  std::vector<verdict::RankEvidence> look = told ? evidence : coordinator_.Collect();
-  links.Look(look);
-  if (links.Moved(kStillSeconds)) {
-    state_.look_again_at = Deadline::AfterSeconds(kStillSeconds / 2);
-    return;
-  }
-  if (told) look = coordinator_.Collect();
-  OnStill(std::move(look));
-}
-
-// Since the glance ranks may have gone on: stacks take their time. What ends a case is what it is
-// judged by.
-void CaseRunner::OnStill(std::vector<verdict::RankEvidence> look) {
-  const bool told = DrainEvents();
-  if (state_.over()) return;
-  const std::vector<verdict::RankEvidence> evidence =
-      Judged(state_, options_.deadline_seconds, look);
-  if (told || !verdict::AllSilent(evidence, options_.deadline_seconds)) {
-    state_.look_again_at = Deadline::AfterSeconds(told ? 0 : kStillSeconds / 2);
-    return;
-  }
-  verdict::Judgement judgement =
-      cases::JudgeCase(state_.stress_case->scenario, options_.backend, evidence,
-                       options_.deadline_seconds, state_.generation);
-  if (judgement.findings.empty()) return;
-  if (state_.recovers()) return recovery_.OnSilence(std::move(judgement));
-  const auto since = static_cast<std::int64_t>(NowTicks() - verdict::NewestTicks(evidence));
-  if (!state_.detected_seconds) {
-    state_.detected_seconds = static_cast<double>(since) * ns_per_tick_ * 1e-9;
-  }
-  last_look_ = std::move(look);
-  state_.Take(Turn::kEnded);
-}
-
 void CaseRunner::OnGone(int rank) {
   state_.ranks[rank].gone = true;
   // Its connections close only now.
@@ -156,6 +98,7 @@ void CaseRunner::OnGone(int rank) {
 }
 
 void CaseRunner::Handle(const coordinator::Event& event) {
+  silence_.OnEvent(event.kind);
   switch (event.kind) {
     case coordinator::EventKind::kMessage:
       return OnMessage(event);
@@ -168,8 +111,6 @@ void CaseRunner::Handle(const coordinator::Event& event) {
       return OnGone(event.rank);
     case coordinator::EventKind::kLost:
       return state_.Take(Turn::kEnded);
-    case coordinator::EventKind::kOverdue:
-      return OnOverdue();
     case coordinator::EventKind::kTerminate:
       terminated_ = true;
       state_.CutShort(kEndedBySignal);
@@ -180,6 +121,7 @@ void CaseRunner::Handle(const coordinator::Event& event) {
     case coordinator::EventKind::kQuiet:
     case coordinator::EventKind::kStopped:
     case coordinator::EventKind::kContinued:
+    case coordinator::EventKind::kOverdue:
     case coordinator::EventKind::kTimeout:
       return;
   }
@@ -188,7 +130,7 @@ void CaseRunner::Handle(const coordinator::Event& event) {
 Deadline CaseRunner::NextWake() const {
   Deadline wake = faults_.NextDue(Deadline::AfterSeconds(1));
   if (state_.closing_at) wake = wake.Earlier(*state_.closing_at);
-  if (state_.look_again_at) wake = wake.Earlier(*state_.look_again_at);
+  if (const auto look = silence_.wake()) wake = wake.Earlier(*look);
   if (recovery_.looks()) wake = wake.Earlier(Deadline::AfterSeconds(kResumeSeconds));
   if (!state_.settling) return wake;
   const Settling& settling = *state_.settling;
@@ -293,10 +235,7 @@ void CaseRunner::Watch() {
         event.kind == coordinator::EventKind::kMessage && state_.ranks[event.rank].report;
     if (over) event.kind = coordinator::EventKind::kQuiet;
     faults_.DoDue();
-    if (state_.look_again_at && state_.look_again_at->Passed()) {
-      state_.look_again_at.reset();
-      OnOverdue();
-    }
+    silence_.DoDue();
     if (state_.phase == Phase::kWatching) LookAt(event, watch);
   }
 }
@@ -317,7 +256,7 @@ bool CaseRunner::DrainEvents() {
 // What a rank tells while others answer is newer than its own answer: then all are asked again.
 std::vector<verdict::RankEvidence> CaseRunner::GatherEvidence() {
   const bool told = DrainEvents();
-  if (std::optional look = std::exchange(last_look_, std::nullopt); look && !told) return *look;
+  if (const auto look = silence_.TakeLastLook(); look && !told) return *look;
   while (!terminated_) {
     std::vector<verdict::RankEvidence> evidence = coordinator_.Collect();
     if (!DrainEvents()) return evidence;
@@ -355,8 +294,8 @@ cases::CaseFacts CaseRunner::Gather() {
 
 Result<cases::CaseResult> CaseRunner::Run(const cases::StressCase& stress_case) {
   state_ = CaseState(stress_case, coordinator_.size());
-  last_look_.reset();
   recovery_.Reset();
+  silence_.Reset();
   faults_.Prepare();
   const std::int64_t began_ns = NowNs();
   const Status started =

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +16,7 @@
 #include "stress/run/case_faults.h"
 #include "stress/run/case_options.h"
 #include "stress/run/case_recovery.h"
+#include "stress/run/case_silence.h"
 #include "stress/run/case_state.h"
 
 namespace lockstep::stress::run {
@@ -48,8 +48,6 @@ class CaseRunner {
   bool IsAwaitedByPeers() const;
   void Handle(const coordinator::Event& event);
   void OnMessage(const coordinator::Event& event);
-  void OnOverdue();
-  void OnStill(std::vector<verdict::RankEvidence> look);
   void OnGone(int rank);
   // Nobody runs any more, but for ranks that finished and linger.
   bool AllOver();
@@ -72,10 +70,9 @@ class CaseRunner {
   std::function<void()> begun_ = [] {};
   std::function<void()> save_ = [] {};
   CaseState state_;  // of the case that runs
-  // That ended the case, because all were silent.
-  std::optional<std::vector<verdict::RankEvidence>> last_look_;
   CaseFaults faults_;
   CaseRecovery recovery_;
+  CaseSilence silence_;
 };
 
 }  // namespace lockstep::stress::run

@@ -200,16 +200,21 @@ TEST(CaseRunner, AllAreSilentForTooLong) {
       "rank_busy of 1, suspected\n");
 }
 
-// Between a glance and the look that reads stacks.
+// Between a glance and the look that reads stacks, or between two answers to that look.
 TEST(CaseRunner, ARankGoesOnWhileAllAreTakenForSilent) {
-  EXPECT_EQ(
-      Conduct({},
-              {coordinator::After(6),
-               coordinator::Ranks({verdict::At50(0).Silent(6), verdict::After49(1).Silent(6)}),
-               coordinator::Ranks({verdict::At50(0).Silent(7), verdict::After49(1).Silent(0.1)}),
-               Overdue(0), coordinator::After(0.1), BothDone(), Finished(0), Finished(1),
-               coordinator::Exited(0, 0), coordinator::Exited(1, 0)}),
-      "pass: finished,finished\n");
+  const auto looks = [](double seconds) {
+    return coordinator::Ranks({verdict::At50(0).Silent(7), verdict::After49(1).Silent(seconds)});
+  };
+  const coordinator::Script over = {
+      coordinator::After(0.1),  BothDone(), Finished(0), Finished(1), coordinator::Exited(0, 0),
+      coordinator::Exited(1, 0)};
+  EXPECT_EQ(Conduct({}, coordinator::Steps(coordinator::After(6), looks(6), looks(0.1), Overdue(0),
+                                           over)),
+            "pass: finished,finished\n");
+  EXPECT_EQ(Conduct({}, coordinator::Steps(coordinator::After(6), looks(6), looks(6), looks(0.1),
+                                           Overdue(0),
+                                           coordinator::Said(1, kMachineMessage, "one GPU"), over)),
+            "pass: finished,finished\n");
 }
 
 // Ranks meet through agents, and links lead through their relays.

@@ -94,10 +94,9 @@ struct CaseState {
   PerRank<RankState> ranks;
   std::vector<FaultState> faults;
   cases::Generation generation;
-  std::optional<Settling> settling = {};       // kSettling
-  std::optional<Deadline> closing_at = {};     // all finished: who did not leave by then lingers
-  std::optional<Deadline> look_again_at = {};  // all are silent, but bytes moved, or ranks are held
-  std::optional<Deadline> held_until = {};     // by faults that are applied: no silence is theirs
+  std::optional<Settling> settling = {};    // kSettling
+  std::optional<Deadline> closing_at = {};  // all finished: who did not leave by then lingers
+  std::optional<Deadline> held_until = {};  // by faults that are applied: no silence is theirs
   std::optional<double> detected_seconds = {};
   std::optional<Sighting> sighting = {};  // of a mismatch, by the first look that showed it
   bool stuck = false;                     // all programs finished, but not every process leaves
