@@ -68,7 +68,8 @@ Scheduler::Scheduler(coordinator::Coordinator& coordinator,
       progress_(progress),
       // Half of the outbox for samples: batch records and located errors need room as well.
       rounds_(plan, book, options.outbox_capacity_bytes / measure::kSampleRecordBytes / 2),
-      watch_(coordinator, JudgeProved) {}
+      watch_(coordinator, JudgeProved),
+      silence_(coordinator, plan.deadline_seconds) {}
 
 Result<measure::Measurement> Scheduler::Run(int repetitions) {
   for (repetition_ = 0; repetition_ < repetitions; ++repetition_) {
@@ -194,15 +195,16 @@ void Scheduler::TellProgress() {
 
 Scheduler::Step Scheduler::AwaitAll(measure::MessageType type, double seconds) {
   const Deadline deadline = Deadline::AfterSeconds(seconds);
-  overdue_ = false;
+  silence_.Reset();
   int arrived = 0;
   while (arrived < coordinator_.size()) {
+    const double wait = silence_.pending() ? 0 : kLookSeconds;
     const coordinator::Event event =
-        coordinator_.Next(deadline.Earlier(Deadline::AfterSeconds(kLookSeconds)));
+        coordinator_.Next(deadline.Earlier(Deadline::AfterSeconds(wait)));
+    if (silence_.OnEvent(event.kind)) return Step::kInterrupted;
     if (event.kind == coordinator::EventKind::kTimeout && !deadline.Passed()) {
-      if (overdue_ && StandsStill()) return Step::kInterrupted;
       SaveIfWarned();
-      if (type == measure::kRoundDoneMessage) {
+      if (type == measure::kRoundDoneMessage && !silence_.pending()) {
         TellProgress();
         stalls_.Look(coordinator_.Collect(), repetition_);
       }
@@ -229,12 +231,6 @@ std::optional<Scheduler::Step> Scheduler::InterruptedIf(bool so) {
   return so ? std::optional(Step::kInterrupted) : std::nullopt;
 }
 
-// They meet through agents: silence counts while those are awake.
-bool Scheduler::StandsStill() {
-  return verdict::AllSilent(coordinator_.Glance(), plan_.deadline_seconds) &&
-         coordinator_.SecondsAwake() >= plan_.deadline_seconds;
-}
-
 std::optional<Scheduler::Step> Scheduler::Handle(const coordinator::Event& event) {
   switch (event.kind) {
     case coordinator::EventKind::kMessage:
@@ -255,8 +251,7 @@ std::optional<Scheduler::Step> Scheduler::Handle(const coordinator::Event& event
       SaveSamples(/*even_none=*/true);
       return std::nullopt;
     case coordinator::EventKind::kOverdue:
-      overdue_ = true;
-      return InterruptedIf(StandsStill());
+      return std::nullopt;
     case coordinator::EventKind::kExited:
     case coordinator::EventKind::kSignalled:
     case coordinator::EventKind::kLost:
@@ -331,11 +326,12 @@ void Scheduler::Interrupt() {
   SaveSamples();
   measure::Interruption interruption{.repetition = repetition_,
                                      .lifetime = coordinator_.lifetime()};
-  const bool told = !measurement_.terminated && ToldToEndInGrace();
+  std::optional<RoundSilence::Look> look = silence_.TakeLook();
+  const bool told = !look && !measurement_.terminated && ToldToEndInGrace();
   measurement_.terminated = measurement_.terminated || told;
   // Told to end, there is no time for stacks.
-  std::vector<verdict::RankEvidence> evidence =
-      measurement_.terminated ? coordinator_.Glance() : coordinator_.Collect();
+  if (!look) look = measurement_.terminated ? coordinator_.Glance() : coordinator_.Collect();
+  std::vector<verdict::RankEvidence>& evidence = *look;
   if (told && !coordinator::HostsAreLost(coordinator_) && DiedOfTheEnd(evidence))
     return EndLifetime();
   for (verdict::RankEvidence& rank : evidence) {

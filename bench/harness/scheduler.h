@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bench/floors/floors.h"
+#include "bench/harness/round_silence.h"
 #include "bench/measure/countdown.h"
 #include "bench/measure/measurement.h"
 #include "bench/measure/rounds.h"
@@ -64,8 +65,6 @@ class Scheduler {
   std::optional<Step> Handle(const coordinator::Event& event);
   bool KeepError(const coordinator::Event& event);  // whether the message is one
   static std::optional<Step> InterruptedIf(bool so);
-  // Asked when a rank is silent beyond the deadline: whether that is held against anyone.
-  bool StandsStill();
   void Interrupt();
   void OnTerminated();
   void LookAtMachine();
@@ -90,6 +89,7 @@ class Scheduler {
   session::ProgressLine& progress_;
   measure::Rounds rounds_;
   coordinator::StandstillWatch watch_;
+  RoundSilence silence_;
   measure::StallWatch stalls_;
   SecondPass second_pass_;
   std::function<void()> begun_;
@@ -102,11 +102,10 @@ class Scheduler {
   measure::Countdown countdown_;       // of the repetition
   std::optional<std::size_t> newest_;  // the case that was visited last
   int repetition_ = 0;
-  std::int64_t began_ns_ = 0;     // the repetition
-  bool alive_ = false;            // a lifetime runs
-  bool measured_ = false;         // this lifetime has completed a round or lost a case
-  bool overdue_ = false;          // a rank was silent beyond the deadline since the last order
-  int fruitless_ = 0;             // lifetimes one after the other that completed no round
+  std::int64_t began_ns_ = 0;  // the repetition
+  bool alive_ = false;         // a lifetime runs
+  bool measured_ = false;      // this lifetime has completed a round or lost a case
+  int fruitless_ = 0;          // lifetimes one after the other that completed no round
   // What workers of this lifetime reported, by rank, or why there are none.
   std::map<int, Status> errors_;
 };

@@ -1,5 +1,6 @@
 // What the scheduler of a measurement makes of silence: when it is held against a rank, and which.
 #include <csignal>
+#include <string>
 
 #include "bench/harness/testing/schedule.h"
 #include "core/verdict/testing/history.h"
@@ -59,6 +60,29 @@ TEST(BenchSilence, SilenceIsHeldAgainstNobodyWhileARankDoesSomething) {
             "await exits\n"
             "pass: finished,finished\n"
             "repetition 0: iterations 4 iterations 4\n");
+}
+
+// Between a glance and the look that reads stacks, or between two answers to that look.
+TEST(BenchSilence, ARankGoesOnWhileAllAreTakenForSilent) {
+  const auto looks = [](double seconds) {
+    return Ranks({Measures(0, 0).Silent(6), Measures(0, 1).Silent(seconds)});
+  };
+  const std::string passes =
+      "save iterations 4, iterations 4\n"
+      "send * finish\n"
+      "await exits\n"
+      "pass: finished,finished\n"
+      "repetition 0: iterations 4 iterations 4\n";
+  EXPECT_EQ(Schedule({}, Steps(BothReady(), When("send * round"), After(0.1), looks(6), looks(0.1),
+                               Overdue(0), After(0.1), Did({0, 1}), BothLeft())),
+            "send * round 0: 0x0+4 1x0+4\n"
+            "collect\n" +
+                passes);
+  EXPECT_EQ(Schedule({}, Steps(BothReady(), When("send * round"), After(0.1), looks(6), looks(6),
+                               looks(0.1), Overdue(0), Did({0, 1}), BothLeft())),
+            "send * round 0: 0x0+4 1x0+4\n"
+            "collect\n" +
+                passes);
 }
 
 TEST(BenchSilence, SilenceCountsWhileAgentsAreAwake) {
