@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -22,6 +21,7 @@
 #include "core/coordinator/coordinator_watch.h"
 #include "core/coordinator/failover.h"
 #include "core/coordinator/kept_records.h"
+#include "core/coordinator/kill_seconds.h"
 #include "core/coordinator/launcher_watch.h"
 #include "core/coordinator/meet.h"
 
@@ -35,13 +35,6 @@ constexpr double kGraceShare = 0.75, kHurryShare = 0.6;
 constexpr double kWithoutLauncherSeconds = 5;
 constexpr std::size_t kMostKeptBytes = std::size_t{1} << 30;
 constexpr std::size_t kHistoryEvents = 4096;
-
-// Open MPI tells its ranks what it was told: seconds between SIGTERM and SIGKILL, 1 by default.
-double KillSeconds() {
-  const char* const text = std::getenv("OMPI_MCA_odls_base_sigkill_timeout");
-  const double seconds = text == nullptr ? 1 : std::strtod(text, nullptr);
-  return std::clamp(seconds, 0.1, 60.0);
-}
 
 class Follower {
  public:

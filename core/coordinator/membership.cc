@@ -12,12 +12,15 @@
 #include "core/control/machine.h"
 #include "core/control/tcp.h"
 #include "core/coordinator/failover.h"
+#include "core/coordinator/kill_seconds.h"
 #include "core/coordinator/meet.h"
 
 namespace lockstep::coordinator {
 namespace {
 
-constexpr double kHurrySeconds = 0.3;
+// Of the time between SIGTERM and SIGKILL, for one question: a few are asked, and a file is
+// written.
+constexpr double kAnswerShare = 0.3;
 constexpr double kDismissSeconds = 2;
 constexpr double kRestSeconds = 600;
 // For a file on a busy disk; not longer, because a coordinator that is stopped then is noticed
@@ -186,10 +189,10 @@ void Membership::PollOnce(Deadline deadline) {
 }
 
 bool Membership::Await(Deadline deadline, const std::function<bool(int rank)>& done) {
-  const Deadline hurried = Deadline::AfterSeconds(kHurrySeconds);
+  const Deadline hurried = Deadline::AfterSeconds(kAnswerShare * KillSeconds());
   const auto over = [&](int rank) { return At(rank).lost || done(rank); };
   while (!std::ranges::all_of(ranks(), over)) {
-    // Told to end, there is about a second left in all before the launcher kills.
+    // Told to end, there is little time left before the launcher kills.
     if (terminating_) deadline = deadline.Earlier(hurried);
     if (deadline.Passed()) return false;
     PollOnce(deadline);

@@ -305,7 +305,15 @@ int Terminate(ProbeDriver& c) {
   for (std::set<int> told; told.size() < static_cast<std::size_t>(c.size());) {
     told.insert(c.AwaitAny({Kind::kTerminate, Kind::kLost}).rank);
   }
+  // The launcher gives a minute, so it is waited for.
+  const int late = c.coordinator().agents()[1].pid;
+  kill(late, SIGSTOP);
+  std::thread other([late] {
+    sleep(1);
+    kill(late, SIGCONT);
+  });
   c.End();
+  other.join();
   for (int rank = 0; rank < c.size(); ++rank) {
     Expect(c.CheckData(rank) > 0, "data is kept");
   }
