@@ -1,5 +1,5 @@
-// Stacks take their time, so events that came meanwhile are handled before the look counts. What
-// ends a round is what it is judged by.
+// A glance shows that all may be silent, and a look that they are. What ends a round is what it is
+// judged by.
 #include "bench/harness/round_silence.h"
 
 #include "core/verdict/judge.h"
@@ -8,16 +8,15 @@ namespace lockstep::bench::harness {
 
 void RoundSilence::Reset() {
   overdue_ = false;
-  look_.reset();
+  look_ = {};
 }
 
 bool RoundSilence::OnEvent(coordinator::EventKind kind) {
-  const bool timeout = kind == coordinator::EventKind::kTimeout;
+  if (look_.OnEvent(kind)) return true;
   const bool overdue = kind == coordinator::EventKind::kOverdue;
-  if (timeout && look_) return true;
-  if (!overdue) look_.reset();  // another rank that is overdue is silent as well
   overdue_ = overdue_ || overdue;
-  if (overdue_ && !look_ && (timeout || overdue)) LookAtRanks();
+  const bool asks = overdue || kind == coordinator::EventKind::kTimeout;
+  if (overdue_ && asks && !look_.pending()) LookAtRanks();
   return false;
 }
 
@@ -26,8 +25,8 @@ void RoundSilence::LookAtRanks() {
   if (!verdict::AllSilent(coordinator_.Glance(), deadline_seconds_) ||
       coordinator_.SecondsAwake() < deadline_seconds_)
     return;
-  Look look = coordinator_.Collect();
-  if (verdict::AllSilent(look, deadline_seconds_)) look_ = std::move(look);
+  coordinator::SilentLook::Look look = coordinator_.Collect();
+  if (verdict::AllSilent(look, deadline_seconds_)) look_.Set(std::move(look));
 }
 
 }  // namespace lockstep::bench::harness

@@ -326,7 +326,7 @@ void Scheduler::Interrupt() {
   SaveSamples();
   measure::Interruption interruption{.repetition = repetition_,
                                      .lifetime = coordinator_.lifetime()};
-  std::optional<RoundSilence::Look> look = silence_.TakeLook();
+  std::optional<coordinator::SilentLook::Look> look = silence_.TakeLook();
   const bool told = !look && !measurement_.terminated && ToldToEndInGrace();
   measurement_.terminated = measurement_.terminated || told;
   // Told to end, there is no time for stacks.

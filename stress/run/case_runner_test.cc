@@ -2,6 +2,7 @@
 // findings out. Faults and recoveries are in case_runner_faults_test.cc and
 // case_runner_recovery_test.cc.
 #include <csignal>
+#include <string>
 
 #include "core/control/records.h"
 #include "core/verdict/testing/history.h"
@@ -198,6 +199,16 @@ TEST(CaseRunner, AllAreSilentForTooLong) {
                    coordinator::After(6), Overdue(0)}),
       "fail: hung,hung after 6.001 s\n"
       "rank_busy of 1, suspected\n");
+}
+
+TEST(CaseRunner, ManyThatAreOverdueAreAskedForStacksOnce) {
+  const std::string text =
+      Conduct({.all_commands = true},
+              {coordinator::Ranks({verdict::At50(0).Silent(6), verdict::After49(1).Silent(6)}),
+               coordinator::After(6), Overdue(0), Overdue(1)});
+  const std::size_t first = text.find("collect\n");
+  EXPECT_NE(first, std::string::npos) << text;
+  EXPECT_EQ(text.find("collect\n", first + 1), std::string::npos) << text;
 }
 
 // Between a glance and the look that reads stacks, or between two answers to that look.

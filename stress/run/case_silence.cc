@@ -1,5 +1,4 @@
-// A glance shows that all may be silent, and a look that they are. Stacks take their time, so
-// events that came meanwhile are handled before the look counts. What ends a case is what it is
+// A glance shows that all may be silent, and a look that they are. What ends a case is what it is
 // judged by.
 #include "stress/run/case_silence.h"
 
@@ -15,25 +14,17 @@ namespace {
 
 constexpr double kStillSeconds = 1;  // of a link on which nothing moves
 
-// A rank did something, or something was done to it.
-bool IsNews(coordinator::EventKind kind) {
-  using Kind = coordinator::EventKind;
-  return kind == Kind::kMessage || kind == Kind::kQuiet || kind == Kind::kExited ||
-         kind == Kind::kSignalled || kind == Kind::kStopped || kind == Kind::kContinued ||
-         kind == Kind::kLost;
-}
-
 }  // namespace
 
 void CaseSilence::OnEvent(coordinator::EventKind kind) {
   if (state_.over()) return;
-  if (mine_.look && kind == coordinator::EventKind::kTimeout)
-    OnStill(*std::exchange(mine_.look, std::nullopt));
-  if (mine_.look && IsNews(kind)) {
-    mine_.look.reset();
+  const bool was_pending = mine_.look.pending();
+  if (mine_.look.OnEvent(kind)) {
+    OnStill(*mine_.look.Take());
+  } else if (was_pending && !mine_.look.pending()) {
     mine_.again_at = Deadline::AfterNs(0);
   }
-  if (kind == coordinator::EventKind::kOverdue) OnOverdue();
+  if (kind == coordinator::EventKind::kOverdue && !was_pending) OnOverdue();
 }
 
 void CaseSilence::DoDue() {
@@ -43,7 +34,7 @@ void CaseSilence::DoDue() {
 }
 
 std::optional<Deadline> CaseSilence::wake() const {
-  return mine_.look ? Deadline::AfterNs(0) : mine_.again_at;
+  return mine_.look.pending() ? Deadline::AfterNs(0) : mine_.again_at;
 }
 
 // A rank is silent beyond the deadline. Whoever waits for a fault, or for a rank that does, is
@@ -76,7 +67,7 @@ void CaseSilence::OnOverdue() {
     mine_.again_at = Deadline::AfterSeconds(kStillSeconds / 2);
     return;
   }
-  mine_.look = told ? coordinator_.Collect() : std::move(look);
+  mine_.look.Set(told ? coordinator_.Collect() : std::move(look));
 }
 
 void CaseSilence::OnStill(Look look) {

@@ -8,6 +8,7 @@
 
 #include "core/base/deadline.h"
 #include "core/coordinator/coordinator.h"
+#include "core/coordinator/silent_look.h"
 #include "core/verdict/judge.h"
 #include "stress/links/link_director.h"
 #include "stress/run/case_options.h"
@@ -17,7 +18,7 @@ namespace lockstep::stress::run {
 
 class CaseSilence {
  public:
-  using Look = std::vector<verdict::RankEvidence>;
+  using Look = coordinator::SilentLook::Look;
 
   // `recover` is called instead where ranks recover. What is told outlives it.
   CaseSilence(coordinator::Coordinator& coordinator, const CaseOptions& options, CaseState& state,
@@ -47,7 +48,7 @@ class CaseSilence {
   // Of the case that runs.
   struct Mine {
     std::optional<Deadline> again_at = {};  // ranks are held, or agents late, or bytes moved
-    std::optional<Look> look = {};          // with stacks, after a glance at which all were silent
+    coordinator::SilentLook look = {};
     std::optional<Look> last_look = {};
   };
 
