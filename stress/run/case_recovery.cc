@@ -49,9 +49,9 @@ double CaseRecovery::SecondsBetween(Ticks from, Ticks to) const {
   return static_cast<double>(static_cast<std::int64_t>(to - from)) * ns_per_tick_ * 1e-9;
 }
 
-bool CaseRecovery::AllMembers(const std::function<bool(const RankState&)>& test) const {
+bool CaseRecovery::AnyMember(bool (RankState::*is)() const) const {
   const std::vector<int>& members = state_.generation.members;
-  return std::ranges::all_of(members, [&](int rank) { return test(state_.ranks[rank]); });
+  return std::ranges::any_of(members, [&](int rank) { return (state_.ranks[rank].*is)(); });
 }
 
 void CaseRecovery::EndRank(int rank) {
@@ -108,7 +108,7 @@ std::optional<CaseRecovery::Failure> CaseRecovery::FailureAt(const coordinator::
     if (std::optional<Failure> failure = Departed()) return failure;
   }
   // A rank that gives up says so, and is then silent for good: nobody is told of it once more.
-  const bool parked = !AllMembers([](const RankState& rank) { return !rank.raised(); });
+  const bool parked = AnyMember(&RankState::raised);
   if (parked) look.kind = coordinator::EventKind::kQuiet;
   std::optional<coordinator::Standstill> standstill = watch.OnEvent(look);
   mine_.look = parked && !standstill;
@@ -340,25 +340,21 @@ std::optional<verdict::Finding> CaseRecovery::FindWrongPlace() const {
 std::vector<int> CaseRecovery::NotConnected() const {
   std::vector<int> missing, absent;
   for (const int rank : state_.generation.members) {
-    if (state_.ranks[rank].connected_at == 0) missing.push_back(rank);
+    if (state_.ranks[rank].unconnected()) missing.push_back(rank);
     if (!state_.ranks[rank].place) absent.push_back(rank);
   }
   return absent.empty() ? missing : absent;
 }
 
 bool CaseRecovery::AwaitConnected(cases::Recovery& recovery, Ticks began) {
-  const auto connected = [&] {
-    return AllMembers([](const RankState& rank) { return rank.connected_at > 0; });
-  };
-  const auto all_there = [&] {
-    return AllMembers([](const RankState& rank) { return !rank.gone; });
-  };
   const double seconds = state_.stress_case->scenario.recovery->connect_deadline_seconds;
+  // Who connected may have done all it had to and left, before the agent of another tells of it.
   ranks_.AwaitAll(state_.generation.members, seconds + kAnswerSeconds, [&](int rank) {
-    return state_.ranks[rank].connected_at > 0 || FindWrongPlace() || !all_there();
+    return state_.ranks[rank].connected() || FindWrongPlace() ||
+           AnyMember(&RankState::left_unconnected);
   });
   mine_.silence.reset();  // who waits for the others to connect is silent, perhaps longer than -T
-  if (connected() && !FindWrongPlace()) {
+  if (!AnyMember(&RankState::unconnected) && !FindWrongPlace()) {
     for (const RankState& rank : state_.ranks) {
       mine_.rebuilt_at = std::max(mine_.rebuilt_at, rank.connected_at);
     }
@@ -369,7 +365,7 @@ bool CaseRecovery::AwaitConnected(cases::Recovery& recovery, Ticks began) {
   recovery.finding = FindWrongPlace();
   if (!recovery.finding && state_.over()) return false;
   recovery.outcome = scenario::RecoveryOutcome::kRebuildFailed;
-  if (!recovery.finding && !all_there()) {
+  if (!recovery.finding && AnyMember(&RankState::lost)) {
     mine_.look = true;  // another loss, to be recovered from in its turn
     state_.Take(Turn::kLostAgain);
     return false;

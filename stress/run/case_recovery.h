@@ -2,7 +2,6 @@
 // own: a thread of each hears the order while its program is stuck.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <vector>
 
@@ -71,7 +70,7 @@ class CaseRecovery {
   void RetellOutcomes(const std::vector<int>& ranks, cases::Recovery& recovery);
   std::optional<verdict::Finding> FindWrongPlace() const;
   std::vector<int> NotConnected() const;
-  bool AllMembers(const std::function<bool(const RankState&)>& test) const;
+  bool AnyMember(bool (RankState::*is)() const) const;
   void EndRank(int rank);
   double SecondsBetween(Ticks from, Ticks to) const;
 

@@ -66,6 +66,10 @@ struct RankState {
   bool finished() const { return report && report->status.ok(); }
   // It reported an error and waits to be recovered.
   bool raised() const { return !gone && report && !report->status.ok(); }
+  bool lost() const { return gone && !finished(); }
+  bool connected() const { return connected_at > 0; }
+  bool unconnected() const { return !connected(); }
+  bool left_unconnected() const { return gone && !connected(); }
 };
 
 struct FaultState {

@@ -28,7 +28,7 @@ inline coordinator::Script KilledIn50() {
   return {coordinator::Ranks({verdict::At50(0), Killed(1), verdict::At50(2)}),
           coordinator::After(0.1), coordinator::Signalled(1, SIGKILL)};
 }
-// Both survivors hear the order and give up: commands kOrders of case_runner_rebuild_test.cc.
+// Both survivors hear the order and give up.
 inline coordinator::Script GivenUp() {
   return coordinator::Steps(coordinator::When("send 2 abort 0"), coordinator::After(0.01),
                             Aborted(0, 0), Raised(0, kGaveUp, 4),
