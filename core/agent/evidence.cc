@@ -165,9 +165,8 @@ std::string SystemCallName(long number) {
 }
 
 bool IsEnding(pid_t pid) {
-  constexpr unsigned kExiting = 0x4;  // include/linux/sched.h
   const std::optional<ProcessStat> stat = StatOf(pid);
-  return stat && (stat->flags & kExiting) != 0;
+  return stat && stat->ending();
 }
 
 SystemEvidence LookAt(pid_t pid, Deadline deadline, const std::string& earlier_call) {

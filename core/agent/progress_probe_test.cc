@@ -12,11 +12,13 @@
 #include <functional>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "core/agent/silence_watch.h"
 #include "core/base/clock.h"
 #include "core/base/fd.h"
 #include "core/base/file_text.h"
+#include "core/base/process_stat.h"
 #include "gtest/gtest.h"
 
 namespace lockstep::agent {
@@ -293,6 +295,87 @@ TEST(ProgressProbe, WhoLeavesAndWaitsForAProcessorIsNotSilentForIt) {
     EXPECT_FALSE(rank.watch.IsNewlyOverdue(rank.one.pid(), rank.worker, rank.event));
     return rank.IsExcused();
   }));
+}
+
+// A process that the kernel is ending: the first of a namespace, which waits there until all that
+// were in it are gone. They are dead, and their parent is to be told to take note of each.
+class Ending {
+ public:
+  Ending() {
+    if (pipe(ends_) != 0 || pipe(pids_) != 0 || (parent_ = _Fork()) != 0) return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (unshare(CLONE_NEWPID) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0) _exit(1);
+    pid_t all[3];
+    for (pid_t& pid : all) {
+      if ((pid = _Fork()) == 0) {
+        while (true) pause();
+      }
+    }
+    kill(all[0], SIGKILL);
+    bool told = write(pids_[1], &all[0], sizeof all[0]) == sizeof all[0];
+    char byte;
+    for (int next = 1; told && read(ends_[0], &byte, 1) == 1; ++next) {
+      waitpid(all[next], nullptr, 0);
+      told = next < 2;
+    }
+    _exit(0);
+  }
+  ~Ending() {
+    kill(parent_, SIGKILL);
+    waitpid(parent_, nullptr, 0);
+    for (const int fd : {ends_[0], ends_[1], pids_[0], pids_[1]}) close(fd);
+  }
+  Ending(const Ending&) = delete;
+  Ending& operator=(const Ending&) = delete;
+
+  // 0: this process may not make such a namespace.
+  pid_t Begin() {
+    close(std::exchange(pids_[1], dup(ends_[1])));
+    pid_t pid = 0;
+    return read(pids_[0], &pid, sizeof pid) == sizeof pid ? pid : 0;
+  }
+  void GoOn() { ASSERT_EQ(write(ends_[1], "x", 1), 1); }
+
+ private:
+  int ends_[2] = {}, pids_[2] = {};
+  pid_t parent_ = 0;
+};
+
+std::int64_t Runs(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/schedstat");
+  std::int64_t ran_ns = 0, waited_ns = 0, runs = 0;
+  file >> ran_ns >> waited_ns >> runs;
+  return runs;
+}
+
+// No run delay tells of a wait for a lock whose holder gets no processor.
+TEST(ProgressProbe, AnEndThatGoesOnWhileProcessorsAreShortIsHeldUp) {
+  Ending ending;
+  const pid_t pid = ending.Begin();
+  if (pid == 0) GTEST_SKIP() << "no namespace of processes may be made here";
+  ASSERT_TRUE(Await([&] {
+    const auto stat = StatOf(pid);
+    return stat && stat->ending() && stat->state == 'S';
+  }));
+  ProgressProbe idle({.ns_per_tick = 1}, [] { return false; });
+  ProgressProbe busy({.ns_per_tick = 1}, [] { return true; });
+  Ticks since = NowTicks();
+  const auto look = [&] {
+    for (ProgressProbe* probe : {&idle, &busy}) probe->Look(pid, since, kPolls);
+  };
+  look();
+  since = NowTicks();
+  look();
+  EXPECT_EQ(busy.HeldUpSeconds(since), 0) << "it does not go on";
+  const std::int64_t runs = Runs(pid);
+  ending.GoOn();
+  ASSERT_TRUE(Await([&] { return Runs(pid) > runs; }));
+  look();
+  const double held_up_s = busy.HeldUpSeconds(since);
+  EXPECT_GT(held_up_s, busy.RunDelaySeconds(since));
+  EXPECT_EQ(idle.HeldUpSeconds(since), idle.RunDelaySeconds(since)) << "it may look now and then";
+  look();
+  EXPECT_EQ(busy.HeldUpSeconds(since), held_up_s) << "it does not go on any more";
 }
 
 TEST(ProgressProbe, OfAProcessThatIsGoneThereAreNone) {

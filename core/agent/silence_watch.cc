@@ -5,6 +5,7 @@
 #include "core/agent/silence_watch.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -149,7 +150,7 @@ void SilenceWatch::LookForProgress(pid_t pid, const WorkerState& worker, const L
 
 double SilenceWatch::AwakeSeconds(const LastEvent& last, Ticks since, double passed_s) const {
   const double kept_s = WaitsForPeers(last) ? progress_.StarvedSeconds(since)
-                        : Meets(last)       ? progress_.RunDelaySeconds(since)
+                        : Meets(last)       ? progress_.HeldUpSeconds(since)
                                             : progress_.BusySeconds(since);
   return std::min(std::max(passed_s - kept_s, awake_since_ == since ? awake_s_ : 0), passed_s);
 }
@@ -184,7 +185,7 @@ void ProgressProbe::Look(pid_t pid, Ticks since, std::int64_t polls) {
     passed_ns_ = io_ns_ = 0;
     before_ = newest_;
     at_first_.clear();
-    for (Spans* spans : {&waited_ns_, &starved_ns_, &worked_ns_}) spans->clear();
+    for (Spans* spans : {&waited_ns_, &starved_ns_, &worked_ns_, &ending_ns_}) spans->clear();
   }
   const Ticks now_ticks = NowTicks();
   const std::int64_t now_ns = MonotonicNs();
@@ -210,6 +211,9 @@ void ProgressProbe::Look(pid_t pid, Ticks since, std::int64_t polls) {
                                            now.ran_ns - then.ran_ns, free_ns});
     worked_ns_[thread] += 2 * work_ns >= free_ns ? free_ns : work_ns;
     waited_ns_[thread] = now.waited_ns - before_[thread].waited_ns;
+    if (now.ending && seen != last.end() && now.runs > then.runs && host_is_short_()) {
+      ending_ns_[thread] = std::max<std::int64_t>(passed_ns_ - waited_ns_[thread], 0);
+    }
     // A thread that came since then has waited in the silence from its beginning.
     const auto first = at_first_.emplace(thread, is_first_look ? now : Times()).first;
     if (is_first_look) continue;
@@ -229,9 +233,16 @@ double ProgressProbe::PassedSeconds(Ticks since, Ticks now) const {
 
 double ProgressProbe::BusySeconds(Ticks since) const {
   if (since != since_) return 0;
-  Spans busy_ns = waited_ns_;
-  for (const auto& [thread, ns] : worked_ns_) busy_ns[thread] += ns;
-  return static_cast<double>(io_ns_) * 1e-9 + LongestOf(busy_ns, since);
+  return static_cast<double>(io_ns_) * 1e-9 + LongestOf(Sum(waited_ns_, worked_ns_), since);
+}
+
+double ProgressProbe::HeldUpSeconds(Ticks since) const {
+  return LongestOf(Sum(waited_ns_, ending_ns_), since);
+}
+
+ProgressProbe::Spans ProgressProbe::Sum(Spans one, const Spans& other) {
+  for (const auto& [thread, ns] : other) one[thread] += ns;
+  return one;
 }
 
 double ProgressProbe::LongestOf(const Spans& spans, Ticks since) const {
@@ -241,13 +252,22 @@ double ProgressProbe::LongestOf(const Spans& spans, Ticks since) const {
   return static_cast<double>(longest_ns) * 1e-9;
 }
 
+bool ProgressProbe::HostIsShort() {
+  std::ifstream file("/proc/loadavg");
+  std::string averages;
+  long runnable = 0;
+  for (int i = 0; i < 3; ++i) file >> averages;
+  return file >> runnable && runnable > sysconf(_SC_NPROCESSORS_ONLN);
+}
+
 ProgressProbe::Threads ProgressProbe::ThreadsOf(pid_t pid) {
   Threads threads;
   for (const std::filesystem::path& entry : EntriesOf(fmt::format("/proc/{}/task", pid))) {
     std::ifstream file(entry / "schedstat");
     const std::optional<ProcessStat> stat = ReadStat(TextOf(entry / "stat"));
     if (!stat) continue;
-    Times times{.page_faults = static_cast<std::int64_t>(stat->page_faults)};
+    Times times{.page_faults = static_cast<std::int64_t>(stat->page_faults),
+                .ending = stat->ending()};
     // Where the kernel does not tell how long a thread ran, it may have run all the time.
     if (!(file >> times.ran_ns >> times.waited_ns >> times.runs)) times.ran_ns = MonotonicNs();
     threads[std::atoi(entry.filename().c_str())] = times;

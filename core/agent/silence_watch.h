@@ -4,8 +4,10 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "core/agent/agent_plugin.h"
 #include "core/agent/child.h"
@@ -20,7 +22,12 @@ namespace lockstep::agent {
 // fault now and then is no work.
 class ProgressProbe {
  public:
-  explicit ProgressProbe(const TickScale& scale = {}) : scale_(scale) {}
+  explicit ProgressProbe(const TickScale& scale = {},
+                         std::function<bool()> host_is_short = &HostIsShort)
+      : scale_(scale), host_is_short_(std::move(host_is_short)) {}
+
+  // Whether more threads want to run than this host has processors for (proc_loadavg(5)).
+  static bool HostIsShort();
 
   // Of the process, in the silence that began at `since`. To be repeated while it lasts. A thread
   // only polls when it had a processor `polls` times, each time for a moment.
@@ -34,6 +41,10 @@ class ProgressProbe {
   // /proc/<pid>/task/<tid>/schedstat). No wait in the silence is missed, however late its first
   // look was.
   double RunDelaySeconds(Ticks since) const { return LongestOf(waited_ns_, since); }
+  // The same with the time in which the kernel was ending it: up to the newest look that showed
+  // that it had had a processor meanwhile, while the host was short of them. It waits for locks
+  // then, whose holders have none, and no run delay tells of that. One that is stuck gets none.
+  double HeldUpSeconds(Ticks since) const;
   // The same with the time in which it worked, as far as looks tell.
   double BusySeconds(Ticks since) const;
   // The run delay since the first look in the silence, without threads that look for news, and then
@@ -46,15 +57,18 @@ class ProgressProbe {
     std::int64_t waited_ns = 0;
     std::int64_t runs = 0;  // so often it was given a processor
     std::int64_t page_faults = 0;
+    bool ending = false;
   };
   using Threads = std::map<pid_t, Times>;
   using Spans = std::map<pid_t, std::int64_t>;  // of threads, ns
 
   static Threads ThreadsOf(pid_t pid);
   double LongestOf(const Spans& spans, Ticks since) const;
+  static Spans Sum(Spans one, const Spans& other);
   std::int64_t SpanNs(Ticks from, Ticks to, std::int64_t to_monotonic_ns) const;
 
   TickScale scale_;
+  std::function<bool()> host_is_short_;
   Ticks since_ = 0;  // of the silence
   // The newest look.
   Ticks looked_ = 0;
@@ -66,7 +80,7 @@ class ProgressProbe {
   // In the silence, up to the newest look.
   std::int64_t passed_ns_ = 0;
   std::int64_t io_ns_ = 0;
-  Spans waited_ns_, starved_ns_, worked_ns_;
+  Spans waited_ns_, starved_ns_, worked_ns_, ending_ns_;
 };
 
 // A silence is known by the event that began it, and reported once. Looks are few: the agent shares

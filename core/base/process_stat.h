@@ -34,6 +34,8 @@ struct ProcessStat {
   std::uint64_t page_faults = 0;  // minor and major
   std::uint64_t started = 0;  // clock ticks since boot: with the pid it names a process for ever
   int processor = -1;         // where its main thread ran last
+
+  bool ending() const { return (flags & 0x4) != 0; }  // PF_EXITING
 };
 
 // None: there is no such process, or it is not for us to see.

@@ -73,20 +73,27 @@ void CaseRunner::OnMessage(const coordinator::Event& event) {
 }
 
 bool CaseRunner::AllOver() {
-  bool all_gone = true;
-  for (const RankState& rank : state_.ranks) {
-    if (rank.gone) continue;
-    if (!rank.finished()) return false;
-    all_gone = false;
+  std::vector<int> leaving;
+  for (int rank = 0; rank < state_.ranks.size(); ++rank) {
+    if (state_.ranks[rank].gone) continue;
+    if (!state_.ranks[rank].finished()) return false;
+    leaving.push_back(rank);
   }
-  if (all_gone) return true;
+  if (leaving.empty()) return true;
   const bool lingers = scenario::Lingers(state_.stress_case->scenario);
   if (!state_.closing_at) {
+    leaving_.emplace(coordinator_);
     state_.closing_at =
         Deadline::AfterSeconds(lingers ? kClosingSeconds : options_.deadline_seconds);
   }
-  state_.stuck = !lingers && state_.closing_at->Passed();
-  return state_.closing_at->Passed();
+  if (!state_.closing_at->Passed()) return false;
+  if (lingers) return true;
+  // A rank that leaves, and is kept from its processor or was not looked at, is not stuck.
+  const double left_s = std::max(leaving_->SecondsLeft(leaving, options_.deadline_seconds),
+                                 options_.deadline_seconds - coordinator_.SecondsAwake());
+  state_.closing_at = Deadline::AfterSeconds(left_s);
+  state_.stuck = left_s <= 0;
+  return state_.stuck;
 }
 
 void CaseRunner::OnGone(int rank) {

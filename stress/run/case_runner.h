@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "stress/run/case_recovery.h"
 #include "stress/run/case_silence.h"
 #include "stress/run/case_state.h"
+#include "stress/run/ranks_awaited.h"
 
 namespace lockstep::stress::run {
 
@@ -73,6 +75,7 @@ class CaseRunner {
   CaseFaults faults_;
   CaseRecovery recovery_;
   CaseSilence silence_;
+  std::optional<SilencesSince> leaving_;  // with state_.closing_at
 };
 
 }  // namespace lockstep::stress::run

@@ -349,6 +349,18 @@ TEST(CaseRunner, AProcessThatDoesNotLeave) {
       "rank_busy of 1, suspected\n");
 }
 
+// Its agent does not count the time in which it got no processor, or the kernel was ending it.
+TEST(CaseRunner, AProcessThatLeavesLate) {
+  const auto leaves = [](double silent) {
+    return coordinator::Ranks({verdict::After49(0).Leaves(0),
+                               verdict::After49(1).In(journal::Phase::kFinalize).Silent(silent)});
+  };
+  EXPECT_EQ(Conduct({}, {leaves(0), Finished(0), Finished(1), coordinator::Exited(0, 0),
+                         coordinator::After(4), leaves(1), coordinator::After(4), leaves(2),
+                         coordinator::After(3), BothDone(), coordinator::Exited(1, 0)}),
+            "pass: finished,finished\n");
+}
+
 TEST(CaseRunner, AWorkerMaySayAnything) {
   EXPECT_EQ(Conduct({}, {coordinator::Said(0, kReportMessage, "no JSON"),
                          coordinator::Said(0, 99, "what?"), Fired(0, 7),

@@ -10,6 +10,20 @@
 
 namespace lockstep::stress::run {
 
+// For how long ranks were silent since it was made, with a processor at hand.
+class SilencesSince {
+ public:
+  explicit SilencesSince(coordinator::Coordinator& coordinator);
+  // Until each of `ranks` was silent for so long; 0: they were.
+  double SecondsLeft(const std::vector<int>& ranks, double seconds);
+
+ private:
+  std::vector<double> Now() const;  // s, of all ranks, in the silence that each is in
+
+  coordinator::Coordinator& coordinator_;
+  std::vector<double> before_;
+};
+
 class RanksAwaited {
  public:
   // Takes events until it is done, or for so long while agents are awake, or the case is over;
@@ -26,8 +40,6 @@ class RanksAwaited {
                 const std::function<bool(int rank)>& came);
 
  private:
-  std::vector<double> AwakeSilences();  // s, of all ranks
-
   coordinator::Coordinator& coordinator_;
   const CaseState& state_;
   TakeEvents take_events_;
