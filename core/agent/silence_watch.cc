@@ -165,6 +165,10 @@ SilenceWatch::Silence SilenceWatch::Seen(const WorkerState& worker, const LastEv
 
 SilenceWatch::Silence SilenceWatch::Now(const WorkerState& worker, const LastEvent& last) {
   const Silence silence = Seen(worker, last);
+  if (worker.process == verdict::ProcessState::kStopped) {
+    const double stopped_s = scale_.DurationNs(worker.stopped, NowTicks()) * 1e-9;
+    return {std::min(silence.seconds, stopped_s), 0};
+  }
   awake_since_ = BeginOf(worker, last);
   awake_s_ = silence.seconds - silence.starved_s;
   return silence;

@@ -116,14 +116,16 @@ class SilenceWatch {
   void LookForProgress(pid_t pid, const WorkerState& worker, const LastEvent& last);
   struct Silence {
     // From the worker's newest event (or its start, or its stop while it was idle) to now, without
-    // the time in which it worked, or the machine was suspended.
+    // the time in which it worked, or the machine was suspended. Of a stopped one no more than its
+    // stop took: what came before has another cause.
     double seconds = 0;
     // Of a worker in a call that waits for peers: for so long of that it was kept from a processor,
     // as far as looks tell. A library that polls, or adds up what came, is silent then, and waits
     // for nobody.
     double starved_s = 0;
   };
-  // seconds - starved_s never falls within a silence: whoever asks twice has the same answer.
+  // seconds - starved_s falls within a silence only when the worker is stopped, or is continued:
+  // whoever asks twice has the same answer.
   Silence Now(const WorkerState& worker, const LastEvent& last);
 
  private:

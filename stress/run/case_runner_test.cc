@@ -102,59 +102,6 @@ TEST(CaseRunner, RanksThatFinishWhileAllIsGathered) {
       "pass: finished,finished\n");
 }
 
-// Nothing tells whether who stopped it will continue it: a debugger, a snapshot, a suspended job.
-TEST(CaseRunner, AStopOfUnknownEndIsAMatterOfSilence) {
-  EXPECT_EQ(
-      Conduct({}, {coordinator::Ranks({verdict::At50(0), verdict::After49(1).Stopped(SIGSTOP)}),
-                   coordinator::Stopped(1, SIGSTOP), Quiet(0), coordinator::After(6),
-                   coordinator::Ranks({verdict::At50(0).Silent(6),
-                                       verdict::After49(1).Stopped(SIGSTOP).Silent(6)}),
-                   Overdue(0)}),
-      "fail: hung,stopped after 6.001 s\n"
-      "rank_stopped of 1, proved\n");
-}
-
-TEST(CaseRunner, AStopForAMomentWhileOthersWaitIsNothing) {
-  EXPECT_EQ(
-      Conduct({}, {coordinator::Ranks({verdict::At50(0), verdict::After49(1).Stopped(SIGSTOP)}),
-                   coordinator::Stopped(1, SIGSTOP), Quiet(0), coordinator::After(0.05),
-                   coordinator::Of(coordinator::EventKind::kContinued, 1), BothDone(), Finished(0),
-                   Finished(1), coordinator::Exited(0, 0), coordinator::Exited(1, 0)}),
-      "pass: finished,finished\n");
-}
-
-// Rank 0 is silent for the deadline; rank 1 did something, and was stopped a moment ago.
-TEST(CaseRunner, AStopForAMomentWhenAnotherIsOverdue) {
-  EXPECT_EQ(
-      Conduct({}, {coordinator::After(6),
-                   coordinator::Ranks({verdict::At50(0).Silent(6),
-                                       verdict::After49(1).Stopped(SIGSTOP).Silent(0.05)}),
-                   coordinator::Stopped(1, SIGSTOP), Overdue(0),
-                   coordinator::Of(coordinator::EventKind::kContinued, 1), BothDone(), Finished(0),
-                   Finished(1), coordinator::Exited(0, 0), coordinator::Exited(1, 0)}),
-      "pass: finished,finished\n");
-}
-
-// It computed for longer than the deadline, which is no proof while others are not silent.
-TEST(CaseRunner, AStopForAMomentOfARankThatIsLate) {
-  EXPECT_EQ(
-      Conduct({}, {coordinator::Ranks({verdict::At50(0).Silent(1),
-                                       verdict::After49(1).Stopped(SIGSTOP).Silent(6)}),
-                   coordinator::Stopped(1, SIGSTOP), Quiet(0), Overdue(1),
-                   coordinator::Of(coordinator::EventKind::kContinued, 1), BothDone(), Finished(0),
-                   Finished(1), coordinator::Exited(0, 0), coordinator::Exited(1, 0)}),
-      "pass: finished,finished\n");
-}
-
-TEST(CaseRunner, AStoppedRankMayBeContinuedBeforeTheOthersWait) {
-  EXPECT_EQ(
-      Conduct({}, {coordinator::Ranks({verdict::After49(0), verdict::After49(1).Stopped(SIGSTOP)}),
-                   coordinator::Stopped(1, SIGSTOP),
-                   coordinator::Of(coordinator::EventKind::kContinued, 1), BothDone(), Finished(0),
-                   Finished(1), coordinator::Exited(0, 0), coordinator::Exited(1, 0)}),
-      "pass: finished,finished\n");
-}
-
 TEST(CaseRunner, AMismatchThatHangs) {
   EXPECT_EQ(Conduct({}, {coordinator::Ranks(
                              {verdict::At50(0), verdict::After49(1).Enters(verdict::Barrier())}),

@@ -44,12 +44,15 @@ void CaseSilence::OnOverdue() {
     mine_.again_at = Deadline::AfterSeconds(options_.deadline_seconds);
     return;
   }
-  const Look glance = Judged(state_, options_.deadline_seconds, coordinator_.Glance());
+  Look glance = coordinator_.Glance();
+  // Nobody tells again when ranks that are kept from their processors, or stopped for a moment,
+  // were silent for so long.
+  const bool ask_again = std::ranges::any_of(glance, [](const verdict::RankEvidence& rank) {
+    return rank.starved_s > 0 || rank.state == verdict::ProcessState::kStopped;
+  });
+  glance = Judged(state_, options_.deadline_seconds, std::move(glance));
   if (!verdict::AllSilent(glance, options_.deadline_seconds)) {
-    // Nobody tells again when ranks that are kept from their processors were silent for so long.
-    const bool starved = std::ranges::any_of(
-        glance, [](const verdict::RankEvidence& rank) { return rank.starved_s > 0; });
-    if (starved) mine_.again_at = Deadline::AfterSeconds(kStillSeconds / 2);
+    if (ask_again) mine_.again_at = Deadline::AfterSeconds(kStillSeconds / 2);
     return;
   }
   // They meet through agents, whose relays are links: silence counts while those are awake.
