@@ -72,12 +72,9 @@ std::int64_t IoBytesOf(pid_t pid) {
   return sum;
 }
 
-// A worker's newest event, or its start, or its stop while it was idle.
+// A worker's newest event, or its start.
 Ticks BeginOf(const WorkerState& worker, const SilenceWatch::LastEvent& last) {
-  if (!last) return worker.started;
-  const bool stopped = worker.process == verdict::ProcessState::kStopped;
-  if (last->kind == journal::EventKind::kIdle && stopped) return worker.stopped;
-  return std::max(last->ticks, worker.started);
+  return last ? std::max(last->ticks, worker.started) : worker.started;
 }
 
 }  // namespace

@@ -115,9 +115,9 @@ class SilenceWatch {
   // collective it waits for peers all the same.
   void LookForProgress(pid_t pid, const WorkerState& worker, const LastEvent& last);
   struct Silence {
-    // From the worker's newest event (or its start, or its stop while it was idle) to now, without
-    // the time in which it worked, or the machine was suspended. Of a stopped one no more than its
-    // stop took: what came before has another cause.
+    // From the worker's newest event (or its start) to now, without the time in which it worked, or
+    // the machine was suspended. Of a stopped one no more than its stop took: what came before has
+    // another cause.
     double seconds = 0;
     // Of a worker in a call that waits for peers: for so long of that it was kept from a processor,
     // as far as looks tell. A library that polls, or adds up what came, is silent then, and waits
