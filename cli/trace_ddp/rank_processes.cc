@@ -43,7 +43,8 @@ Result<Pipe> NewPipe() {
 
 Result<Fd> NewFile() {
   Fd file(memfd_create("lockstep_rank", MFD_CLOEXEC));
-  if (file.valid()) return file;
+  // Threads write at once, and Linux does not lock the offset of such a file for a write.
+  if (file.valid() && fcntl(file.get(), F_SETFL, O_APPEND) == 0) return file;
   return EnvironmentError("no file in memory for a rank: {}; raise the limit on open files",
                           std::strerror(errno));
 }

@@ -10,6 +10,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <new>
+#include <string>
+#include <thread>
 
 #include "cli/trace_ddp/rank_history.h"
 #include "core/base/process_stat.h"
@@ -31,6 +33,26 @@ TEST(RankProcessesTest, EndsAndWordsAreKept) {
   EXPECT_EQ((*ended)[1].signal, SIGABRT);
   EXPECT_EQ((*ended)[2].exit_code, 7);
   for (const EndedRank& rank : *ended) EXPECT_EQ(rank.state, 0);
+}
+
+// A stream's thread tells of its calls while the program's tells of the next.
+TEST(RankProcessesTest, WhatThreadsWriteAtOnceIsAllKept) {
+  constexpr int kRecords = 20'000;
+  const auto ended = RunRankProcesses(1, kLong, [](int, const RankSeat& seat) {
+    const auto write = [&seat](const char* record) {
+      for (int i = 0; i < kRecords; ++i) seat.Write(record);
+    };
+    std::thread other(write, "ab");
+    write("cd");
+    other.join();
+    _exit(0);
+  });
+  ASSERT_TRUE(ended.ok()) << ended.status().message();
+  const std::string& written = (*ended)[0].written;
+  ASSERT_EQ(written.size(), 4u * kRecords);
+  for (std::size_t i = 0; i < written.size(); i += 2) {
+    ASSERT_THAT(written.substr(i, 2), testing::AnyOf("ab", "cd")) << i;
+  }
 }
 
 // Rank 0 writes until rank 1 is stopped, so that the patience cannot end before.
