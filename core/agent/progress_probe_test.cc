@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "core/agent/silence_watch.h"
+#include "core/base/check.h"
 #include "core/base/clock.h"
 #include "core/base/fd.h"
 #include "core/base/file_text.h"
@@ -32,6 +33,7 @@ constexpr std::int64_t kPolls = 100;
 class Busy {
  public:
   explicit Busy(const std::function<void()>& work) : pid_(_Fork()) {
+    LOCKSTEP_CHECK(pid_ >= 0, "a process");
     if (pid_ != 0) return;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     cpu_set_t allowed, one;
@@ -66,11 +68,14 @@ bool Await(const Condition& condition) {
   return condition();
 }
 
-std::int64_t WaitedNs(pid_t pid) {
+struct SchedStat {
+  std::int64_t ran_ns, waited_ns, runs;
+};
+SchedStat SchedStatOf(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/schedstat");
-  std::int64_t ran_ns = 0, waited_ns = 0;
-  file >> ran_ns >> waited_ns;
-  return waited_ns;
+  SchedStat stat{};
+  file >> stat.ran_ns >> stat.waited_ns >> stat.runs;
+  return stat;
 }
 
 std::string FirstWord(pid_t pid, const char* name) {
@@ -81,7 +86,7 @@ std::string FirstWord(pid_t pid, const char* name) {
 }
 
 bool HasComputed(pid_t pid) {
-  return Await([pid] { return std::atoll(FirstWord(pid, "schedstat").c_str()) > 20'000'000; });
+  return Await([pid] { return SchedStatOf(pid).ran_ns > 20'000'000; });
 }
 
 TEST(ProgressProbe, WhoSleepsShowsNone) {
@@ -94,7 +99,7 @@ TEST(ProgressProbe, WhoSleepsShowsNone) {
   usleep(100'000);
   life.Look(sleeper.pid(), kSilence, kPolls);
   EXPECT_EQ(life.BusySeconds(kSilence), 0);
-  EXPECT_EQ(life.RunDelaySeconds(kSilence), 0);
+  EXPECT_EQ(life.HeldUpSeconds(kSilence), 0);
 }
 
 void TouchANewPage() {
@@ -110,7 +115,7 @@ TEST(ProgressProbe, MemoryThatComesIsWork) {
   life.Look(grower.pid(), kSilence - 1, kPolls);
   EXPECT_TRUE(Await([&] {
     life.Look(grower.pid(), kSilence, kPolls);
-    return life.BusySeconds(kSilence) - life.RunDelaySeconds(kSilence) > 0.1;
+    return life.BusySeconds(kSilence) - life.HeldUpSeconds(kSilence) > 0.1;
   }));
 }
 
@@ -124,7 +129,7 @@ TEST(ProgressProbe, APageNowAndThenIsNone) {
   while (ClockNs(CLOCK_THREAD_CPUTIME_ID) < before_ns + 2'000'000'000) {
   }
   life.Look(getpid(), kSilence, kPolls);
-  EXPECT_LT(life.BusySeconds(kSilence) - life.RunDelaySeconds(kSilence), 1);
+  EXPECT_LT(life.BusySeconds(kSilence) - life.HeldUpSeconds(kSilence), 1);
 }
 
 TEST(ProgressProbe, WhoSharesItsProcessorIsStarved) {
@@ -134,10 +139,10 @@ TEST(ProgressProbe, WhoSharesItsProcessorIsStarved) {
   life.Look(one.pid(), kSilence, kPolls);
   EXPECT_TRUE(Await([&] {
     life.Look(one.pid(), kSilence, kPolls);
-    return life.RunDelaySeconds(kSilence) > 0.1;
+    return life.HeldUpSeconds(kSilence) > 0.1;
   }));
   // Nothing is known of a silence that was not looked at.
-  EXPECT_EQ(life.RunDelaySeconds(kSilence + 1), 0);
+  EXPECT_EQ(life.HeldUpSeconds(kSilence + 1), 0);
 }
 
 // Its ticks go on, and the kernel's clock does not.
@@ -166,10 +171,10 @@ TEST(ProgressProbe, AWaitBeforeTheFirstLookInASilenceCounts) {
   const Busy one([] {}), two([] {}), three([] {});
   ProgressProbe life;
   life.Look(one.pid(), kSilence, kPolls);
-  const std::int64_t before_ns = WaitedNs(one.pid());
-  ASSERT_TRUE(Await([&] { return WaitedNs(one.pid()) > before_ns + 100'000'000; }));
+  const std::int64_t before_ns = SchedStatOf(one.pid()).waited_ns;
+  ASSERT_TRUE(Await([&] { return SchedStatOf(one.pid()).waited_ns > before_ns + 100'000'000; }));
   life.Look(one.pid(), kSilence + 1, kPolls);
-  EXPECT_GE(life.RunDelaySeconds(kSilence + 1), 0.1);
+  EXPECT_GE(life.HeldUpSeconds(kSilence + 1), 0.1);
   EXPECT_EQ(life.StarvedSeconds(kSilence + 1), 0) << "whether it polls is not known yet";
 }
 
@@ -196,7 +201,7 @@ TEST(ProgressProbe, AThreadThatBeginsInASilenceIsStarvedFromItsBeginning) {
   ASSERT_TRUE(Await([&] {
     for (const auto& entry : EntriesOf("/proc/" + std::to_string(parent.pid()) + "/task")) {
       const pid_t thread = std::atoi(entry.filename().c_str());
-      if (thread != parent.pid() && WaitedNs(thread) > 100'000'000) return true;
+      if (thread != parent.pid() && SchedStatOf(thread).waited_ns > 100'000'000) return true;
     }
     return false;
   }));
@@ -212,7 +217,7 @@ TEST(ProgressProbe, WhoOnlyPollsIsNotStarved) {
     ProgressProbe life, seldom;
     EXPECT_TRUE(Await([&] {
       life.Look(poller->pid(), kSilence, kPolls);
-      return life.RunDelaySeconds(kSilence) > 0.1 && life.StarvedSeconds(kSilence) == 0;
+      return life.HeldUpSeconds(kSilence) > 0.1 && life.StarvedSeconds(kSilence) == 0;
     }));
     EXPECT_TRUE(Await([&] {
       seldom.Look(poller->pid(), kSilence, std::int64_t{1} << 40);
@@ -302,56 +307,53 @@ TEST(ProgressProbe, WhoLeavesAndWaitsForAProcessorIsNotSilentForIt) {
 class Ending {
  public:
   Ending() {
-    if (pipe(ends_) != 0 || pipe(pids_) != 0 || (parent_ = _Fork()) != 0) return;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (unshare(CLONE_NEWPID) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0) _exit(1);
-    pid_t all[3];
-    for (pid_t& pid : all) {
-      if ((pid = _Fork()) == 0) {
-        while (true) pause();
-      }
-    }
-    kill(all[0], SIGKILL);
-    bool told = write(pids_[1], &all[0], sizeof all[0]) == sizeof all[0];
-    char byte;
-    for (int next = 1; told && read(ends_[0], &byte, 1) == 1; ++next) {
-      waitpid(all[next], nullptr, 0);
-      told = next < 2;
-    }
-    _exit(0);
+    LOCKSTEP_CHECK(pipe(ends_) == 0 && pipe(pids_) == 0 && (parent_ = _Fork()) >= 0, "a process");
+    if (parent_ == 0) BeParent();
+    close(std::exchange(pids_[1], -1));
   }
   ~Ending() {
     kill(parent_, SIGKILL);
     waitpid(parent_, nullptr, 0);
-    for (const int fd : {ends_[0], ends_[1], pids_[0], pids_[1]}) close(fd);
+    for (const int fd : {ends_[0], ends_[1], pids_[0]}) close(fd);
   }
   Ending(const Ending&) = delete;
   Ending& operator=(const Ending&) = delete;
 
-  // 0: this process may not make such a namespace.
+  // 0: such a namespace is not allowed here; negative: it failed.
   pid_t Begin() {
-    close(std::exchange(pids_[1], dup(ends_[1])));
-    pid_t pid = 0;
-    return read(pids_[0], &pid, sizeof pid) == sizeof pid ? pid : 0;
+    pid_t pid = -1;
+    return read(pids_[0], &pid, sizeof pid) == sizeof pid ? pid : -1;
   }
   void GoOn() { ASSERT_EQ(write(ends_[1], "x", 1), 1); }
 
  private:
-  int ends_[2] = {}, pids_[2] = {};
-  pid_t parent_ = 0;
-};
+  [[noreturn]] void BeParent() {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const bool allowed = unshare(CLONE_NEWPID) == 0 || unshare(CLONE_NEWUSER | CLONE_NEWPID) == 0;
+    pid_t all[3] = {};
+    for (pid_t& pid : all) {
+      if (!allowed) break;
+      pid = _Fork();
+      if (pid < 0) _exit(1);
+      while (pid == 0) pause();
+    }
+    if (allowed) kill(all[0], SIGKILL);
+    if (write(pids_[1], &all[0], sizeof all[0]) < 0) _exit(1);
+    char byte;
+    for (int next = 1; next < 3 && read(ends_[0], &byte, 1) == 1; ++next)
+      waitpid(all[next], nullptr, 0);
+    _exit(0);
+  }
 
-std::int64_t Runs(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/schedstat");
-  std::int64_t ran_ns = 0, waited_ns = 0, runs = 0;
-  file >> ran_ns >> waited_ns >> runs;
-  return runs;
-}
+  int ends_[2] = {}, pids_[2] = {};
+  pid_t parent_ = -1;
+};
 
 // No run delay tells of a wait for a lock whose holder gets no processor.
 TEST(ProgressProbe, AnEndThatGoesOnWhileProcessorsAreShortIsHeldUp) {
   Ending ending;
   const pid_t pid = ending.Begin();
+  ASSERT_GE(pid, 0);
   if (pid == 0) GTEST_SKIP() << "no namespace of processes may be made here";
   ASSERT_TRUE(Await([&] {
     const auto stat = StatOf(pid);
@@ -367,13 +369,15 @@ TEST(ProgressProbe, AnEndThatGoesOnWhileProcessorsAreShortIsHeldUp) {
   since = NowTicks();
   look();
   EXPECT_EQ(busy.HeldUpSeconds(since), 0) << "it does not go on";
-  const std::int64_t runs = Runs(pid);
+  const SchedStat before = SchedStatOf(pid);
   ending.GoOn();
-  ASSERT_TRUE(Await([&] { return Runs(pid) > runs; }));
+  ASSERT_TRUE(Await([&] { return SchedStatOf(pid).runs > before.runs; }));
   look();
   const double held_up_s = busy.HeldUpSeconds(since);
-  EXPECT_GT(held_up_s, busy.RunDelaySeconds(since));
-  EXPECT_EQ(idle.HeldUpSeconds(since), idle.RunDelaySeconds(since)) << "it may look now and then";
+  EXPECT_GT(held_up_s, idle.HeldUpSeconds(since));
+  EXPECT_NEAR(idle.HeldUpSeconds(since),
+              static_cast<double>(SchedStatOf(pid).waited_ns - before.waited_ns) * 1e-9, 1e-9)
+      << "who looks now and then may be stuck";
   look();
   EXPECT_EQ(busy.HeldUpSeconds(since), held_up_s) << "it does not go on any more";
 }
@@ -388,7 +392,7 @@ TEST(ProgressProbe, OfAProcessThatIsGoneThereAreNone) {
   life.Look(pid, kSilence, kPolls);
   life.Look(pid, kSilence, kPolls);
   EXPECT_EQ(life.BusySeconds(kSilence), 0);
-  EXPECT_EQ(life.RunDelaySeconds(kSilence), 0);
+  EXPECT_EQ(life.HeldUpSeconds(kSilence), 0);
 }
 
 }  // namespace

@@ -39,13 +39,12 @@ class ProgressProbe {
   // So long, since the last look before the silence that began at `since`, the thread of the
   // process that waited longest was ready to run and did not (run delay,
   // /proc/<pid>/task/<tid>/schedstat). No wait in the silence is missed, however late its first
-  // look was.
-  double RunDelaySeconds(Ticks since) const { return LongestOf(waited_ns_, since); }
-  // The same with the time in which the kernel was ending it: up to the newest look that showed
-  // that it had had a processor meanwhile, while the host was short of them. It waits for locks
-  // then, whose holders have none, and no run delay tells of that. One that is stuck gets none.
+  // look was. With it counts the time in which the kernel was ending the thread: up to the newest
+  // look that showed that it had had a processor meanwhile, while the host was short of them. It
+  // waits for locks then, whose holders have none, and no run delay tells of that. One that is
+  // stuck gets none.
   double HeldUpSeconds(Ticks since) const;
-  // The same with the time in which it worked, as far as looks tell.
+  // The run delay with the time in which it worked, as far as looks tell.
   double BusySeconds(Ticks since) const;
   // The run delay since the first look in the silence, without threads that look for news, and then
   // sleep or give their processor away, again and again: they want none.

@@ -93,48 +93,54 @@ TEST(SilenceWatch, WorkBeforeAQueuedCallPutsTheVerdictOff) {
   EXPECT_GE(look(EventKind::kStart), silent);
 }
 
-Ticks Before(Ticks seconds) { return NowTicks() - seconds * 1'000'000'000; }
+constexpr std::int64_t kNowNs = 10'000'000'000'000;
+constexpr pid_t kNobody = 0;  // of whom no look tells anything
+
+Ticks Before(Ticks seconds) { return kNowNs - seconds * 1'000'000'000; }
 
 // It may have been silent for long, for a reason of its own. Whoever stopped it may continue it.
 TEST(SilenceWatch, AStopCountsFromItsBeginning) {
+  std::int64_t now_ns = kNowNs;
+  const VirtualTime time(&now_ns);
   SilenceWatch watch(AgentOptions{.silence_deadline_seconds = 4000}, {.ns_per_tick = 1}, 2);
   watch.Begin();
   const journal::JournalEvent in_call{.ticks = Before(8000), .kind = EventKind::kStart};
   WorkerState worker;
-  const auto is_overdue = [&] { return watch.IsNewlyOverdue(getpid(), worker, in_call); };
+  const auto is_overdue = [&] { return watch.IsNewlyOverdue(kNobody, worker, in_call); };
   EXPECT_TRUE(is_overdue());
   EXPECT_FALSE(is_overdue()) << "it was told";
   worker.process = verdict::ProcessState::kStopped;
   worker.stopped = Before(3000);
   EXPECT_FALSE(is_overdue()) << "not for so long";
-  EXPECT_GE(watch.Now(worker, in_call).seconds, 3000);
-  EXPECT_LT(watch.Now(worker, in_call).seconds, 4000);
+  EXPECT_DOUBLE_EQ(watch.Now(worker, in_call).seconds, 3000);
   worker.stopped = Before(5000);
   EXPECT_TRUE(is_overdue());
   worker.stopped = Before(9000);
-  EXPECT_LT(watch.Now(worker, in_call).seconds, 9000) << "its silence, if that is shorter";
+  EXPECT_DOUBLE_EQ(watch.Now(worker, in_call).seconds, 8000) << "its silence, if that is shorter";
   worker.stopped = Before(0);
   EXPECT_FALSE(is_overdue()) << "another stop";
   worker.process = verdict::ProcessState::kRunning;
-  EXPECT_GE(watch.Now(worker, in_call).seconds, 8000) << "it was silent all the time";
+  EXPECT_DOUBLE_EQ(watch.Now(worker, in_call).seconds, 8000) << "it was silent all the time";
   EXPECT_TRUE(is_overdue()) << "told again: the stop had hidden it";
 }
 
 // It idles: what it waits for is not for its peers to give.
 TEST(SilenceWatch, AStopOfOneThatIdlesEndsNoSilence) {
+  std::int64_t now_ns = kNowNs;
+  const VirtualTime time(&now_ns);
   SilenceWatch watch(AgentOptions{}, {.ns_per_tick = 1}, 2);
   watch.Begin();
   const journal::JournalEvent idles{.ticks = Before(8000), .kind = EventKind::kIdle};
   WorkerState worker;
   const auto silent_s = [&] {
-    watch.LookForProgress(getpid(), worker, idles);
+    watch.LookForProgress(kNobody, worker, idles);
     return watch.Now(worker, idles).seconds;
   };
   worker.process = verdict::ProcessState::kStopped;
   worker.stopped = Before(3000);
-  EXPECT_LT(silent_s(), 4000);
+  EXPECT_DOUBLE_EQ(silent_s(), 3000);
   worker.process = verdict::ProcessState::kRunning;
-  EXPECT_GT(silent_s(), 5000);
+  EXPECT_DOUBLE_EQ(silent_s(), 8000);
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ class CaseSilence {
 
   // Of the case that runs.
   struct Mine {
-    std::optional<Deadline> again_at = {};  // ranks are held, or agents late, or bytes moved
+    std::optional<Deadline> again_at = {};  // ranks are held or stopped, agents late …
     coordinator::SilentLook look = {};
     std::optional<Look> last_look = {};
   };
