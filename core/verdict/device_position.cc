@@ -49,19 +49,22 @@ std::optional<Range> RangeOf(const std::vector<journal::GpuSample>& samples,
 struct Since {
   std::vector<journal::GpuSample> samples;
   bool settled = false;
+  std::int64_t xid_before = 0;
 };
 
 Since SamplesSince(const journal::GpuSamples& host, std::int64_t gpu, Ticks since) {
   std::vector<journal::GpuSample> kept;
+  std::int64_t xid_before = 0;
   for (const journal::GpuSample& sample : host.samples) {
     if (sample.gpu != gpu) continue;
     if (!kept.empty() && kept.back().ticks <= since) kept.clear();
     kept.push_back(sample);
+    if (sample.ticks <= since) xid_before = sample.xid;
   }
   // The driver's figure is of the time before the sample, which the first one shares with progress.
   const bool settled = kept.size() > 1;
   if (settled) kept.erase(kept.begin());
-  return {std::move(kept), settled};
+  return {std::move(kept), settled, xid_before};
 }
 
 std::string DescribeLoad(const std::vector<journal::GpuSample>& samples) {
@@ -99,10 +102,14 @@ std::string DescribeUtilization(const std::vector<journal::GpuSample>& samples, 
   return fmt::format(" at {} % utilization{}{}", busy->low, span, DescribeLoad(samples));
 }
 
-std::string DescribeTrouble(const std::vector<journal::GpuSample>& samples) {
-  const journal::GpuSample& newest = samples.back();
+// An Xid may be of another process, or of a fault that is over.
+std::string DescribeTrouble(const journal::GpuSample& newest, std::int64_t xid_before) {
   std::string text;
-  if (newest.xid > 0) text += fmt::format("; the driver reports Xid {}", newest.xid);
+  if (newest.xid > 0) {
+    text += newest.xid == xid_before
+                ? fmt::format("; the driver reported Xid {} before this silence", newest.xid)
+                : fmt::format("; the driver reports Xid {}", newest.xid);
+  }
   const std::string throttling = journal::DescribeThrottling(newest.throttle_reasons);
   if (throttling != "none" && throttling != "unknown") text += "; throttled: " + throttling;
   if (newest.uncorrected_ecc_errors > 0) {
@@ -179,12 +186,13 @@ std::string DescribeGpuActivity(const journal::GpuSamples& host, const std::stri
       host.buses, [&](const std::string& other) { return journal::SameBus(bus, other); });
   if (found == host.buses.end()) return "";
   const auto gpu = static_cast<std::int64_t>(found - host.buses.begin());
-  const auto [samples, settled] = SamplesSince(host, gpu, since);
+  const auto [samples, settled, xid_before] = SamplesSince(host, gpu, since);
   if (age_seconds > kSilentSeconds) {
     return fmt::format("GPU {}: its driver has not answered for {:.0f} s", gpu, age_seconds);
   }
   if (samples.empty()) return "";
-  const std::string text = DescribeUtilization(samples, settled) + DescribeTrouble(samples);
+  const std::string text =
+      DescribeUtilization(samples, settled) + DescribeTrouble(samples.back(), xid_before);
   return text.empty() ? "" : fmt::format("GPU {}{}", gpu, text);
 }
 

@@ -68,6 +68,14 @@ TEST(GpuActivity, TroubleIsNamed) {
   EXPECT_EQ(Describe({ill, ill}),
             "GPU 1 at 0 % utilization: nothing runs on it; the driver reports Xid 79; throttled: "
             "thermal (hardware); 7 uncorrected ECC errors");
+  journal::GpuSample before = ill;
+  before.ticks = kProgress;
+  before.uncorrected_ecc_errors = before.throttle_reasons = 0;
+  const std::string old = "; the driver reported Xid 79 before this silence";
+  EXPECT_EQ(Describe({before}), "GPU 1 at 0 % utilization" + old);
+  EXPECT_THAT(Describe({before, ill}), HasSubstr(old));
+  before.xid = 31;
+  EXPECT_THAT(Describe({before, ill}), HasSubstr("; the driver reports Xid 79"));
   EXPECT_EQ(Describe({ill}, 12), "GPU 1: its driver has not answered for 12 s");
   EXPECT_EQ(DescribeGpuActivity(journal::GpuSamples(), kBus, 0, 12),
             "the GPUs' driver has not answered for 12 s");

@@ -131,7 +131,7 @@ class Trial {
     if (verdict.stuck.empty()) {
       judge_.AllEnded();
     } else {
-      judge_.Hangs(waits, true);
+      judge_.Hangs(waits);
     }
     verdict.findings = judge_.Tell();
     if (spoil_) spoil_(verdict);

@@ -52,10 +52,9 @@ bool Judge::EndsAreConsequences() const {
 }
 
 void Judge::EndedInGroup(int rank, End how, int code, bool first) {
-  Rank& mine = history_.ranks[Index(rank)];
+  const Rank& mine = history_.ranks[Index(rank)];
   const bool died = how != End::kExited;
-  const bool well = !died && code == 0;
-  mine.gone = well ? "ended" : HowItEnded(how, code);
+  const bool well = NoteGone(rank, how, code);
   if (Explained() || rank_lost_ || died_untold_ || (mine.failed && !well)) return;
   if (first || !died) TellMissedBy(rank, died);
   // By _exit(0) a program may leave a thread behind that waits for what nobody will send.
@@ -64,6 +63,14 @@ void Judge::EndedInGroup(int rank, End how, int code, bool first) {
   if (!died && !well) TellGone(rank, nullptr);
   // It may have ended itself by _exit(). But if a launcher ends others now, that is its doing.
   died_untold_ = died;
+}
+
+bool Judge::NoteGone(int rank, End how, int code) {
+  const bool well = how == End::kExited && code == 0;
+  history_.ranks[Index(rank)].gone = well ? "ended" : HowItEnded(how, code);
+  // What was suspected of it is sure now.
+  if (well && suspects_.contains(rank)) suspects_.clear();
+  return well;
 }
 
 void Judge::TellMissedBy(int rank, bool died) {
@@ -96,6 +103,7 @@ void Judge::TellGone(int rank, const Position* missed) {
 
 void Judge::AllEnded() {
   TellLostMessages();
+  if (!suspects_.empty()) return;
   const bool failed = std::ranges::any_of(history_.ranks, &Rank::failed);
   if (told_.empty() && died_inside_ >= 0 && (failed || !died_inside_well_)) {
     TellGone(died_inside_, nullptr);

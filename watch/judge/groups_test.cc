@@ -131,7 +131,7 @@ TEST(Groups, AReceiveAndASendOfAnotherTag) {
   WaitsFor(groups, 1, Message(Call::kGroupRecv, 0, 7));
   EXPECT_THAT(groups.history().Stuck(), ElementsAre(0, 1));
   EXPECT_TRUE(groups.judge().history().MainThreadWaits(1));
-  groups.judge().Hangs(groups.judge().Standstill(), true);
+  groups.judge().Hangs(groups.judge().Standstill());
   EXPECT_THAT(groups.history().Findings(),
               ElementsAre("tag_mismatch: rank 1 waits in recv from rank 0, tag 7, at line 0; the "
                           "message came with tag 5"));

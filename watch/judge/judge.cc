@@ -385,11 +385,16 @@ void Judge::Add(Cause cause, std::vector<int> culprits, std::string text, std::u
   const std::string where = site == 0 ? std::string() : At(culprits.front(), site);
   if (!told_.insert({cause, where}).second) return;
   explained_ = explained_ || MayHang(cause);
+  Found(cause, std::move(culprits), std::move(text), proved);
+}
+
+Finding& Judge::Found(Cause cause, std::vector<int> culprits, std::string text, bool proved) {
   std::sort(culprits.begin(), culprits.end());
   culprits.erase(std::unique(culprits.begin(), culprits.end()), culprits.end());
   const Rank& first = history_.ranks[Index(culprits.front())];
   const bool in_group = first.in_group && first.last.site == 0;  // not in a program of C++
-  findings_.push_back({cause, std::move(culprits), proved, false, in_group, std::move(text)});
+  return findings_.emplace_back(cause, std::move(culprits), proved, false, in_group,
+                                std::move(text));
 }
 
 }  // namespace lockstep::watch::judge

@@ -64,7 +64,7 @@ class Judge {
   // No rank has called anything for `seconds`: who has not made what others enqueued, of NCCL's.
   void Silent(int seconds);
   // The finding for ranks that two looks proved to be stuck.
-  void Hangs(const StuckRanks& stuck, bool proved);
+  void Hangs(const StuckRanks& stuck);
   std::string Describe(int rank) const;          // "in MPI_Recv from rank 1, tag 7, at …"
   std::string Describe(const Wait& wait) const;  // … of a rank that is stuck
   const History& history() const { return history_; }
@@ -117,10 +117,11 @@ class Judge {
   void TellHalves(Communicator& comm, int ended);
   void TellNotIssued(int rank, const Position& position);
   void EndedInGroup(int rank, End how, int code, bool first);
+  bool NoteGone(int rank, End how, int code);  // true: in good order
   void TellMissedBy(int rank, bool died);
   bool EndsAreConsequences() const;
-  // A finding was told that explains why ranks wait.
-  bool Explained() const { return explained_ || !stopped_.empty(); }
+  // Why ranks wait was told, or who is suspected.
+  bool Explained() const { return explained_ || !stopped_.empty() || !suspects_.empty(); }
   void TellGone(int rank, const Position* missed);
   bool CalledElsewhere(int rank, int other, Call call) const;
   void TellMissing(int rank, const Position& position);
@@ -151,18 +152,19 @@ class Judge {
   std::uint64_t EpochOf(int rank) const;
   Knowledge KnownBy(int rank) const;
   std::string Describe(int rank, const Event* subject) const;
-  bool TellNearMiss(const Wait& wait, bool proved);
-  bool TellNeverStarted(const Wait& wait, bool proved);
+  bool TellNearMiss(const Wait& wait);
+  bool TellNeverStarted(const Wait& wait);
   bool WouldFree(const Event& send, int rank, const Event& receive) const;
   // Ranks that wait after others were lost, of which nothing was told.
-  bool TellLostTogether(const StuckRanks& stuck, bool proved);
-  void TellDeadlock(const StuckRanks& stuck, const std::vector<const Wait*>& heart, bool proved);
-  void TellHang(Cause cause, std::vector<int> culprits, std::string text, bool proved);
+  bool TellLostTogether(const StuckRanks& stuck);
+  void TellDeadlock(const StuckRanks& stuck, const std::vector<const Wait*>& heart);
+  void TellHang(Cause cause, std::vector<int> culprits, std::string text);
   void TellUnfinished(int rank);
   void TellLeaks(int rank);
   void TellLostMessages();
   void Add(Cause cause, std::vector<int> culprits, std::string text, std::uint64_t site,
            bool proved = true);
+  Finding& Found(Cause cause, std::vector<int> culprits, std::string text, bool proved);
   std::string At(int rank, std::uint64_t site) const { return locate_(rank, site); }
   // "MPI_Bcast at solver.c:31"; of a group "broadcast 4 at train.py:31", as far as that is known.
   std::string Named(int rank, const Event& call) const;
@@ -189,6 +191,7 @@ class Judge {
   int died_inside_ = -1;           // the first of these, where it died in a call of a group
   bool died_inside_well_ = false;  // … by _exit(0)
   std::set<int> stopped_;          // ranks, now
+  std::set<int> suspects_;         // of the newest silence, who called nothing since
 };
 
 }  // namespace lockstep::watch::judge

@@ -18,6 +18,12 @@ bool Contains(const std::vector<int>& members, int member) {
   return std::count(members.begin(), members.end(), member) > 0;
 }
 
+// What a rank may do because others are silent.
+bool GivesUp(Call call) {
+  return call == Call::kNcclFinalize || call == Call::kNcclDestroy || call == Call::kNcclAbort ||
+         call == Call::kNcclRevoke;
+}
+
 // What would meet this call: of a message its other half, else the same.
 const char* OtherHalf(Call call) {
   return FactsOf(call == Call::kNcclSend   ? Call::kNcclRecv
@@ -70,6 +76,7 @@ Unanswered FindUnanswered(const History& history) {
 }  // namespace
 
 void Judge::FollowNccl(int rank, const Event& event) {
+  if (!GivesUp(event.call)) suspects_.erase(rank);
   const int me = history_.RankIn(rank, event.comm);
   if (me < 0) return;
   Communicator& comm = history_.communicators[event.comm];
@@ -158,12 +165,16 @@ void Judge::Silent(int seconds) {
   const Unanswered oldest = FindUnanswered(history_);
   if (Explained() || rank_lost_ || !oldest.event) return;
   const int late = oldest.missing.front();
-  TellHang(Cause::kMissingCall, oldest.missing,
-           fmt::format("rank {} has not called {}; rank {} waits for it in {}; no rank has called "
-                       "anything for {} s; rank {} was last seen {}",
-                       fmt::join(oldest.missing, ", "), OtherHalf(oldest.event->call), oldest.rank,
-                       Named(oldest.rank, *oldest.event), seconds, late, Describe(late)),
-           false);
+  suspects_ = {oldest.missing.begin(), oldest.missing.end()};
+  const std::string& gone = history_.ranks[Index(late)].gone;
+  std::string text = fmt::format(
+      "rank {} has not called {}; rank {} waits for it in {}; no rank has called anything for "
+      "{} s; rank {} {} {}",
+      fmt::join(oldest.missing, ", "), OtherHalf(oldest.event->call), oldest.rank,
+      Named(oldest.rank, *oldest.event), seconds, late, gone.empty() ? "was last seen" : gone,
+      Describe(late));
+  // A silence that ends explains nothing of what comes later.
+  Found(Cause::kMissingCall, oldest.missing, std::move(text), false).hangs = true;
 }
 
 }  // namespace lockstep::watch::judge

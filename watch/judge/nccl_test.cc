@@ -258,6 +258,59 @@ TEST(Nccl, SilenceIsSuspectedWhereACallIsMissing) {
                           "rank 1 was last seen after ncclAllReduce 1 at line 10"));
 }
 
+// Rank 1 has not called what rank 0 waits for, and that is suspected.
+class Suspected : public testing::Test {
+ protected:
+  Suspected() {
+    for (const int rank : {0, 1}) nccl_.Calls(rank, Nccl::Reduces(1));
+    nccl_.Calls(0, Nccl::Reduces(2));
+    nccl_.judge().Silent(60);
+    EXPECT_THAT(nccl_.Findings(), ElementsAre(HasSubstr("missing_call?: rank 1 has not called")));
+  }
+  Nccl nccl_{2};
+};
+
+TEST_F(Suspected, ARankThatEndsWithoutItsCallProvesIt) {
+  nccl_.judge().Ended(1, End::kExited);
+  EXPECT_THAT(nccl_.Findings(),
+              ElementsAre(HasSubstr("missing_call: rank 1 ended without ncclAllReduce")));
+}
+
+TEST_F(Suspected, WhoFailsBehindItIsNotBlamed) {
+  nccl_.judge().Ended(0, End::kDied);
+  nccl_.judge().AllEnded();
+  EXPECT_THAT(nccl_.Findings(), IsEmpty());
+}
+
+TEST_F(Suspected, ALateCallLetsLaterFaultsBeTold) {
+  nccl_.Calls(1, Nccl::Reduces(2));
+  nccl_.Calls(0, Nccl::Reduces(3));
+  nccl_.judge().Silent(60);
+  EXPECT_THAT(nccl_.Findings(), ElementsAre(HasSubstr("waits for it in ncclAllReduce 3")));
+  nccl_.Calls(1, Nccl::Asks(Call::kNcclBroadcast, 3, 0));
+  EXPECT_THAT(nccl_.Findings(), ElementsAre(HasSubstr("call_mismatch: rank 1 calls")));
+  nccl_.judge().Silent(60);
+  EXPECT_THAT(nccl_.Findings(), IsEmpty());
+}
+
+TEST_F(Suspected, ALateCallLetsALaterDeathBeTold) {
+  nccl_.Calls(1, Nccl::Reduces(2));
+  nccl_.Calls(0, Nccl::Reduces(3));
+  nccl_.judge().Ended(1, End::kDied);
+  EXPECT_THAT(nccl_.Findings(), ElementsAre(HasSubstr("lost_rank: rank 1 died")));
+}
+
+// Whoever aborts lets others go on, who may be about to abort as well.
+TEST(Nccl, WhoAbortsAndEndsIsSuspectedOfNoMore) {
+  Nccl nccl(2);
+  nccl.Calls(0, Nccl::Reduces(1));
+  nccl.Calls(1, Nccl::Asks(Call::kNcclAbort, 1));
+  nccl.judge().Ended(1, End::kExited);
+  EXPECT_THAT(nccl.Findings(), IsEmpty());
+  nccl.judge().Silent(60);
+  EXPECT_THAT(nccl.Findings(), ElementsAre(HasSubstr("rank 1 ended after ncclCommAbort 1")));
+}
+
 TEST(Nccl, SeveralMembersInOneProcessAreNotCompared) {
   Nccl nccl(1);
   constexpr std::uint64_t kAll = kComm + 1;

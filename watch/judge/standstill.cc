@@ -104,23 +104,23 @@ std::string Judge::Describe(const Wait& wait) const {
   return Describe(wait.rank, wait.main().about);
 }
 
-void Judge::Hangs(const StuckRanks& stuck, bool proved) {
+void Judge::Hangs(const StuckRanks& stuck) {
   if (stuck.waits.empty() || stuck.apart || Explained()) return;  // calls that differ were told
-  if (TellLostTogether(stuck, proved)) return;
+  if (TellLostTogether(stuck)) return;
   const std::vector<const Wait*> heart = HeartOf(stuck);
   for (const Wait* const wait : heart) {
-    if (TellNearMiss(*wait, proved) || TellNeverStarted(*wait, proved)) return;
+    if (TellNearMiss(*wait) || TellNeverStarted(*wait)) return;
   }
-  TellDeadlock(stuck, heart, proved);
+  TellDeadlock(stuck, heart);
 }
 
-void Judge::TellHang(Cause cause, std::vector<int> culprits, std::string text, bool proved) {
-  Add(cause, std::move(culprits), std::move(text), 0, proved);
+void Judge::TellHang(Cause cause, std::vector<int> culprits, std::string text) {
+  Add(cause, std::move(culprits), std::move(text), 0);
   if (!findings_.empty()) findings_.back().hangs = true;
 }
 
 // A launcher that ends ranks because of one that ended may leave others for a while.
-bool Judge::TellLostTogether(const StuckRanks& stuck, bool proved) {
+bool Judge::TellLostTogether(const StuckRanks& stuck) {
   std::vector<int> lost;
   for (int rank = 0; rank_lost_ && rank < history_.size; ++rank) {
     const Rank& mine = history_.ranks[Index(rank)];
@@ -131,12 +131,12 @@ bool Judge::TellLostTogether(const StuckRanks& stuck, bool proved) {
   std::string text = fmt::format(
       "rank {} ended without MPI_Finalize{}; rank {} waits {}", fmt::join(lost, ", rank "),
       lost.size() > 1 ? ", and nobody saw which first" : "", first.rank, Describe(first));
-  TellHang(Cause::kLostRank, std::move(lost), std::move(text), proved);
+  TellHang(Cause::kLostRank, std::move(lost), std::move(text));
   return true;
 }
 
 // A message that is there, and would fit but for its tag or communicator.
-bool Judge::TellNearMiss(const Wait& wait, bool proved) {
+bool Judge::TellNearMiss(const Wait& wait) {
   const Claims claims(history_);
   for (const Need& need : wait.needs) {
     if (!Receives(*need.about)) continue;
@@ -148,8 +148,7 @@ bool Judge::TellNearMiss(const Wait& wait, bool proved) {
                                  : fmt::format("the message came with tag {}", miss->sent.tag);
     TellHang(other_comm ? Cause::kCommunicatorMismatch : Cause::kTagMismatch,
              {wait.rank, miss->source},
-             fmt::format("rank {} waits {}; {}", wait.rank, Describe(wait.rank, need.about), came),
-             proved);
+             fmt::format("rank {} waits {}; {}", wait.rank, Describe(wait.rank, need.about), came));
     return true;
   }
   return false;
@@ -161,7 +160,7 @@ bool Judge::WouldFree(const Event& send, int rank, const Event& receive) const {
 }
 
 // A send that was prepared and never started, which would free this one.
-bool Judge::TellNeverStarted(const Wait& wait, bool proved) {
+bool Judge::TellNeverStarted(const Wait& wait) {
   for (const Need& need : wait.needs) {
     if (!Receives(*need.about)) continue;
     for (const int other : need.any_of) {
@@ -171,8 +170,7 @@ bool Judge::TellNeverStarted(const Wait& wait, bool proved) {
         TellHang(Cause::kNeverStarted, {other},
                  fmt::format("rank {} never starts its {} of {}; rank {} waits {}", other,
                              FactsOf(request.event.call).name, At(other, request.event.site),
-                             wait.rank, Describe(wait)),
-                 proved);
+                             wait.rank, Describe(wait)));
         return true;
       }
     }
@@ -181,16 +179,14 @@ bool Judge::TellNeverStarted(const Wait& wait, bool proved) {
 }
 
 // Of a circle, nobody knows who should have acted: all of its ranks are named.
-void Judge::TellDeadlock(const StuckRanks& stuck, const std::vector<const Wait*>& heart,
-                         bool proved) {
+void Judge::TellDeadlock(const StuckRanks& stuck, const std::vector<const Wait*>& heart) {
   const Wait& first = *heart.front();
   const Need& need = first.main();
   const Wait* const second = heart.size() > 1 ? heart[1] : nullptr;
   if (!second && need.any_of.empty()) {
     return TellHang(Cause::kDeadlock, {first.rank},
                     fmt::format("rank {} waits {}; nobody else is there to free it", first.rank,
-                                Describe(first)),
-                    proved);
+                                Describe(first)));
   }
   const int other = second ? second->rank : need.any_of.front();
   const Event* const theirs = second ? second->main().about : nullptr;
@@ -204,7 +200,7 @@ void Judge::TellDeadlock(const StuckRanks& stuck, const std::vector<const Wait*>
   std::string text = fmt::format("rank {} waits {}; rank {} is {}", first.rank, Describe(first),
                                  other, second ? Describe(*second) : Describe(other));
   if (stuck.waits.size() > 2) text += fmt::format("; {} ranks are stuck", stuck.waits.size());
-  TellHang(cause, std::move(culprits), std::move(text), proved);
+  TellHang(cause, std::move(culprits), std::move(text));
 }
 
 void Judge::TellUnfinished(int rank) {

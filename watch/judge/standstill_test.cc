@@ -228,7 +228,7 @@ TEST(Standstill, NamesAllRanksOfACircleAndNoOther) {
   for (const int rank : {1, 2, 3}) {
     history.Open(rank, History_::Receives(Call::kRecv, 2, rank % 3 + 1));
   }
-  history.judge().Hangs(history.judge().Standstill(), true);
+  history.judge().Hangs(history.judge().Standstill());
   const std::vector<Finding> told = history.judge().Tell();
   ASSERT_EQ(told.size(), 1u);
   EXPECT_THAT(told[0].culprits, ElementsAre(1, 2, 3));
@@ -261,7 +261,7 @@ TEST(Standstill, TheSenderOfAWrongTagIsACulpritToo) {
   history.Call_(2, History_::Sends(Call::kSend, 1, 1, 7));
   history.Open(1, History_::Receives(Call::kRecv, 3, 2, 8));
   history.EnterFinalize(2);
-  history.judge().Hangs(history.judge().Standstill(), true);
+  history.judge().Hangs(history.judge().Standstill());
   EXPECT_THAT(history.judge().Tell().at(0).culprits, ElementsAre(1, 2));
 }
 

@@ -270,7 +270,7 @@ bool Job::LookForStandstill() {
     changed_ = changed_ || first_.ranks.empty();
     return false;
   }
-  judge_.Hangs(stuck, true);
+  judge_.Hangs(stuck);
   judge_.EndsAreNoNews();
   hung_ = true;
   for (const judge::Wait& wait : stuck.waits) {
@@ -296,7 +296,9 @@ bool Job::LookForSilence(double seconds) {
 std::vector<verdict::RankOutcome> Job::Hung(bool stacks) {
   std::vector<int> ranks = hung_ranks_;
   if (!hung_) {  // they are silent
-    for (const auto& [rank, process] : processes_) ranks.push_back(rank);
+    for (const auto& [rank, process] : processes_) {
+      if (!judge_.history().ranks[static_cast<std::size_t>(rank)].lost) ranks.push_back(rank);
+    }
   }
   std::vector<verdict::RankOutcome> hung;
   for (const int rank : ranks) {

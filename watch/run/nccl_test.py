@@ -2,6 +2,7 @@
 """NCCL programs under `lockstep watch`: wrong ones are named, of right ones nothing is said.
 
 They are linked with a stand-in of NCCL: what a device does is not tested here."""
+import json
 import os
 import re
 import signal
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 sys.path.insert(0, os.path.abspath("core/base/testing"))
 import started  # pylint: disable=wrong-import-position
@@ -61,17 +63,23 @@ class RightPrograms(unittest.TestCase):
 
 class WrongPrograms(unittest.TestCase):
 
-    def hangs(self, case, *options):
-        """The verdict on ranks that would wait for ever; then the launch is ended."""
+    def told(self, case, *options, answers=()):
+        """All verdicts on ranks. After each the next answer is called; after the last of them the
+        launch is ended, if it is still there."""
         with started.Started(watched(case, *options), stdout=subprocess.DEVNULL,
                              stderr=subprocess.PIPE, text=True, cwd=FOLDER) as watcher:
             said = ""
+            left = list(answers)
             for line in watcher.stderr:
                 said += line
                 if line.startswith("  -> "):
-                    watcher.send_signal(signal.SIGTERM)
+                    (left.pop(0) if left else lambda: watcher.send_signal(signal.SIGTERM))()
             watcher.wait(250)
-        told = VERDICT.findall(said)
+        return VERDICT.findall(said), said, watcher.returncode
+
+    def hangs(self, case, *options):
+        """The verdict on ranks that would wait for ever; then the launch is ended."""
+        told, said, _ = self.told(case, *options)
         self.assertEqual(len(told), 1, said)
         return told[0], said
 
@@ -118,6 +126,28 @@ class WrongPrograms(unittest.TestCase):
         (hung, cause, proof, _), said = self.hangs("silent", "--timeout=10")
         self.assertEqual((hung, cause, proof), ("HUNG, ", "missing_call", "suspected"))
         self.assertRegex(said, "rank 1 has not called ncclAllReduce; rank [02] waits for it")
+        # A rank that aborts lets others go on, if they do so too: its end proves nothing.
+        (hung, cause, proof, _), said = self.hangs("aborts_and_ends", "--timeout=10")
+        self.assertEqual((hung, cause, proof), ("HUNG, ", "missing_call", "suspected"))
+        self.assertIn("; rank 1 ended after ncclCommAbort 1", said)
+
+    def test_a_silence_that_ends_was_no_hang_and_hides_none(self):
+        for case, causes, code, verdict in (
+            ("late", [("HUNG, ", "missing_call", "suspected")], 0, "pass"),
+            ("late_differs", [("HUNG, ", "missing_call", "suspected"),
+                              ("", "call_mismatch", "proved")], 128 + signal.SIGTERM, "fail")):
+            go_on = os.path.join(FOLDER, case)
+            output = go_on + ".h5"
+            with unittest.mock.patch.dict(os.environ, NCCL_CASES_FILE=go_on):
+                told, said, ended = self.told(case, "--timeout=10", "--output=" + output,
+                                              answers=[lambda: open(go_on, "x").close()])
+            self.assertEqual([each[:3] for each in told], causes, said)
+            self.assertEqual(ended, code, said)
+            self.assertEqual("what was suspected was no hang" in said, case == "late", said)
+            run = json.loads(finish([LOCKSTEP, "show", "--format=jsonl", output]).stdout)
+            self.assertEqual(run["verdict"], verdict)
+            findings = [each["cause"] for each in run["judgement"]["findings"]]
+            self.assertEqual(findings, [each[1] for each in reversed(causes)] if code else [])
 
 
 if __name__ == "__main__":

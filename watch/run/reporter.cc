@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <iterator>
@@ -63,17 +64,26 @@ Status Reporter::Check() {
 }
 
 void Reporter::Found(const judge::Finding& finding) {
-  run_.judgement.findings.push_back(
-      {.cause = verdict::FindingCause::Named(judge::NameOf(finding.cause)),
-       .culprits = finding.culprits,
-       .proved = finding.proved,
-       .message = finding.text,
-       .remedy = judge::RemedyOf(finding.cause, finding.in_group),
-       .headline = finding.headline});
+  verdict::Judgement& where = finding.hangs && !finding.proved ? suspected_ : run_.judgement;
+  where.findings.push_back({.cause = verdict::FindingCause::Named(judge::NameOf(finding.cause)),
+                            .culprits = finding.culprits,
+                            .proved = finding.proved,
+                            .message = finding.text,
+                            .remedy = judge::RemedyOf(finding.cause, finding.in_group),
+                            .headline = finding.headline});
+}
+
+void Reporter::Found(verdict::Finding finding) {
+  verdict::Judgement& where = finding.proved ? run_.judgement : suspected_;
+  where.findings.push_back(std::move(finding));
 }
 
 void Reporter::Hung(std::vector<verdict::RankOutcome> ranks) {
-  std::move(ranks.begin(), ranks.end(), std::back_inserter(run_.judgement.outcomes));
+  if (run_.judgement.findings.empty()) {
+    suspected_.outcomes = std::move(ranks);  // those of an earlier silence went on
+  } else {
+    std::ranges::move(ranks, std::back_inserter(run_.judgement.outcomes));
+  }
 }
 
 report::Scale Reporter::ScaleNow() const {
@@ -89,6 +99,10 @@ Status Reporter::Store(int job, std::optional<store::Watched> watched, int exit_
   run.duration_seconds = SecondsSince(began_ns_);
   run.exit_code = exit_code;
   run.complete = at_end;
+  if (!at_end || exit_code != 0) {
+    std::ranges::copy(suspected_.findings, std::back_inserter(run.judgement.findings));
+    if (run.judgement.outcomes.empty()) run.judgement.outcomes = suspected_.outcomes;
+  }
   const bool passes = run.judgement.findings.empty() && exit_code == 0;
   run.verdict = !passes  ? verdict::Verdict::kFail
                 : judged ? verdict::Verdict::kPass

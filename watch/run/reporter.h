@@ -24,24 +24,28 @@ class Reporter {
   bool named() const { return named_; }
   // Written in any case; otherwise only where something is found.
   bool wanted() const { return named_ || counts_waits_; }
-  bool found() const { return !run_.judgement.findings.empty(); }
+  bool found() const { return !run_.judgement.findings.empty() || !suspected_.findings.empty(); }
   // Before the launcher starts: can the file be written? An error names another way. A file that
   // nobody wanted goes to another folder.
   Status Check();
   void Found(const judge::Finding& finding);
-  void Found(verdict::Finding finding) { run_.judgement.findings.push_back(std::move(finding)); }
-  // Ranks that were proved to be stuck.
+  bool only_suspected() const { return found() && run_.judgement.findings.empty(); }
+  // Of a hang.
+  void Found(verdict::Finding finding);
+  // Ranks that stand, by the last finding.
   void Hung(std::vector<verdict::RankOutcome> ranks);
   // Ticks of events into nanoseconds since watching began: exact over the whole launch.
   report::Scale ScaleNow() const;
   // Writes the file of one job, over what was there; of the second job one beside it. Says once
   // where it is. At the end prints its tables to stderr, too.
-  // `judged`: something was watched, and all of it.
+  // `judged`: something was watched, and all of it. A hang that was only suspected was none where
+  // the launch ended well.
   Status Store(int job, std::optional<results::store::Watched> watched, int exit_code, bool at_end,
                bool judged);
 
  private:
   results::store::Run run_;
+  verdict::Judgement suspected_;  // hangs, not proved
   bool counts_waits_;
   bool named_;
   std::string path_;

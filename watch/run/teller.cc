@@ -154,6 +154,8 @@ void Teller::Summarize(const Jobs& jobs, int code) {
     PrintStderr("lockstep watch: {} ranks, {} events, no finding{}{}{}\n", ranks_, events_,
                 complete_ ? "" : "; not all was watched",
                 not_followed_.empty() ? "" : "; not followed: ", fmt::join(not_followed_, ", "));
+  } else if (code == 0 && reporter_->only_suspected()) {
+    PrintStderr("lockstep watch: the launch ended well: what was suspected was no hang\n");
   }
   if (code != 0) TellWhereabouts(jobs);
 }

@@ -169,7 +169,7 @@ class LiteralHistory {
  private:
   // The line that a person reads names a culprit.
   std::vector<Finding> Told() {
-    judge_.Hangs(judge_.Standstill(), true);
+    judge_.Hangs(judge_.Standstill());
     std::vector<Finding> told = judge_.Tell();
     for (const Finding& finding : told) {
       const std::string headline = finding.headline.text() + " ";

@@ -202,6 +202,34 @@ void Silent() {
   Synchronize();
 }
 
+// Until somebody makes this file.
+void AwaitFile() {
+  const char* const file = std::getenv("NCCL_CASES_FILE");
+  while (file != nullptr && access(file, F_OK) != 0) usleep(1000);
+}
+
+void Late() {
+  Train();
+  if (rank == 1) AwaitFile();
+  Train();
+}
+
+void LateAndDiffers() {
+  Late();
+  Kinds();
+}
+
+// What a rank of PyTorch does that has no more inputs.
+void AbortsAndEnds() {
+  Train();
+  if (rank == 1) {
+    ncclCommAbort(world);
+    std::exit(0);
+  }
+  AllReduce(world);
+  Synchronize();
+}
+
 // Ranks that agree to stop: what was enqueued is given up.
 void Abort() {
   Train();
@@ -214,11 +242,24 @@ constexpr struct {
   const char* name;
   void (*run)();
 } kCases[] = {
-    {"right", Right},   {"messages", Messages}, {"halves", Halves},
-    {"slow", Slow},     {"abort", Abort},       {"halves_differ", HalvesDiffer},
-    {"kinds", Kinds},   {"counts", Counts},     {"ends", Ends},
-    {"fails", Fails},   {"killed", Killed},     {"stopped", Stopped},
-    {"silent", Silent}, {"gives_up", GivesUp},  {"nobody_sends", NobodySends},
+    {"right", Right},
+    {"messages", Messages},
+    {"halves", Halves},
+    {"slow", Slow},
+    {"abort", Abort},
+    {"halves_differ", HalvesDiffer},
+    {"kinds", Kinds},
+    {"counts", Counts},
+    {"ends", Ends},
+    {"fails", Fails},
+    {"killed", Killed},
+    {"stopped", Stopped},
+    {"silent", Silent},
+    {"gives_up", GivesUp},
+    {"nobody_sends", NobodySends},
+    {"late", Late},
+    {"late_differs", LateAndDiffers},
+    {"aborts_and_ends", AbortsAndEnds},
 };
 
 int RunRank(const NcclUniqueId& id, const char* name) {
