@@ -314,12 +314,17 @@ def program_of(pid):
         return ""
 
 
-def is_alive(pid):
+def state_of(pid):
+    """"S", "T", "Z" … (proc(5)); "X": it is gone."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+            return file.read().rsplit(")", 1)[1].split()[0]
     except OSError:
-        return False
+        return "X"
+
+
+def is_alive(pid):
+    return state_of(pid) not in "ZX"
 
 
 def await_that(condition, seconds):

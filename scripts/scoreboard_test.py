@@ -82,18 +82,20 @@ class ScoreboardTest(unittest.TestCase):
 
     def test_a_noisy_machine(self):
         launches, stopped = set(), set()
-        for attempt in range(5):  # what stops agents may have no processor for a whole launch
+        for attempt in range(5):  # what stops them may have no processor for a whole launch
             folder = os.path.join(self.folder, str(attempt))
             code, out, err = scoreboard("--ranks=3", "--repeat=0", "--healthy=30", "--busy-loops=1",
-                                        "--stop-agents=50ms", f"--output-folder={folder}")
+                                        "--stop-agents=50ms", "--stop-workers=50ms",
+                                        f"--output-folder={folder}")
             print(out, err)
             self.assertEqual(code, 0)
             self.assertIn("0 false alarms in 30 healthy runs", out)
             launches.update(name for name in os.listdir(folder) if name.endswith(".h5"))
-            stopped.update(re.findall(r"(\S+): agents were stopped [1-9]\d* times", err))
-            if len(stopped) == 3:
+            stopped.update(re.findall(r"(\S+): (agents|workers) were stopped [1-9]\d* times", err))
+            if len(stopped) == 6:
                 break
-        self.assertEqual({f"{name}.h5" for name in stopped}, launches)
+        self.assertEqual({(f"{name}.h5", what) for name, what in stopped},
+                         {(name, what) for name in launches for what in ("agents", "workers")})
 
     def test_no_scenario_for_so_many_ranks_is_no_error(self):
         code, out, err = scoreboard("--ranks=3", "--repeat=1", "--healthy=0",
@@ -106,6 +108,7 @@ class ScoreboardTest(unittest.TestCase):
     def test_bad_input(self):
         for argument, part in (("--ranks=1", "--ranks: '1'"), ("--repeat=x", "--repeat"),
                                ("--repeat=-1", "--repeat"), ("--busy-loops=-1", "--busy-loops"),
+                               ("--stop-workers=2s", "--stop-workers=2: a rank that is stopped"),
                                ("--stress=/absent/stress", "cannot be run"),
                                ("--stress=/", "cannot be run")):
             code, _, err = scoreboard(f"--output-folder={self.folder}", argument)

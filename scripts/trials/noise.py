@@ -1,11 +1,13 @@
-"""What a busy machine does to a launch: loops that want its processors, and agents that get none
+"""What a busy machine does to a launch: loops that want its processors, and processes that get none
 for a moment."""
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
+import time
 import uuid
 
 import launches
@@ -59,12 +61,25 @@ class Mark:
         return next((pid for _, _, pid in living if launches.program_of(pid) == "orterun"), None)
 
 
-class StoppedAgents:
-    """While it is entered, one agent of the launch after the other is stopped, for up to `longest`
-    seconds each; nobody is, if that is 0."""
+def _is_stopped(pid):
+    return launches.state_of(pid) == "T"
 
-    def __init__(self, mark, longest, generator):
-        self._mark, self._longest, self._generator = mark, longest, generator
+
+def _stop_comes(pid):
+    """Another stop came meanwhile: a fault of the launch's, which is to last."""
+    with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
+        pending = re.search(r"^ShdPnd:\s*(\w+)", file.read(), re.M)
+    return int(pending[1], 16) >> (signal.SIGSTOP - 1) & 1
+
+
+class Stops:
+    """While it is entered, one process of a role ("agent", "worker") of the launch after the other
+    is stopped, for up to `longest` seconds each; none is, if that is 0. What a fault stopped stays
+    so."""
+
+    def __init__(self, mark, role, longest, generator):
+        self._mark, self._role, self._longest = mark, role, longest
+        self._generator = generator
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._stop_some)
         self.count = 0
@@ -81,12 +96,20 @@ class StoppedAgents:
 
     def _stop_some(self):
         while not self._over.wait(self._generator.uniform(0, self._longest)):
-            agents = [pid for role, _, pid in self._mark.processes() if role == "agent"]
-            if not agents:
+            running = [pid for role, _, pid in self._mark.processes()
+                       if role == self._role and not _is_stopped(pid)]
+            if not running:
                 continue
-            with contextlib.suppress(ProcessLookupError):
-                pid = self._generator.choice(agents)
-                os.kill(pid, signal.SIGSTOP)
-                self.count += 1
-                self._over.wait(self._generator.uniform(0, self._longest))
-                os.kill(pid, signal.SIGCONT)
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                self._stop(self._generator.choice(running))
+
+    def _stop(self, pid):
+        os.kill(pid, signal.SIGSTOP)
+        while not _is_stopped(pid):  # one that gets no processor takes its time
+            if not launches.is_alive(pid):
+                return
+            time.sleep(0.001)
+        self.count += 1
+        self._over.wait(self._generator.uniform(0, self._longest))
+        if not _stop_comes(pid):
+            os.kill(pid, signal.SIGCONT)

@@ -7,7 +7,7 @@ Three kinds of launches, in turn:
              time because hogs share its processor, or all that two ranks say goes through a relay;
              every finding is a false alarm
 
---busy-loops and --stop-agents make the machine a noisy one.
+--busy-loops, --stop-agents and --stop-workers make the machine a noisy one.
 
 Every launch is a file in --output-folder, and what is there is not run again: an interrupted or
 short run is continued by the same command. Other scenarios, time-outs, noise or another build of
@@ -29,7 +29,7 @@ import launches
 from launches import program_beside, seconds
 from qualification.journal import write_whole
 from qualification.runner import FAULTS, IS_LOST
-from trials.noise import BusyLoops, Mark, StoppedAgents
+from trials.noise import BusyLoops, Mark, Stops
 
 FACTORS = (2, 5, 10, 30, 100)
 # What stress says of its cases while it runs.
@@ -189,7 +189,8 @@ def run_job(job, options, generator):
                           + job.command(options, temporary),
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, env=mark.environment) as launch, \
-            StoppedAgents(mark, options.stop_agents, generator) as stopped:
+            Stops(mark, "agent", options.stop_agents, generator) as agents, \
+            Stops(mark, "worker", options.stop_workers, generator) as workers:
         try:
             for line in launch.stdout:
                 progress = PROGRESS.match(line)
@@ -200,8 +201,12 @@ def run_job(job, options, generator):
         except KeyboardInterrupt:
             launch.send_signal(signal.SIGINT)  # only a terminal tells the launch, too
             raise
-    if stopped.count > 0:
-        print(f"         {job.name}: agents were stopped {stopped.count} times", file=sys.stderr)
+        except SystemExit:
+            launch.send_signal(signal.SIGTERM)
+            raise
+    for what, stops in (("agents", agents), ("workers", workers)):
+        if stops.count > 0:
+            print(f"         {job.name}: {what} were stopped {stops.count} times", file=sys.stderr)
     check_program(options, options.program)
     if launch.returncode in (0, 1, 3) and os.path.exists(temporary):
         os.rename(temporary, path)
@@ -227,7 +232,7 @@ def check_folder(options):
     folder = options.output_folder
     path = os.path.join(folder, "asked.json")
     asked = {name: getattr(options, name)
-             for name in ("scenario", "timeout", "busy_loops", "stop_agents")}
+             for name in ("scenario", "timeout", "busy_loops", "stop_agents", "stop_workers")}
     if not any(name.endswith((".h5", ".none")) for name in os.listdir(folder)):
         write_whole(path, json.dumps({**asked, "program": options.program}) + "\n")
         return
@@ -316,6 +321,9 @@ def read_options(arguments):
     parser.add_argument("--stop-agents", type=seconds, default=0, metavar="TIME",
                         help="Stop one agent after the other for at most this long (default 0: "
                         "none)")
+    parser.add_argument("--stop-workers", type=seconds, default=0, metavar="TIME",
+                        help="Stop one worker after the other for at most this long (below "
+                        "--timeout; default 0: none)")
     parser.add_argument("--output-folder", default="results/scoreboard", metavar="FOLDER",
                         help="Folder to write (the launches)")
     parser.add_argument("--stress", default=program_beside("stress") or "lockstep-stress",
@@ -331,6 +339,9 @@ def read_options(arguments):
     options.ranks = [int(word) for word in words]
     if min(options.repeat, options.healthy, options.busy_loops) < 0 or options.seed < 1:
         parser.error("--repeat, --healthy, --busy-loops, --seed: negative; give counts")
+    if options.stop_workers >= options.timeout:
+        parser.error(f"--stop-workers={options.stop_workers:g}: a rank that is stopped for "
+                     f"--timeout={options.timeout:g} hangs; give less")
     for name in ("stress", "lockstep"):
         path = getattr(options, name)
         found = shutil.which(path)
@@ -344,6 +355,7 @@ def read_options(arguments):
 
 def main(arguments):
     options = read_options(arguments)
+    launches.end_in_order()
     jobs = jobs_of(options)
     check_folder(options)
     with BusyLoops(options.busy_loops):
