@@ -55,7 +55,7 @@ void Judge::EndedInGroup(int rank, End how, int code, bool first) {
   const Rank& mine = history_.ranks[Index(rank)];
   const bool died = how != End::kExited;
   const bool well = NoteGone(rank, how, code);
-  if (Explained() || rank_lost_ || died_untold_ || (mine.failed && !well)) return;
+  if (Explained(well ? rank : -1) || rank_lost_ || died_untold_ || (mine.failed && !well)) return;
   if (first || !died) TellMissedBy(rank, died);
   // By _exit(0) a program may leave a thread behind that waits for what nobody will send.
   died_inside_well_ = died_inside_ == rank ? how == End::kQuit && code == 0 : died_inside_well_;
@@ -68,8 +68,6 @@ void Judge::EndedInGroup(int rank, End how, int code, bool first) {
 bool Judge::NoteGone(int rank, End how, int code) {
   const bool well = how == End::kExited && code == 0;
   history_.ranks[Index(rank)].gone = well ? "ended" : HowItEnded(how, code);
-  // What was suspected of it is sure now.
-  if (well && suspects_.contains(rank)) suspects_.clear();
   return well;
 }
 

@@ -120,8 +120,11 @@ class Judge {
   bool NoteGone(int rank, End how, int code);  // true: in good order
   void TellMissedBy(int rank, bool died);
   bool EndsAreConsequences() const;
-  // Why ranks wait was told, or who is suspected.
-  bool Explained() const { return explained_ || !stopped_.empty() || !suspects_.empty(); }
+  // Why ranks wait was told, or others than this one are suspected.
+  bool Explained(int suspect = -1) const {
+    const bool suspected = !suspects_.empty() && !suspects_.contains(suspect);
+    return explained_ || !stopped_.empty() || suspected;
+  }
   void TellGone(int rank, const Position* missed);
   bool CalledElsewhere(int rank, int other, Call call) const;
   void TellMissing(int rank, const Position& position);
@@ -192,6 +195,7 @@ class Judge {
   bool died_inside_well_ = false;  // … by _exit(0)
   std::set<int> stopped_;          // ranks, now
   std::set<int> suspects_;         // of the newest silence, who called nothing since
+  int waits_for_them_ = -1;        // and nor did this one
 };
 
 }  // namespace lockstep::watch::judge

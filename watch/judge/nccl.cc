@@ -76,7 +76,10 @@ Unanswered FindUnanswered(const History& history) {
 }  // namespace
 
 void Judge::FollowNccl(int rank, const Event& event) {
-  if (!GivesUp(event.call)) suspects_.erase(rank);
+  if (!GivesUp(event.call)) {
+    suspects_.erase(rank);
+    if (rank == waits_for_them_) suspects_.clear();
+  }
   const int me = history_.RankIn(rank, event.comm);
   if (me < 0) return;
   Communicator& comm = history_.communicators[event.comm];
@@ -146,7 +149,7 @@ void Judge::TellNotIssued(int rank, const Position& position) {
   const Event& first = position.first;
   const int other = position.first_rank;
   const Communicator& comm = history_.communicators[first.comm];
-  if (rank_lost_ || Explained() || Contains(comm.aborted, history_.RankIn(other, first.comm)))
+  if (rank_lost_ || Explained(rank) || Contains(comm.aborted, history_.RankIn(other, first.comm)))
     return;
   const bool badly = !mine.gone.empty() && mine.gone != "ended";
   if (badly) return TellGone(rank, &position);
@@ -166,6 +169,7 @@ void Judge::Silent(int seconds) {
   if (Explained() || rank_lost_ || !oldest.event) return;
   const int late = oldest.missing.front();
   suspects_ = {oldest.missing.begin(), oldest.missing.end()};
+  waits_for_them_ = oldest.rank;
   const std::string& gone = history_.ranks[Index(late)].gone;
   std::string text = fmt::format(
       "rank {} has not called {}; rank {} waits for it in {}; no rank has called anything for "

@@ -276,6 +276,31 @@ TEST_F(Suspected, ARankThatEndsWithoutItsCallProvesIt) {
               ElementsAre(HasSubstr("missing_call: rank 1 ended without ncclAllReduce")));
 }
 
+TEST_F(Suspected, ARankThatGivesUpWithoutItsCallProvesIt) {
+  nccl_.Calls(1, Nccl::Asks(Call::kNcclDestroy, 1));
+  EXPECT_THAT(nccl_.Findings(),
+              ElementsAre(HasSubstr("missing_call: rank 1 gave up its communicator without")));
+}
+
+// It may be about to abort, and nobody is to blame for what it does after so long.
+TEST_F(Suspected, ItsAbortProvesNothingAndWhoWaitedIsNotBlamed) {
+  nccl_.Calls(1, Nccl::Asks(Call::kNcclAbort, 1));
+  nccl_.judge().Ended(1, End::kExited);
+  nccl_.judge().Ended(0, End::kExited, 3);
+  nccl_.judge().AllEnded();
+  EXPECT_THAT(nccl_.Findings(), IsEmpty());
+}
+
+// The others made a communicator without it.
+TEST_F(Suspected, WhoWaitedMayGoOn) {
+  nccl_.Calls(1, Nccl::Asks(Call::kNcclAbort, 1));
+  nccl_.judge().Ended(1, End::kExited);
+  nccl_.Calls(0, Nccl::Asks(Call::kNcclAbort, 1));
+  nccl_.Calls(0, Nccl::Asks(Call::kNcclInit, 2));
+  nccl_.judge().Ended(0, End::kExited, 3);
+  EXPECT_THAT(nccl_.Findings(), ElementsAre(HasSubstr("lost_rank: rank 0 exited with code 3")));
+}
+
 TEST_F(Suspected, WhoFailsBehindItIsNotBlamed) {
   nccl_.judge().Ended(0, End::kDied);
   nccl_.judge().AllEnded();
