@@ -35,13 +35,13 @@ def is_read(pipe):
 
 class FlightTest(unittest.TestCase):
 
-    def until_named(self, **variables):
-        with started.Started(watched(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+    def until_named(self, *words, last="lockstep show", **variables):
+        with started.Started(watched(*words), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                              text=True, cwd=FOLDER, env=dict(os.environ, **variables)) as watcher:
             said = ""
             for line in watcher.stderr:
                 said += line
-                if "lockstep show" in line:
+                if last in line:
                     watcher.send_signal(signal.SIGTERM)
             watcher.wait(250)
         self.assertEqual(glob.glob("/tmp/lockstep-flight-%d-*" % watcher.pid), [])
@@ -67,6 +67,12 @@ class FlightTest(unittest.TestCase):
         self.check(said)
         self.assertEqual(sorted(os.listdir(FOLDER)), ["results", "theirs_0", "theirs_0.pipe",
                                                       "theirs_1", "theirs_1.pipe"])
+
+    def test_a_suspicion_is_told_once_and_hides_nothing(self):
+        said = self.until_named("differs", last="(proved")
+        told = [(cause, proof) for cause, proof, _ in VERDICT.findall(said)]
+        self.assertEqual(told, [("rank_busy", "suspected"), ("collective_mismatch", "proved")],
+                         said)
 
     def test_of_ranks_that_did_all_nothing_is_said(self):
         done = started.run(watched("healthy"), cwd=FOLDER)

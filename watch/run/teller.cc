@@ -58,9 +58,14 @@ void Teller::Note(std::string_view cause, bool proved, bool hangs, const std::st
 }
 
 void Teller::TellFlight(const flight::FlightDiagnosis& diagnosis) {
-  if (diagnosis.judgement.verdict != verdict::Verdict::kFail) return;
-  for (const verdict::Finding& finding : diagnosis.judgement.findings) {
+  const std::vector<verdict::Finding>& findings = diagnosis.judgement.findings;
+  if (diagnosis.judgement.verdict != verdict::Verdict::kFail || findings.empty()) return;
+  // The same silence, or one like it: told once.
+  if (findings.front().headline.text() == told_by_flight_) return;
+  told_by_flight_ = findings.front().headline.text();
+  for (const verdict::Finding& finding : findings) {
     ++findings_;
+    flight_suspicions_ += finding.proved ? 0 : 1;
     PrintStderr("lockstep watch: {} ({}, by PyTorch's Flight Recorder): {}\n  {}\n  -> {}\n",
                 finding.cause.name(), finding.proved ? "proved" : "suspected",
                 finding.headline.text(), finding.message, finding.remedy);

@@ -24,9 +24,11 @@ class Teller {
   // What the job found since it was asked last. `stands`: its ranks were just proved to be stuck,
   // or are silent.
   void Tell(Job& job, bool stands);
-  // What PyTorch's Flight Recorder shows, where nothing else was found.
+  // What PyTorch's Flight Recorder shows, where nothing else was found. A suspicion again only
+  // after another one.
   void TellFlight(const flight::FlightDiagnosis& diagnosis);
-  int findings() const { return findings_; }
+  // Nothing was told but what the Flight Recorder made suspect.
+  bool WantsFlight() const { return findings_ == flight_suspicions_; }
   // Between looks: writes what was told, at once where ranks stand.
   void Save(const Jobs& jobs);
   // The launcher ends the launch, and SIGKILL may follow. Once.
@@ -49,6 +51,8 @@ class Teller {
   const WatchOptions& options_;
   std::unique_ptr<Reporter> reporter_;
   int findings_ = 0;
+  int flight_suspicions_ = 0;   // of these
+  std::string told_by_flight_;  // the newest headline
   int ranks_ = 0;  // of launches that are over, and their events
   std::uint64_t events_ = 0;
   bool complete_ = true;

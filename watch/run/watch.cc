@@ -211,7 +211,7 @@ int Watcher::NextLookMs() {
 }
 
 void Watcher::LookAtFlightRecorder() {
-  if (teller_.findings() > 0) return;
+  if (!teller_.WantsFlight()) return;
   const bool silent = std::ranges::all_of(
       jobs_, [&](const auto& each) { return each.second->QuietFor(options_.silence_s); });
   if (const auto diagnosis = flight_.Look(silent, options_.silence_s, followers_.get())) {
