@@ -16,6 +16,7 @@ expect() {
 
 expect 2 "unknown argument '--what'" scripts/gpu_check --what
 expect 2 "--step-seconds=soon: give a whole number" scripts/gpu_check --step-seconds=soon
+expect 2 "--time-budget=1m: give a whole number" scripts/gpu_check --time-budget=1m
 expect 2 "scripts/gpu_check --pack=DIR" scripts/gpu_check --ranks=2
 # A copy without a GPU: the first program says so.
 copy="$TEST_TMPDIR/copy"
@@ -62,7 +63,9 @@ runs='while [[ "$1" == --* ]]; do shift; done; exec "$@"'
 stub bin/compute-sanitizer "$runs"
 out="$TEST_TMPDIR/all"
 export LOCKSTEP_GPU_CHECK_SECONDS=0
-run() { "$copy/gpu_check" --ranks=2 --nccl-library=/stand-in/fake_nccl.so --out="$out" 2>&1; }
+run() {
+  "$copy/gpu_check" --ranks=2 --nccl-library=/stand-in/fake_nccl.so --out="$out" "$@" 2>&1
+}
 said="$(run)" || { echo "gpu_check with stubs failed: $said"; exit 1; }
 for words in "marks_cost .*exit   0" "copy_bandwidth .*exit   0" "graphs .*exit   0" \
   "six_cases .*exit   0" "sanitizer_scenarios .*exit   0" "sanitizer_races .*exit   0" \
@@ -71,6 +74,17 @@ for words in "marks_cost .*exit   0" "copy_bandwidth .*exit   0" "graphs .*exit 
   "^0 steps failed"; do
   grep -q "$words" "$out/summary.txt" || { echo "no '$words' in: $said"; exit 1; }
 done
+# Beside each other they are the same steps. Without time none is run.
+steps_of() { grep -o '^[a-z]*[a-z0-9_]*  ' "$out/summary.txt" | sort; }
+one_by_one="$(steps_of)"
+said="$(run --jobs=3)" || { echo "gpu_check --jobs=3 failed: $said"; exit 1; }
+[[ -n "$one_by_one" && "$(steps_of)" == "$one_by_one" ]] || { echo "other steps: $said"; exit 1; }
+said="$(run --time-budget=0)"
+if (($? != 3)) || ! grep -q "^0 steps failed, $(wc -l <<<"$one_by_one") not run$" <<<"$said"; then
+  echo "without time: $said"
+  exit 1
+fi
+run >/dev/null
 grep -q "observed: exit code 1" "$out/launch_order.txt" || { echo "no observation"; exit 1; }
 for words in "order_inversion  *hung hung  *finished hung (NOT AS PREDICTED)" \
   "news: the variable changes what becomes of order_inversion: 'hung hung' without" \
