@@ -344,8 +344,11 @@ Finding InitFailure(const Situation& situation, const Views& connecting) {
                   situation.views.size(), FormatRanks(finding.culprits), Doing(first.phase),
                   Seconds(first.evidence->seconds_silent), SystemClause(first));
   finding.remedy =
-      "Check that the hosts reach each other on the interface that the library chose (firewall, "
-      "host names, library variables that name an interface).";
+      first.phase == Phase::kStart
+          ? "See what these ranks wait for, in their stacks: a GPU's driver that others use takes "
+            "seconds to start. Give a longer --timeout if they only need more time."
+          : "Check that the hosts reach each other on the interface that the library chose "
+            "(firewall, host names, library variables that name an interface).";
   NameStalledLinks(situation, finding);
   return finding;
 }
