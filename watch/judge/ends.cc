@@ -27,21 +27,17 @@ void Judge::Ended(int rank, End how, int code, bool first) {
   if (EndsAreConsequences()) return;
   rank_lost_ = true;
   if (how != End::kExited && !first) return;
-  Add(Cause::kLostRank, {rank},
-      fmt::format("rank {} {} without MPI_Finalize; last seen {}", rank, HowItEnded(how, code),
-                  Describe(rank)),
-      0);
-  findings_.back().hangs = true;
+  TellHang(Cause::kLostRank, {rank},
+           fmt::format("rank {} {} without MPI_Finalize; last seen {}", rank, HowItEnded(how, code),
+                       Describe(rank)));
 }
 
 void Judge::Stopped(int rank) {
   const Rank& mine = history_.ranks[Index(rank)];
   if (mine.lost || mine.finalized || EndsAreConsequences()) return;
   stopped_.insert(rank);
-  const std::size_t before = findings_.size();
-  Add(Cause::kStoppedRank, {rank},
-      fmt::format("rank {} is stopped; last seen {}", rank, Describe(rank)), 0);
-  if (findings_.size() > before) findings_.back().hangs = true;
+  TellHang(Cause::kStoppedRank, {rank},
+           fmt::format("rank {} is stopped; last seen {}", rank, Describe(rank)));
 }
 
 // What others do while a rank is stopped is a consequence.

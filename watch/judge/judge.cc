@@ -379,13 +379,13 @@ std::vector<Finding> Judge::Tell() {
   return std::exchange(findings_, {});
 }
 
-void Judge::Add(Cause cause, std::vector<int> culprits, std::string text, std::uint64_t site,
-                bool proved) {
+Finding* Judge::Add(Cause cause, std::vector<int> culprits, std::string text, std::uint64_t site,
+                    bool proved) {
   // Each process has addresses of its own; the line is the same in all.
   const std::string where = site == 0 ? std::string() : At(culprits.front(), site);
-  if (!told_.insert({cause, where}).second) return;
+  if (!told_.insert({cause, where}).second) return nullptr;
   explained_ = explained_ || MayHang(cause);
-  Found(cause, std::move(culprits), std::move(text), proved);
+  return &Found(cause, std::move(culprits), std::move(text), proved);
 }
 
 Finding& Judge::Found(Cause cause, std::vector<int> culprits, std::string text, bool proved) {

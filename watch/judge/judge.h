@@ -165,8 +165,9 @@ class Judge {
   void TellUnfinished(int rank);
   void TellLeaks(int rank);
   void TellLostMessages();
-  void Add(Cause cause, std::vector<int> culprits, std::string text, std::uint64_t site,
-           bool proved = true);
+  // Null: of this cause and place it was told before. Valid until the next finding.
+  Finding* Add(Cause cause, std::vector<int> culprits, std::string text, std::uint64_t site,
+               bool proved = true);
   Finding& Found(Cause cause, std::vector<int> culprits, std::string text, bool proved);
   std::string At(int rank, std::uint64_t site) const { return locate_(rank, site); }
   // "MPI_Bcast at solver.c:31"; of a group "broadcast 4 at train.py:31", as far as that is known.

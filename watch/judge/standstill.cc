@@ -115,8 +115,8 @@ void Judge::Hangs(const StuckRanks& stuck) {
 }
 
 void Judge::TellHang(Cause cause, std::vector<int> culprits, std::string text) {
-  Add(cause, std::move(culprits), std::move(text), 0);
-  if (!findings_.empty()) findings_.back().hangs = true;
+  Finding* const finding = Add(cause, std::move(culprits), std::move(text), 0);
+  if (finding != nullptr) finding->hangs = true;
 }
 
 // A launcher that ends ranks because of one that ended may leave others for a while.

@@ -63,17 +63,20 @@ class RightPrograms(unittest.TestCase):
 
 class WrongPrograms(unittest.TestCase):
 
-    def told(self, case, *options, answers=()):
-        """All verdicts on ranks. After each the next answer is called; after the last of them the
-        launch is ended, if it is still there."""
+    def told(self, case, *options, go_on=None):
+        """All verdicts on ranks. After a suspicion the file `go_on` is made, if it has a name;
+        after another verdict the launch is ended."""
         with started.Started(watched(case, *options), stdout=subprocess.DEVNULL,
                              stderr=subprocess.PIPE, text=True, cwd=FOLDER) as watcher:
             said = ""
-            left = list(answers)
             for line in watcher.stderr:
                 said += line
-                if line.startswith("  -> "):
-                    (left.pop(0) if left else lambda: watcher.send_signal(signal.SIGTERM))()
+                if not line.startswith("  -> "):
+                    continue
+                if go_on and VERDICT.findall(said)[-1][2] == "suspected":
+                    open(go_on, "a").close()
+                else:
+                    watcher.send_signal(signal.SIGTERM)
             watcher.wait(250)
         return VERDICT.findall(said), said, watcher.returncode
 
@@ -132,22 +135,27 @@ class WrongPrograms(unittest.TestCase):
         self.assertIn("; rank 1 ended after ncclCommAbort 1", said)
 
     def test_a_silence_that_ends_was_no_hang_and_hides_none(self):
-        for case, causes, code, verdict in (
-            ("late", [("HUNG, ", "missing_call", "suspected")], 0, "pass"),
-            ("late_differs", [("HUNG, ", "missing_call", "suspected"),
-                              ("", "call_mismatch", "proved")], 128 + signal.SIGTERM, "fail")):
+        suspicion = ("HUNG, ", "missing_call", "suspected")
+        mismatch = ("", "call_mismatch", "proved")
+        for case, last, code, verdict in (("late", suspicion, 0, "pass"),
+                                          ("late_differs", mismatch, 128 + signal.SIGTERM, "fail")):
             go_on = os.path.join(FOLDER, case)
             output = go_on + ".h5"
             with unittest.mock.patch.dict(os.environ, NCCL_CASES_FILE=go_on):
                 told, said, ended = self.told(case, "--timeout=10", "--output=" + output,
-                                              answers=[lambda: open(go_on, "x").close()])
-            self.assertEqual([each[:3] for each in told], causes, said)
+                                              go_on=go_on)
+            # Ranks that get no processor are silent, too.
+            told = [each[:3] for each in told]
+            self.assertEqual((set(told[:-1]) | {told[0]}, told[-1]), ({suspicion}, last), said)
             self.assertEqual(ended, code, said)
             self.assertEqual("what was suspected was no hang" in said, case == "late", said)
             run = json.loads(finish([LOCKSTEP, "show", "--format=jsonl", output]).stdout)
             self.assertEqual(run["verdict"], verdict)
-            findings = [each["cause"] for each in run["judgement"]["findings"]]
-            self.assertEqual(findings, [each[1] for each in reversed(causes)] if code else [])
+            judgement = run["judgement"]
+            causes = [each["cause"] for each in judgement["findings"]]
+            self.assertEqual(causes[:1], ["call_mismatch"] if code else [])
+            if not code:
+                self.assertEqual(judgement["outcomes"], [])
 
 
 if __name__ == "__main__":

@@ -64,26 +64,25 @@ Status Reporter::Check() {
 }
 
 void Reporter::Found(const judge::Finding& finding) {
-  verdict::Judgement& where = finding.hangs && !finding.proved ? suspected_ : run_.judgement;
-  where.findings.push_back({.cause = verdict::FindingCause::Named(judge::NameOf(finding.cause)),
-                            .culprits = finding.culprits,
-                            .proved = finding.proved,
-                            .message = finding.text,
-                            .remedy = judge::RemedyOf(finding.cause, finding.in_group),
-                            .headline = finding.headline});
+  auto& where = finding.hangs && !finding.proved ? suspected_ : run_.judgement.findings;
+  where.push_back({.cause = verdict::FindingCause::Named(judge::NameOf(finding.cause)),
+                   .culprits = finding.culprits,
+                   .proved = finding.proved,
+                   .message = finding.text,
+                   .remedy = judge::RemedyOf(finding.cause, finding.in_group),
+                   .headline = finding.headline});
 }
 
 void Reporter::Found(verdict::Finding finding) {
-  verdict::Judgement& where = finding.proved ? run_.judgement : suspected_;
-  where.findings.push_back(std::move(finding));
+  (finding.proved ? run_.judgement.findings : suspected_).push_back(std::move(finding));
 }
 
 void Reporter::Hung(std::vector<verdict::RankOutcome> ranks) {
-  if (run_.judgement.findings.empty()) {
-    suspected_.outcomes = std::move(ranks);  // those of an earlier silence went on
-  } else {
-    std::ranges::move(ranks, std::back_inserter(run_.judgement.outcomes));
-  }
+  std::vector<verdict::RankOutcome>& known = run_.judgement.outcomes;
+  std::erase_if(known, [&](const verdict::RankOutcome& before) {
+    return std::ranges::find(ranks, before.rank, &verdict::RankOutcome::rank) != ranks.end();
+  });
+  std::ranges::move(ranks, std::back_inserter(known));
 }
 
 report::Scale Reporter::ScaleNow() const {
@@ -99,9 +98,10 @@ Status Reporter::Store(int job, std::optional<store::Watched> watched, int exit_
   run.duration_seconds = SecondsSince(began_ns_);
   run.exit_code = exit_code;
   run.complete = at_end;
-  if (!at_end || exit_code != 0) {
-    std::ranges::copy(suspected_.findings, std::back_inserter(run.judgement.findings));
-    if (run.judgement.outcomes.empty()) run.judgement.outcomes = suspected_.outcomes;
+  if (at_end && exit_code == 0) {
+    run.judgement.outcomes.clear();  // they went on
+  } else {
+    std::ranges::copy(suspected_, std::back_inserter(run.judgement.findings));
   }
   const bool passes = run.judgement.findings.empty() && exit_code == 0;
   run.verdict = !passes  ? verdict::Verdict::kFail

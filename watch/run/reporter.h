@@ -24,7 +24,7 @@ class Reporter {
   bool named() const { return named_; }
   // Written in any case; otherwise only where something is found.
   bool wanted() const { return named_ || counts_waits_; }
-  bool found() const { return !run_.judgement.findings.empty() || !suspected_.findings.empty(); }
+  bool found() const { return !run_.judgement.findings.empty() || !suspected_.empty(); }
   // Before the launcher starts: can the file be written? An error names another way. A file that
   // nobody wanted goes to another folder.
   Status Check();
@@ -32,7 +32,7 @@ class Reporter {
   bool only_suspected() const { return found() && run_.judgement.findings.empty(); }
   // Of a hang.
   void Found(verdict::Finding finding);
-  // Ranks that stand, by the last finding.
+  // Ranks that stand, as it looks now: to be told after the finding.
   void Hung(std::vector<verdict::RankOutcome> ranks);
   // Ticks of events into nanoseconds since watching began: exact over the whole launch.
   report::Scale ScaleNow() const;
@@ -45,7 +45,7 @@ class Reporter {
 
  private:
   results::store::Run run_;
-  verdict::Judgement suspected_;  // hangs, not proved
+  std::vector<verdict::Finding> suspected_;  // hangs, not proved
   bool counts_waits_;
   bool named_;
   std::string path_;

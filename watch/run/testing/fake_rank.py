@@ -14,7 +14,7 @@ assert int(os.environ["TORCH_FR_BUFFER_SIZE"]) > 0
 dump = os.environ["TORCH_FR_DUMP_TEMP_FILE"] + str(rank)
 pipe = os.environ["TORCH_NCCL_DEBUG_INFO_PIPE_FILE"] + str(rank) + ".pipe"
 os.mkfifo(pipe)
-asked = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+asked = os.open(pipe, os.O_RDWR)  # so that reading waits, also while nobody writes
 
 healthy = sys.argv[2:] == ["healthy"]
 differs = sys.argv[2:] == ["differs"]
@@ -39,8 +39,7 @@ if rank != 1 and not healthy:
 
 def answer():
     content = flight_dumps.dump(calls, groups=(("0", "default_pg", range(size)),))
-    while not os.read(asked, 128):
-        time.sleep(0.05)
+    os.read(asked, 128)
     print("asked", flush=True)
     with open(dump, "wb") as file:
         file.write(b"\x80")  # a reader may come at any moment
