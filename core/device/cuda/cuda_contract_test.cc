@@ -11,7 +11,7 @@ namespace lockstep::device::cuda {
 namespace {
 
 // Without a device there is nothing to hold a contract on; the other tests of this room say so.
-bool Here() { return QueryCudaDeviceCount().count > 0; }
+bool Here() { return CountCudaDevices().count > 0; }
 
 std::vector<DeviceUnderTest> Devices() {
   if (!Here()) return {};
@@ -41,7 +41,7 @@ INSTANTIATE_TEST_SUITE_P(Cuda, KernelsContract, testing::ValuesIn(KernelsHere())
 
 TEST(OpenCudaDevice, SaysWhatIsMissing) {
   if (Here()) {
-    const auto device = OpenCudaDevice(QueryCudaDeviceCount().count);
+    const auto device = OpenCudaDevice(CountCudaDevices().count);
     ASSERT_FALSE(device.ok());
     EXPECT_EQ(device.status().code(), StatusCode::kEnvironment);
     EXPECT_NE(device.status().message().find("--ranks-per-gpu"), std::string::npos);

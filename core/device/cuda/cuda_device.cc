@@ -133,7 +133,7 @@ Result<std::unique_ptr<Buffer>> CudaDevice::Allocate(std::int64_t bytes, CudaMem
 }  // namespace
 
 Result<std::unique_ptr<Device>> OpenCudaDevice(int index, CudaMemory memory) {
-  const CudaDeviceCount devices = QueryCudaDeviceCount();
+  const CudaDeviceCount devices = CountCudaDevices();
   if (devices.count == 0) {
     return EnvironmentError(devices.reason +
                             "; install NVIDIA's driver, or choose another backend");
@@ -143,6 +143,9 @@ Result<std::unique_ptr<Device>> OpenCudaDevice(int index, CudaMemory memory) {
         "a rank of this host needs CUDA device {}, and there {}; start fewer ranks on it, or, to "
         "test without regard to speed, give --ranks-per-gpu",
         index, devices.count == 1 ? "is 1" : fmt::format("are {}", devices.count));
+  }
+  if (const int error = TryCudaDevice(index)) {
+    return EnvironmentError(DescribeUnusable(index, error));
   }
   auto device = std::make_unique<CudaDevice>(index, memory);
   LOCKSTEP_RETURN_IF_ERROR(device->EnterThread());

@@ -21,7 +21,8 @@ enum class CudaMemory {
 // inline stream it runs on the calling thread once the device got there. All streams are
 // NativeStreams, the device is a NativeDevice.
 //
-// kEnvironment: "no CUDA device: …", or there is no device of this number.
+// kEnvironment: "no CUDA device: …", there is none of this number, or it can't be used. Makes a
+// context on this device only.
 Result<std::unique_ptr<Device>> OpenCudaDevice(int index, CudaMemory memory = CudaMemory::kManaged);
 
 // Where a device sits, as "0000:3b:00.0"; empty when CUDA does not say.

@@ -30,7 +30,7 @@ constexpr std::int64_t kCount = 10'007;
 class CudaKernelsTest : public testing::Test {
  protected:
   void SetUp() override {
-    const CudaDeviceCount devices = QueryCudaDeviceCount();
+    const CudaDeviceCount devices = CountCudaDevices();
     if (devices.count == 0) GTEST_SKIP() << devices.reason;
     device_ = std::move(OpenCudaDevice(0).value());
     kernels_ = std::move(OpenCudaKernels().value());

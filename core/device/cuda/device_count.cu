@@ -11,8 +11,31 @@ constexpr int kProof = 0x10c5;
 
 __global__ void WriteProof(int* out) { *out = kProof; }
 
-// Runs the kernel on `device`; cudaSuccess only when its result arrived.
-cudaError_t Prove(int device) {
+std::string Remedy(int error) {
+  switch (error) {
+    case cudaErrorMemoryAllocation:
+      return "its memory is full: end processes that hold some (`nvidia-smi` shows them)";
+    case cudaErrorDevicesUnavailable:
+      return "another process has it for itself: end that, or change its compute mode";
+    case cudaErrorNoKernelImageForDevice:
+    case cudaErrorUnsupportedPtxVersion:
+      return "this build has no code for it: build with a toolkit that knows it";
+    default:
+      return "run `lockstep doctor`, or choose another backend";
+  }
+}
+
+}  // namespace
+
+CudaDeviceCount CountCudaDevices() {
+  CudaDeviceCount result;
+  cudaError_t error = cudaGetDeviceCount(&result.count);
+  if (error == cudaSuccess && result.count == 0) error = cudaErrorNoDevice;
+  if (error != cudaSuccess) return {0, std::string("no CUDA device: ") + cudaGetErrorString(error)};
+  return result;
+}
+
+int TryCudaDevice(int device) {
   int* proof = nullptr;
   cudaError_t error = cudaSetDevice(device);
   if (error == cudaSuccess) error = cudaMalloc(&proof, sizeof(int));
@@ -26,21 +49,9 @@ cudaError_t Prove(int device) {
   return error;
 }
 
-}  // namespace
-
-CudaDeviceCount QueryCudaDeviceCount() {
-  CudaDeviceCount result;
-  int listed = 0;
-  cudaError_t error = cudaGetDeviceCount(&listed);
-  for (int device = 0; error == cudaSuccess && device < listed; ++device) {
-    error = Prove(device);
-    if (error == cudaSuccess) ++result.count;
-  }
-  if (error == cudaSuccess && listed == 0) error = cudaErrorNoDevice;
-  if (result.count == 0) {
-    result.reason = std::string("no CUDA device: ") + cudaGetErrorString(error);
-  }
-  return result;
+std::string DescribeUnusable(int device, int error) {
+  return "CUDA device " + std::to_string(device) + " can't be used: " +
+         cudaGetErrorString(static_cast<cudaError_t>(error)) + "; " + Remedy(error);
 }
 
 }  // namespace lockstep::device::cuda

@@ -12,7 +12,7 @@ namespace {
 bool HasDeviceFile() { return access("/dev/nvidiactl", F_OK) == 0; }
 
 TEST(CudaDeviceCount, SaysEitherHowManyOrWhyNone) {
-  const CudaDeviceCount result = QueryCudaDeviceCount();
+  const CudaDeviceCount result = CountCudaDevices();
   if (result.count > 0) {
     EXPECT_EQ(result.reason, "");
     return;
@@ -24,7 +24,17 @@ TEST(CudaDeviceCount, SaysEitherHowManyOrWhyNone) {
 
 TEST(CudaDeviceCount, FindsNoneWithoutADriver) {
   if (HasDeviceFile()) GTEST_SKIP() << "this machine has an NVIDIA driver";
-  EXPECT_EQ(QueryCudaDeviceCount().count, 0);
+  EXPECT_EQ(CountCudaDevices().count, 0);
+}
+
+// Numbers of cudaError_t, which its header fixes.
+TEST(DescribeUnusable, SaysWhatToDo) {
+  EXPECT_EQ(DescribeUnusable(3, 2),
+            "CUDA device 3 can't be used: out of memory; its memory is full: end processes that "
+            "hold some (`nvidia-smi` shows them)");
+  EXPECT_NE(DescribeUnusable(0, 46).find("another process has it"), std::string::npos);
+  EXPECT_NE(DescribeUnusable(0, 209).find("no code for it"), std::string::npos);
+  EXPECT_NE(DescribeUnusable(0, 700).find("lockstep doctor"), std::string::npos);
 }
 
 }  // namespace
