@@ -86,6 +86,7 @@ FIGURES = {
     # Verdicts.
     "event_bytes": ("core/journal/event.h", r"sizeof\(JournalEvent\) == (\d+)"),
     "quiet_ms": ("stress/harness/suite.cc", r"kQuietSeconds = 0\.0(\d);", "{}0"),
+    "driver_s": ("core/agent/silence_watch.cc", r"kDriverSeconds = (\d+)"),
     "lost_s": ("core/control/heartbeat_monitor.h", r"kLostSeconds = (\d+)"),
     "meet_above": ("core/control/rendezvous/master.h", r"kAgents = {\"agents\", (\d+)"),
     "faults_found": (_SCORES, _HEADLINE),

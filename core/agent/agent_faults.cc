@@ -10,10 +10,9 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <string_view>
 #include <utility>
 
-#include "core/base/file_text.h"
+#include "core/base/process_stat.h"
 
 namespace lockstep::agent {
 namespace {
@@ -24,10 +23,6 @@ Status NoMemoryFile() {
   return EnvironmentError(
       "cannot make a file in memory: {}; raise the limits on open files or memory",
       std::strerror(errno));
-}
-
-bool HasMapped(pid_t worker, std::string_view name) {
-  return TextOf(fmt::format("/proc/{}/maps", worker)).find(name) != std::string::npos;
 }
 
 class ClockJump final : public Injection {

@@ -36,6 +36,10 @@ constexpr std::int64_t kSplitBytes = 64 << 10;
 constexpr std::int64_t kLongestFaultNs = 10'000'000;
 // A file that comes slower than 1 MB/s is no work.
 constexpr std::int64_t kLongestByteNs = 1'000;
+// CUDA's driver makes a context under locks that all processes share: with 12 of them on a GPU one
+// waited for more than 5 s.
+constexpr double kDriverSeconds = 30;
+constexpr char kDriverLibrary[] = "/libcuda.so";
 
 // It is in a call that ends when others come. One that is only queued has not begun: what stands
 // before it in its stream is work of the rank.
@@ -49,6 +53,12 @@ bool WaitsForPeers(const SilenceWatch::LastEvent& last) {
 bool Meets(const SilenceWatch::LastEvent& last) {
   return last &&
          (last->phase == journal::Phase::kConnect || last->phase == journal::Phase::kFinalize);
+}
+
+// It makes its context on a device, or the communicator of all ranks.
+bool Starts(const SilenceWatch::LastEvent& last) {
+  return !last || (!WaitsForPeers(last) && (last->phase == journal::Phase::kStart ||
+                                            last->phase == journal::Phase::kConnect));
 }
 
 // Who looked so often in a call, and left it no more, waits for somebody: if all went on, that many
@@ -87,8 +97,11 @@ SilenceWatch::LastEvent SilenceWatch::Newest(const journal::JournalReader& reade
   return last;
 }
 
+bool SilenceWatch::HasCudaDriver(pid_t pid) { return HasMapped(pid, kDriverLibrary); }
+
 void SilenceWatch::Begin() {
   progress_ = ProgressProbe(scale_);
+  starts_on_gpu_ = false;
   overdue_since_.reset();
   quiet_since_.reset();
   next_look_ = next_glance_ = Deadline::AfterNs(0);
@@ -143,13 +156,18 @@ bool SilenceWatch::IsNewlyOverdue(pid_t pid, const WorkerState& worker, const La
 
 void SilenceWatch::LookForProgress(pid_t pid, const WorkerState& worker, const LastEvent& last) {
   progress_.Look(pid, BeginOf(worker, last), PollsOfOneWhoWaits(last, ranks_));
+  const bool may_start = Starts(last) && worker.process != verdict::ProcessState::kStopped;
+  starts_on_gpu_ = may_start && (starts_on_gpu_ || has_cuda_driver_(pid));
 }
 
 double SilenceWatch::AwakeSeconds(const LastEvent& last, Ticks since, double passed_s) const {
   const double kept_s = WaitsForPeers(last) ? progress_.StarvedSeconds(since)
                         : Meets(last)       ? progress_.HeldUpSeconds(since)
                                             : progress_.BusySeconds(since);
-  return std::min(std::max(passed_s - kept_s, awake_since_ == since ? awake_s_ : 0), passed_s);
+  const double known_s = awake_since_ == since ? awake_s_ : 0;
+  const double awake_s = passed_s - kept_s;
+  const bool in_driver = starts_on_gpu_ && Starts(last) && awake_s < kDriverSeconds;
+  return std::min(in_driver ? known_s : std::max(awake_s, known_s), passed_s);
 }
 
 SilenceWatch::Silence SilenceWatch::Seen(const WorkerState& worker, const LastEvent& last) const {

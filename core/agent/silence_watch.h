@@ -89,11 +89,16 @@ class SilenceWatch {
   using LastEvent = std::optional<journal::JournalEvent>;
 
   // Of a worker of `ranks`.
-  SilenceWatch(const AgentOptions& options, const TickScale& scale, int ranks)
+  SilenceWatch(const AgentOptions& options, const TickScale& scale, int ranks,
+               std::function<bool(pid_t)> has_cuda_driver = &HasCudaDriver)
       : quiet_seconds_(options.quiet_seconds),
         deadline_seconds_(options.silence_deadline_seconds),
         ranks_(ranks),
-        scale_(scale) {}
+        scale_(scale),
+        has_cuda_driver_(std::move(has_cuda_driver)) {}
+
+  // Whether the process has loaded it.
+  static bool HasCudaDriver(pid_t pid);
 
   // The newest event of a journal. A call that is queued behind one that has begun is kStart, too.
   static LastEvent Newest(const journal::JournalReader& reader);
@@ -111,7 +116,9 @@ class SilenceWatch {
 
   // Memory and files come page by page, and a processor late, without an event: a rank that is to
   // compute is not silent while it takes these, nor one that connects for want of a processor. In a
-  // collective it waits for peers all the same.
+  // collective it waits for peers all the same. Nor is one silent that starts or connects with
+  // CUDA's driver: other processes may keep it waiting there, for up to 30 s. If it takes longer,
+  // all of it was silence.
   void LookForProgress(pid_t pid, const WorkerState& worker, const LastEvent& last);
   struct Silence {
     // From the worker's newest event (or its start) to now, without the time in which it worked, or
@@ -138,6 +145,8 @@ class SilenceWatch {
   double deadline_seconds_;
   int ranks_;
   TickScale scale_;
+  std::function<bool(pid_t)> has_cuda_driver_;
+  bool starts_on_gpu_ = false;  // by the newest look
   ProgressProbe progress_;
   // What was last told of the silence that began at awake_since_. The kernel tells of a wait for a
   // processor when it ends, so such time counts as awake at first.

@@ -124,6 +124,41 @@ TEST(SilenceWatch, AStopCountsFromItsBeginning) {
   EXPECT_TRUE(is_overdue()) << "told again: the stop had hidden it";
 }
 
+// A context on a GPU is made under locks of a driver that all processes share.
+TEST(SilenceWatch, AStartInCudasDriverIsSilentWhenItTakesLong) {
+  std::int64_t now_ns = kNowNs;
+  const VirtualTime time(&now_ns);
+  bool loaded = true;
+  SilenceWatch watch(AgentOptions{.silence_deadline_seconds = 5}, {.ns_per_tick = 1}, 2,
+                     [&](pid_t) { return loaded; });
+  journal::JournalEvent event{.kind = EventKind::kPhase};
+  WorkerState worker;
+  const auto silent_s = [&](journal::Phase phase, Ticks seconds) {
+    event.phase = phase;
+    event.ticks = Before(seconds);
+    watch.Begin();
+    watch.LookForProgress(kNobody, worker, event);
+    return watch.Now(worker, event).seconds;
+  };
+  for (const journal::Phase phase : {journal::Phase::kStart, journal::Phase::kConnect}) {
+    EXPECT_DOUBLE_EQ(silent_s(phase, 29), 0);
+    EXPECT_FALSE(watch.IsNewlyOverdue(kNobody, worker, event));
+    EXPECT_DOUBLE_EQ(silent_s(phase, 31), 31) << "all of it was";
+    EXPECT_TRUE(watch.IsNewlyOverdue(kNobody, worker, event));
+    EXPECT_FALSE(watch.IsNewlyOverdue(kNobody, worker, event)) << "it was told";
+  }
+  EXPECT_DOUBLE_EQ(silent_s(journal::Phase::kCompute, 29), 29);
+  event.kind = EventKind::kSplit;
+  EXPECT_DOUBLE_EQ(silent_s(journal::Phase::kConnect, 29), 29) << "in a call that waits for peers";
+  event.kind = EventKind::kPhase;
+  worker.process = verdict::ProcessState::kStopped;
+  worker.stopped = Before(28);
+  EXPECT_DOUBLE_EQ(silent_s(journal::Phase::kStart, 29), 28) << "a stopped one waits for nobody";
+  worker.process = verdict::ProcessState::kRunning;
+  loaded = false;
+  EXPECT_DOUBLE_EQ(silent_s(journal::Phase::kStart, 29), 29);
+}
+
 // It idles: what it waits for is not for its peers to give.
 TEST(SilenceWatch, AStopOfOneThatIdlesEndsNoSilence) {
   std::int64_t now_ns = kNowNs;

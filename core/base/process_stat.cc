@@ -37,6 +37,10 @@ std::vector<int> NumbersIn(const std::string& folder) {
   return numbers;
 }
 
+bool HasMapped(pid_t pid, const std::string& name) {
+  return TextOf("/proc/" + std::to_string(pid) + "/maps").find(name) != std::string::npos;
+}
+
 std::vector<int> AllowedCpus() {
   std::vector<int> cpus;
   // Larger than any kernel's NR_CPUS (8192); a set that is too small is refused with EINVAL.

@@ -20,6 +20,9 @@ std::string VariableText(const char* name);
 // "/proc/PID/fd". None where it cannot be read.
 std::vector<int> NumbersIn(const std::string& folder);
 
+// Whether the process has a file mapped whose path holds `name`.
+bool HasMapped(pid_t pid, const std::string& name);
+
 // Processors on which this thread may run, ascending; none where the kernel does not say.
 std::vector<int> AllowedCpus();
 

@@ -28,5 +28,11 @@ TEST(ProcessStat, OfAProcess) {
   EXPECT_FALSE(StatOf(-1));
 }
 
+TEST(ProcessStat, WhatAProcessHasMapped) {
+  EXPECT_TRUE(HasMapped(getpid(), "/libc.so"));
+  EXPECT_FALSE(HasMapped(getpid(), "/libof no process.so"));
+  EXPECT_FALSE(HasMapped(-1, "/"));
+}
+
 }  // namespace
 }  // namespace lockstep
