@@ -43,9 +43,9 @@ SCRIPTS = ["test_slurm", "test_mpich", "node_deaths", "random_kills", "watched_k
 # Of mpirun, torchrun, bazel, docker, pip, git and of test programs.
 FOREIGN = {"--allow-run-as-root", "--bind-to", "--oversubscribe", "--mca", "--hostfile", "--host",
            "--config", "--repo_env", "--gpus", "--with-ft", "--enable-recovery", "--mpi",
-           "--test_env", "--prefix", "--write", "--ntasks-per-node", "--signal", "--export",
-           "--shm-size", "--nproc-per-node", "--nnodes", "--no-python", "--rdzv-backend",
-           "--rdzv-endpoint"}
+           "--test_env", "--prefix", "--write", "--ntasks-per-node", "--gpus-per-task",
+           "--signal", "--export", "--shm-size", "--nproc-per-node", "--nnodes", "--no-python",
+           "--rdzv-backend", "--rdzv-endpoint"}
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9_-]*")
 
 

@@ -16,6 +16,7 @@ constexpr char kRanksPerGpu[] = "LOCKSTEP_RANKS_PER_GPU";
 constexpr char kRegister[] = "LOCKSTEP_NCCL_REGISTER";
 constexpr char kGraph[] = "LOCKSTEP_CUDA_GRAPH";
 constexpr char kMarks[] = "LOCKSTEP_DEVICE_MARKS";
+constexpr char kVisible[] = "CUDA_VISIBLE_DEVICES";
 constexpr int kMostRanksPerGpu = 64;
 
 // An empty value: the variable is not there.
@@ -48,6 +49,12 @@ NcclChoices NcclChoicesFromEnvironment(bool marks) {
   const std::string said = VariableText(kMarks);
   choices.marks = marks ? said != "0" : said == "1";
   return choices;
+}
+
+int DeviceOf(int local_rank, int ranks_per_gpu) {
+  const std::string visible = VariableText(kVisible);
+  const bool given_one = !visible.empty() && visible.find(',') == std::string::npos;
+  return given_one ? 0 : local_rank / ranks_per_gpu;
 }
 
 std::vector<std::pair<std::string, std::string>> SharedGpuVariables(int version, int local_rank,

@@ -26,6 +26,11 @@ Status ExportNcclChoices(const NcclChoices& choices);
 // `marks`: where no variable says it.
 NcclChoices NcclChoicesFromEnvironment(bool marks = true);
 
+// Which of the devices that it sees is the rank's, by the number of its process on its host. One
+// that sees a single one by CUDA_VISIBLE_DEVICES was given that: `srun --gpus-per-task=1` and
+// wrappers around a program do so.
+int DeviceOf(int local_rank, int ranks_per_gpu);
+
 // Several ranks on one GPU, which NCCL refuses unless it is talked into it.
 
 // The variables that make it possible. Up to 2.30.2 (and for more than two ranks) each rank tells

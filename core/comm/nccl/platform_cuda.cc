@@ -13,7 +13,7 @@ Result<NcclPlatform> OpenOnCuda(const NcclLibraryFacts& library, int local_rank,
   }
   const device::cuda::CudaMemory memory =
       host_access ? device::cuda::CudaMemory::kManaged : device::cuda::CudaMemory::kDevice;
-  const int index = local_rank / choices.ranks_per_gpu;
+  const int index = DeviceOf(local_rank, choices.ranks_per_gpu);
   auto device = device::cuda::OpenCudaDevice(index, memory);
   if (!device.ok()) {
     return Status(device.status().code(), "--backend=nccl: " + device.status().message());

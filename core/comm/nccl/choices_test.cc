@@ -1,10 +1,11 @@
+// What a rank works on, and what the environment carries to it.
+#include "core/comm/nccl/choices.h"
 
 #include <cstdlib>
 #include <map>
 #include <string>
 
 #include "core/comm/nccl/abi.h"
-#include "core/comm/nccl/choices.h"
 #include "gtest/gtest.h"
 
 namespace lockstep::comm::nccl {
@@ -32,6 +33,18 @@ TEST(SharedGpu, WhatTheUserSetStays) {
   ShareGpu(VersionCode(2, 28, 9), 0, 2);
   EXPECT_STREQ(std::getenv("NCCL_MAX_CTAS"), "7");
   EXPECT_STREQ(std::getenv("NCCL_SOCKET_IFNAME"), "lo");
+}
+
+TEST(DeviceOf, IsTheOneThatALauncherGave) {
+  unsetenv("CUDA_VISIBLE_DEVICES");
+  EXPECT_EQ(DeviceOf(3, 1), 3);
+  EXPECT_EQ(DeviceOf(3, 2), 1);
+  setenv("CUDA_VISIBLE_DEVICES", "4,5,6,7", 1);
+  EXPECT_EQ(DeviceOf(3, 1), 3) << "the fourth of those that it sees";
+  for (const char* one : {"3", "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6"}) {
+    setenv("CUDA_VISIBLE_DEVICES", one, 1);
+    EXPECT_EQ(DeviceOf(3, 1), 0) << one;
+  }
 }
 
 TEST(Choices, TravelThroughTheEnvironment) {
