@@ -204,7 +204,8 @@ void ProgressProbe::Look(pid_t pid, Ticks since, std::int64_t polls) {
     passed_ns_ = io_ns_ = 0;
     before_ = newest_;
     at_first_.clear();
-    for (Spans* spans : {&waited_ns_, &starved_ns_, &worked_ns_, &ending_ns_}) spans->clear();
+    for (Spans* spans : {&waited_ns_, &untold_ns_, &starved_ns_, &worked_ns_, &ending_ns_})
+      spans->clear();
   }
   const Ticks now_ticks = NowTicks();
   const std::int64_t now_ns = MonotonicNs();
@@ -218,7 +219,7 @@ void ProgressProbe::Look(pid_t pid, Ticks since, std::int64_t polls) {
   // Of a process that is gone there are none any more.
   io_ns_ += std::clamp<std::int64_t>(
       (io_bytes - std::exchange(io_bytes_, io_bytes)) * kLongestByteNs, 0, span_ns);
-  const Threads last = std::exchange(newest_, ThreadsOf(pid));
+  const Threads last = std::exchange(newest_, threads_of_(pid));
   const bool is_first_look = at_first_.empty();
   for (const auto& [thread, now] : newest_) {
     const auto seen = last.find(thread);
@@ -229,7 +230,12 @@ void ProgressProbe::Look(pid_t pid, Ticks since, std::int64_t polls) {
     const std::int64_t work_ns = std::min({(now.page_faults - then.page_faults) * kLongestFaultNs,
                                            now.ran_ns - then.ran_ns, free_ns});
     worked_ns_[thread] += 2 * work_ns >= free_ns ? free_ns : work_ns;
-    waited_ns_[thread] = now.waited_ns - before_[thread].waited_ns;
+    // The kernel tells of a wait when it ends. Who was ready to run at both looks, and had no
+    // processor between them, waited all the time.
+    std::int64_t& untold_ns = untold_ns_[thread];
+    untold_ns = std::max<std::int64_t>(untold_ns - (now.waited_ns - then.waited_ns), 0);
+    if (now.WaitsSince(then)) untold_ns += span_ns;
+    waited_ns_[thread] = now.waited_ns - before_[thread].waited_ns + untold_ns;
     if (now.ending && seen != last.end() && now.runs > then.runs && host_is_short_()) {
       ending_ns_[thread] = std::max<std::int64_t>(passed_ns_ - waited_ns_[thread], 0);
     }
@@ -239,7 +245,7 @@ void ProgressProbe::Look(pid_t pid, Ticks since, std::int64_t polls) {
     const std::int64_t polled = now.runs - first->second.runs;
     const bool polls_only =
         polled >= polls && now.ran_ns - first->second.ran_ns < polled * kLongestPollNs;
-    starved_ns_[thread] = polls_only ? 0 : now.waited_ns - first->second.waited_ns;
+    starved_ns_[thread] = polls_only ? 0 : now.waited_ns - first->second.waited_ns + untold_ns;
   }
 }
 
@@ -286,6 +292,7 @@ ProgressProbe::Threads ProgressProbe::ThreadsOf(pid_t pid) {
     const std::optional<ProcessStat> stat = ReadStat(TextOf(entry / "stat"));
     if (!stat) continue;
     Times times{.page_faults = static_cast<std::int64_t>(stat->page_faults),
+                .ready = stat->state == 'R',
                 .ending = stat->ending()};
     // Where the kernel does not tell how long a thread ran, it may have run all the time.
     if (!(file >> times.ran_ns >> times.waited_ns >> times.runs)) times.ran_ns = MonotonicNs();

@@ -22,10 +22,28 @@ namespace lockstep::agent {
 // fault now and then is no work.
 class ProgressProbe {
  public:
-  explicit ProgressProbe(const TickScale& scale = {},
-                         std::function<bool()> host_is_short = &HostIsShort)
-      : scale_(scale), host_is_short_(std::move(host_is_short)) {}
+  // What the kernel says of a thread, since it began.
+  struct Times {
+    std::int64_t ran_ns = 0;
+    std::int64_t waited_ns = 0;
+    std::int64_t runs = 0;  // so often it was given a processor
+    std::int64_t page_faults = 0;
+    bool ready = false;  // it runs, or waits for a processor
+    bool ending = false;
+    bool WaitsSince(const Times& then) const {
+      return ready && then.ready && runs == then.runs && ran_ns == then.ran_ns;
+    }
+  };
+  using Threads = std::map<pid_t, Times>;
 
+  explicit ProgressProbe(const TickScale& scale = {},
+                         std::function<bool()> host_is_short = &HostIsShort,
+                         std::function<Threads(pid_t)> threads_of = &ThreadsOf)
+      : scale_(scale),
+        host_is_short_(std::move(host_is_short)),
+        threads_of_(std::move(threads_of)) {}
+
+  static Threads ThreadsOf(pid_t pid);
   // Whether more threads want to run than this host has processors for (proc_loadavg(5)).
   static bool HostIsShort();
 
@@ -39,10 +57,10 @@ class ProgressProbe {
   // So long, since the last look before the silence that began at `since`, the thread of the
   // process that waited longest was ready to run and did not (run delay,
   // /proc/<pid>/task/<tid>/schedstat). No wait in the silence is missed, however late its first
-  // look was. With it counts the time in which the kernel was ending the thread: up to the newest
-  // look that showed that it had had a processor meanwhile, while the host was short of them. It
-  // waits for locks then, whose holders have none, and no run delay tells of that. One that is
-  // stuck gets none.
+  // look was, and none that lasts. With it counts the time in which the kernel was ending the
+  // thread: up to the newest look that showed that it had had a processor meanwhile, while the host
+  // was short of them. It waits for locks then, whose holders have none, and no run delay tells of
+  // that. One that is stuck gets none.
   double HeldUpSeconds(Ticks since) const;
   // The run delay with the time in which it worked, as far as looks tell.
   double BusySeconds(Ticks since) const;
@@ -51,23 +69,15 @@ class ProgressProbe {
   double StarvedSeconds(Ticks since) const { return LongestOf(starved_ns_, since); }
 
  private:
-  struct Times {
-    std::int64_t ran_ns = 0;
-    std::int64_t waited_ns = 0;
-    std::int64_t runs = 0;  // so often it was given a processor
-    std::int64_t page_faults = 0;
-    bool ending = false;
-  };
-  using Threads = std::map<pid_t, Times>;
   using Spans = std::map<pid_t, std::int64_t>;  // of threads, ns
 
-  static Threads ThreadsOf(pid_t pid);
   double LongestOf(const Spans& spans, Ticks since) const;
   static Spans Sum(Spans one, const Spans& other);
   std::int64_t SpanNs(Ticks from, Ticks to, std::int64_t to_monotonic_ns) const;
 
   TickScale scale_;
   std::function<bool()> host_is_short_;
+  std::function<Threads(pid_t)> threads_of_;
   Ticks since_ = 0;  // of the silence
   // The newest look.
   Ticks looked_ = 0;
@@ -80,6 +90,7 @@ class ProgressProbe {
   std::int64_t passed_ns_ = 0;
   std::int64_t io_ns_ = 0;
   Spans waited_ns_, starved_ns_, worked_ns_, ending_ns_;
+  Spans untold_ns_;  // of waited_ns_: what the kernel has not told yet
 };
 
 // A silence is known by the event that began it, and reported once. Looks are few: the agent shares

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "core/base/clock.h"
 #include "gtest/gtest.h"
@@ -122,6 +123,32 @@ TEST(SilenceWatch, AStopCountsFromItsBeginning) {
   worker.process = verdict::ProcessState::kRunning;
   EXPECT_DOUBLE_EQ(watch.Now(worker, in_call).seconds, 8000) << "it was silent all the time";
   EXPECT_TRUE(is_overdue()) << "told again: the stop had hidden it";
+}
+
+// The kernel tells of a wait for a processor when it ends.
+TEST(ProgressProbe, AWaitThatLastsIsAWait) {
+  using Times = ProgressProbe::Times;
+  const auto held_up_s = [](const std::vector<Times>& looks) {
+    ProgressProbe::Threads threads;
+    ProgressProbe probe({.ns_per_tick = 1}, &ProgressProbe::HostIsShort,
+                        [&](pid_t) { return threads; });
+    const Ticks since = NowTicks();
+    for (const Times& times : looks) {
+      threads[1] = times;
+      probe.Look(kNobody, since, 100);
+    }
+    EXPECT_EQ(probe.StarvedSeconds(since), probe.HeldUpSeconds(since));
+    return probe.HeldUpSeconds(since);
+  };
+  const Times ready{.ran_ns = 5, .runs = 3, .ready = true};
+  const Times asleep{.ran_ns = 5, .runs = 3};
+  EXPECT_GT(held_up_s({ready, ready}), 0);
+  EXPECT_EQ(held_up_s({asleep, ready}), 0) << "it may have begun to wait just now";
+  EXPECT_EQ(held_up_s({ready, asleep}), 0);
+  EXPECT_EQ(held_up_s({ready, {.ran_ns = 6, .runs = 3, .ready = true}}), 0) << "it ran";
+  EXPECT_EQ(held_up_s({ready, {.ran_ns = 5, .runs = 4, .ready = true}}), 0) << "it ran";
+  const Times ran{.ran_ns = 6, .waited_ns = 1'000'000'000'000'000, .runs = 4};
+  EXPECT_DOUBLE_EQ(held_up_s({ready, ready, ran}), 1e6) << "told now, and counted once";
 }
 
 // A context on a GPU is made under locks of a driver that all processes share.
