@@ -159,8 +159,8 @@ class SilenceWatch {
   std::function<bool(pid_t)> has_cuda_driver_;
   bool starts_on_gpu_ = false;  // by the newest look
   ProgressProbe progress_;
-  // What was last told of the silence that began at awake_since_. The kernel tells of a wait for a
-  // processor when it ends, so such time counts as awake at first.
+  // What was last told of the silence that began at awake_since_. A wait for a
+  // processor counts as awake until two looks have shown it.
   double awake_s_ = 0;
   Ticks awake_since_ = 0;
   std::optional<Ticks> overdue_since_;  // the silence that was reported

@@ -345,8 +345,8 @@ Finding InitFailure(const Situation& situation, const Views& connecting) {
                   Seconds(first.evidence->seconds_silent), SystemClause(first));
   finding.remedy =
       first.phase == Phase::kStart
-          ? "See what these ranks wait for, in their stacks: a GPU's driver that others use takes "
-            "seconds to start. Give a longer --timeout if they only need more time."
+          ? "See in their stacks what these ranks wait for. Give a longer --timeout if they only "
+            "need more time."
           : "Check that the hosts reach each other on the interface that the library chose "
             "(firewall, host names, library variables that name an interface).";
   NameStalledLinks(situation, finding);

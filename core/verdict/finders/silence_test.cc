@@ -166,7 +166,7 @@ TEST(InitFailure, NamesWhoDidNotEvenBegin) {
   EXPECT_EQ(judgement.findings.at(0).cause, Cause::kInitFailure);
   EXPECT_FALSE(judgement.findings[0].proved);
   EXPECT_THAT(judgement.findings[0].culprits, ElementsAre(1));
-  EXPECT_THAT(judgement.findings[0].remedy, HasSubstr("driver"));  // no network is asked yet
+  EXPECT_THAT(judgement.findings[0].remedy, HasSubstr("stacks"));  // no network is asked yet
   const Judgement all = JudgeAll({History(0).In(journal::Phase::kConnect).Silent(6),
                                   History(1).In(journal::Phase::kConnect).Silent(6)});
   EXPECT_THAT(all.findings.at(0).culprits, ElementsAre(0, 1));
