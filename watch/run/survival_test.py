@@ -267,12 +267,17 @@ class Watchers(unittest.TestCase):
                     self.assertEqual(watcher.wait(), code)
 
     def test_what_a_terminal_sends_comes_once(self):
-        """Two interrupts, since a second one for the first would be sent before the next. The
-        handler may be interrupted itself: what print() buffers must not be entered twice."""
-        program = ("import os, signal, sys\n"
-                   "signal.signal(signal.SIGINT, lambda *_: os.write(1, b'interrupt\\n'))\n"
+        """Two interrupts, since a second one for the first would be sent before the next. A pipe
+        tells of them: Python handles one that comes just before a read(2) only after it."""
+        program = ("import os, select, signal\n"
+                   "told, tell = os.pipe()\n"
+                   "os.set_blocking(tell, False)\n"
+                   "signal.set_wakeup_fd(tell)\n"
+                   "signal.signal(signal.SIGINT, lambda *_: None)\n"
                    "print('ready', flush=True)\n"
-                   "sys.stdin.readline()\n")
+                   "while told in select.select([0, told], [], [])[0]:\n"
+                   "    os.read(told, 1)\n"
+                   "    os.write(1, b'interrupt\\n')\n")
         ours, theirs = pty.openpty()
         with started.Started([LOCKSTEP, "watch", "--", sys.executable, "-c", program],
                              stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
