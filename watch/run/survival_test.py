@@ -267,17 +267,20 @@ class Watchers(unittest.TestCase):
                     self.assertEqual(watcher.wait(), code)
 
     def test_what_a_terminal_sends_comes_once(self):
-        """Two interrupts, since a second one for the first would be sent before the next. A pipe
-        tells of them: Python handles one that comes just before a read(2) only after it."""
-        program = ("import os, select, signal\n"
+        """The watcher stands until its program has the interrupt: of two that are pending at once
+        the kernel makes one. If it sends a second one, that comes before what it sends next. A
+        pipe tells of them: Python handles a signal that comes just before a read(2) after it."""
+        program = ("import os, signal\n"
                    "told, tell = os.pipe()\n"
                    "os.set_blocking(tell, False)\n"
                    "signal.set_wakeup_fd(tell)\n"
-                   "signal.signal(signal.SIGINT, lambda *_: None)\n"
+                   "for number in signal.SIGINT, signal.SIGTERM:\n"
+                   "    signal.signal(number, lambda *_: None)\n"
                    "print('ready', flush=True)\n"
-                   "while told in select.select([0, told], [], [])[0]:\n"
-                   "    os.read(told, 1)\n"
-                   "    os.write(1, b'interrupt\\n')\n")
+                   "numbers = b''\n"
+                   "while signal.SIGTERM not in numbers:\n"
+                   "    numbers = os.read(told, 9)\n"
+                   "    print(*numbers, flush=True)\n")
         ours, theirs = pty.openpty()
         with started.Started([LOCKSTEP, "watch", "--", sys.executable, "-c", program],
                              stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -285,12 +288,14 @@ class Watchers(unittest.TestCase):
                              preexec_fn=take_terminal) as watcher:
             os.close(theirs)
             self.assertEqual(watcher.stdout.readline(), "ready\n")
-            for _ in range(2):
-                os.write(ours, b"\x03")
-                self.assertEqual(watcher.stdout.readline(), "interrupt\n")
-                watcher.until(lambda: not glob.glob(f"/dev/shm/lockstep-watch-{watcher.pid}-*"))
-            os.write(ours, b"\n")
-            self.assertEqual(watcher.communicate()[0], "")
+            watcher.send_signal(signal.SIGSTOP)
+            watcher.until(lambda: started.state_of(watcher.pid) == "T")
+            os.write(ours, b"\x03")
+            self.assertEqual(watcher.stdout.readline(), f"{signal.SIGINT:d}\n")
+            watcher.send_signal(signal.SIGCONT)
+            watcher.until(lambda: not glob.glob(f"/dev/shm/lockstep-watch-{watcher.pid}-*"))
+            watcher.send_signal(signal.SIGTERM)
+            self.assertEqual(watcher.communicate()[0], f"{signal.SIGTERM:d}\n")
         os.close(ours)
 
 
