@@ -19,7 +19,9 @@ def deaths(*words, seconds=600):
 class NodeDeathsTest(unittest.TestCase):
     def test_deaths_are_named_and_survived(self):
         print(f"LOCKSTEP_TEST_SEED={SEED}", flush=True)
-        done = deaths("--trials=2", f"--seed={SEED}", "--deaths=killed,launcher,cut_off")
+        # mpirun kills the survivors a second after it told them to end; a busy machine needs more.
+        done = deaths("--trials=2", f"--seed={SEED}", "--deaths=killed,launcher,cut_off",
+                      "--mpirun=--mca", "--mpirun=odls_base_sigkill_timeout", "--mpirun=10")
         if done.returncode == 77:
             self.skipTest(done.stdout.strip())
         print(done.stdout, flush=True)
