@@ -35,6 +35,10 @@ int FailOnRank(const Suite& suite, const control::LaunchContext& context, const 
   return static_cast<int>(ExitCodeOf(status.code()));
 }
 
+ExitCode CodeOf(const Result<ExitCode>& code) {
+  return code.ok() ? *code : ExitCodeOf(code.status().code());
+}
+
 results::store::HostClock RecordOf(const coordinator::HostClocks& clocks, std::size_t host,
                                    Ticks begin) {
   const coordinator::HostClocks::Estimate estimate = clocks.EstimateOf(host, begin);
@@ -80,7 +84,7 @@ Result<ExitCode> OpenAndLead(Suite& suite, const control::LaunchContext& context
   LOCKSTEP_ASSIGN_OR_RETURN(const std::unique_ptr<coordinator::Coordinator> coordinator,
                             coordinator::Coordinator::Open(context, options));
   Result<ExitCode> code = Lead(suite, *coordinator, run, output);
-  coordinator->Dismiss();
+  coordinator->Dismiss(CodeOf(code));
   return code;
 }
 
@@ -177,7 +181,7 @@ ExitCode TakeOver(const std::string& suite, const std::string& asked,
               code.ok() ? fmt::format("{}; what is left is in {}", OneLine(run.summary_line),
                                       OneLine(file.path()))
                         : code.status().message());
-  return code.ok() ? *code : ExitCodeOf(code.status().code());
+  return CodeOf(code);
 }
 
 int Main(Suite& suite, int argc, const char* const* argv) {

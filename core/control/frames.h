@@ -20,7 +20,7 @@
 
 namespace lockstep::control {
 
-inline constexpr std::uint32_t kProtocolVersion = 10;
+inline constexpr std::uint32_t kProtocolVersion = 11;
 
 enum class FrameType : std::uint32_t {
   kNone = 0,
@@ -158,6 +158,7 @@ struct ValueFrame {
   static void Describe(auto& fields, auto& frame) { fields(frame.value); }
 };
 using SignalOrder = ValueFrame<FrameType::kSignal>;
+using DismissOrder = ValueFrame<FrameType::kDismiss>;  // the exit code of the launch
 using ExitedReport = ValueFrame<FrameType::kExited>;
 using SignalledReport = ValueFrame<FrameType::kSignalled>;
 using StoppedReport = ValueFrame<FrameType::kStopped>;

@@ -238,7 +238,7 @@ class AgentsCoordinator final : public Coordinator {
   void Replicate(const std::string& record) override { members_.Replicate(record); }
   void TellBusy() override { members_.TellBusy(); }
   void Rest() override { members_.Rest(); }
-  void Dismiss() override { members_.Dismiss(); }
+  void Dismiss(ExitCode code) override { members_.Dismiss(code); }
 
  private:
   bool OnReport(int rank, FrameType type, const std::string& payload) {

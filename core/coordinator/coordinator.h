@@ -165,14 +165,15 @@ class Coordinator {
   virtual void TellBusy() = 0;
   // From now on nothing is asked of the others until Dismiss: they wait 10 minutes for that.
   virtual void Rest() = 0;
-  // Tells the followers to go and waits at most 2 s for their answers. They wait for the end of the
-  // coordinator (at most 3 s), so that the launcher sees its exit code, which is that of the
-  // launch, first: call this last of all, when the file is complete.
-  virtual void Dismiss() = 0;
+  // Tells the followers to go, with the exit code of the launch, and waits at most 2 s for their
+  // answers. They wait for the end of the coordinator (at most 3 s), so that the launcher names
+  // it and not them: call this last of all, when the file is complete.
+  virtual void Dismiss(ExitCode code) = 0;
 };
 
 // The life of every agent but rank 0's: join, obey, report, leave when dismissed. Returns the exit
-// code (0 when dismissed, whatever the verdict: the coordinator's exit code speaks for the launch).
+// code. Of who is dismissed it is the coordinator's: launchers pass on that of the rank that they
+// see ending first, or the highest one.
 ExitCode Follow(const LaunchContext& context, const CoordinatorOptions& options);
 
 // For an agent that found a mistake before it met the others: whether it alone has to tell of it.

@@ -59,10 +59,10 @@ class Follower {
     secret_ = std::move(joined->secret);
     // Orders can have come together with the welcome.
     Obey();
-    while (!dismissed_) {
+    while (!dismissal_) {
       PollOnce();
-      const bool silent = !dismissed_ && IsSilent();
-      if (dismissed_) break;  // the coordinator may have ended since
+      const bool silent = !dismissal_ && IsSilent();
+      if (dismissal_) break;  // the coordinator may have ended since
       if (taken_for_lost_ || (!control_->open() && watch_.overslept())) return LeaveAlone();
       if (!control_->open()) return Orphaned(control::LossOf(*control_));
       if (leave_at_ && leave_at_->Passed()) return Leave();
@@ -144,7 +144,7 @@ class Follower {
       watch_.Hear(MonotonicNs());
       switch (static_cast<FrameType>(order->type)) {
         case FrameType::kDismiss:
-          dismissed_ = true;
+          TakeDismissal(order->payload);
           return;
         case FrameType::kTakenForLost:
           taken_for_lost_ = true;
@@ -165,6 +165,12 @@ class Follower {
           agent_.Obey(*order);
       }
     }
+  }
+
+  void TakeDismissal(const std::string& payload) {
+    const auto dismissal = control::Decode<control::DismissOrder>(payload);
+    LOCKSTEP_CHECK(dismissal.has_value(), "the coordinator's dismissal");
+    dismissal_ = static_cast<ExitCode>(dismissal->value);
   }
 
   void TakeRest(const std::string& payload) {
@@ -240,14 +246,15 @@ class Follower {
     return ExitCode::kEnvironment;
   }
 
-  // The launcher should see the coordinator's exit code first: it is that of the launch.
+  // The launcher should see the coordinator's end first: it names the rank. Which end it sees first
+  // is not sure on a busy host, so all have one exit code.
   ExitCode LeaveWithCoordinator() {
     agent_.End();
     control_->Send(FrameType::kDismissed);
     const Deadline deadline = Deadline::AfterSeconds(3);
     while (control_->open() && !deadline.Passed()) control_->MoveOn(deadline);
     SleepNs(50'000'000);
-    return ExitCode::kPass;
+    return *dismissal_;
   }
 
   const LaunchContext context_;
@@ -263,7 +270,7 @@ class Follower {
   bool asked_ = false;  // since it was heard of last
   bool told_ = false;   // to end, by a signal
   std::optional<Deadline> leave_at_;
-  bool dismissed_ = false;
+  std::optional<ExitCode> dismissal_;
   bool taken_for_lost_ = false;  // the coordinator lives, and says so
   std::vector<std::string> replicated_;
   KeptRecords kept_{kMostKeptBytes};  // the first outbox bytes of this rank

@@ -297,9 +297,11 @@ void Membership::OrderRest(double seconds) {
   for (int rank = 1; rank < size(); ++rank) Order(rank, control::RestOrder{seconds});
 }
 
-void Membership::Dismiss() {
+void Membership::Dismiss(ExitCode code) {
   agent_.End();
-  for (int rank = 1; rank < size(); ++rank) Order(rank, FrameType::kDismiss);
+  for (int rank = 1; rank < size(); ++rank) {
+    Order(rank, control::DismissOrder{static_cast<std::int32_t>(code)});
+  }
   const Deadline deadline = Deadline::AfterSeconds(kDismissSeconds);
   for (Member& member : members_) {
     // Each answers kDismissed, then waits for our channel to close.

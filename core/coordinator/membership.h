@@ -103,7 +103,7 @@ class Membership {
   void Replicate(const std::string& record);
   void TellBusy();  // Coordinator's
   void Rest();      // likewise
-  void Dismiss();
+  void Dismiss(ExitCode code);
 
  private:
   struct Member {

@@ -107,7 +107,7 @@ class FakeCoordinator final : public Coordinator {
   void Replicate(const std::string& record) override { Note("replicate " + record); }
   void TellBusy() override { Note("busy"); }
   void Rest() override { Note("rest"); }
-  void Dismiss() override { Note("dismiss"); }
+  void Dismiss(ExitCode) override { Note("dismiss"); }
 
  private:
   // The event that has come by `deadline`, to which time moves if there is none.

@@ -62,7 +62,7 @@ int Run(const std::string& name, std::uint64_t seed, const std::string& file) {
   ProbeDriver driver(**coordinator, seed);
   const int code = scenario.run(driver);
   driver.End();
-  (*coordinator)->Dismiss();
+  (*coordinator)->Dismiss(static_cast<ExitCode>(code));
   // The others wait for their connection's end; the launcher is to see this process's end before.
   const int connections = CountConnections();
   coordinator->reset();

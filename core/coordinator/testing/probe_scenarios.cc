@@ -272,8 +272,8 @@ int DismissedLate(ProbeDriver& c) {
   c.Start();
   c.End();
   kill(c.coordinator().agents()[1].pid, SIGSTOP);
-  c.coordinator().Dismiss();
-  std::_Exit(0);
+  c.coordinator().Dismiss(ExitCode::kInconclusive);
+  std::_Exit(static_cast<int>(ExitCode::kInconclusive));
 }
 
 // An agent that was stopped hears that it was taken for lost.
