@@ -115,6 +115,12 @@ std::optional<Channel> Failover::FindSuccessor() {
   return std::nullopt;
 }
 
+ExitCode CodeOfDismissal(const std::string& payload) {
+  const auto dismissal = control::Decode<control::DismissOrder>(payload);
+  LOCKSTEP_CHECK(dismissal.has_value(), "the exit code of the launch");
+  return static_cast<ExitCode>(dismissal->value);
+}
+
 ExitCode Failover::Give(Channel& channel, const FailoverPart& own) {
   channel.Send(
       control::FailoverFrame{own.lifetime, loss_, own.evidence, own.journal, own.data_cut});
@@ -125,9 +131,16 @@ ExitCode Failover::Give(Channel& channel, const FailoverPart& own) {
   }
   if (whole) channel.Send(FrameType::kFailoverEnd);
   const Deadline deadline = Deadline::AfterSeconds(kGiveSeconds);
-  // Until the successor is done, or gone: the launcher is to see its exit code first.
-  while (channel.open() && !deadline.Passed()) channel.MoveOn(deadline);
-  return ExitCode::kPass;
+  // Until the successor is done, or gone: the launcher should see its end first. One that says
+  // nothing may still save, and no exit code of ours is to have it killed.
+  ExitCode code = ExitCode::kPass;
+  while (channel.open() && !deadline.Passed()) {
+    channel.MoveOn(deadline);
+    while (const std::optional<control::Frame> frame = channel.Take()) {
+      if (frame->is(FrameType::kDismiss)) code = CodeOfDismissal(frame->payload);
+    }
+  }
+  return code;
 }
 
 std::size_t Failover::Expected() const {
@@ -245,7 +258,12 @@ ExitCode Failover::Run(FailoverPart own,
   }
   const FailoverReport failover = Gather(std::move(own), requests);
   if (!on_failover) return ExitCode::kEnvironment;
-  return on_failover(failover);
+  const ExitCode code = on_failover(failover);
+  for (control::rendezvous::JoinRequest& request : requests) {
+    request.channel.Send(control::DismissOrder{static_cast<std::int32_t>(code)});
+    request.channel.FlushUntil(Within(kGiveSeconds));
+  }
+  return code;
 }
 
 }  // namespace lockstep::coordinator

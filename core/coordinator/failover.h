@@ -28,6 +28,9 @@ Loss SilenceOf(const Channel& channel);
 // for others. False where that is not seen.
 bool PeerRuns(const Channel& channel);
 
+// The exit code of the launch, which the coordinator or its successor says last.
+ExitCode CodeOfDismissal(const std::string& payload);
+
 // What an agent leaves to the successor.
 struct FailoverPart {
   int lifetime = -1;

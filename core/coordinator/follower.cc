@@ -144,7 +144,7 @@ class Follower {
       watch_.Hear(MonotonicNs());
       switch (static_cast<FrameType>(order->type)) {
         case FrameType::kDismiss:
-          TakeDismissal(order->payload);
+          dismissal_ = CodeOfDismissal(order->payload);
           return;
         case FrameType::kTakenForLost:
           taken_for_lost_ = true;
@@ -165,12 +165,6 @@ class Follower {
           agent_.Obey(*order);
       }
     }
-  }
-
-  void TakeDismissal(const std::string& payload) {
-    const auto dismissal = control::Decode<control::DismissOrder>(payload);
-    LOCKSTEP_CHECK(dismissal.has_value(), "the coordinator's dismissal");
-    dismissal_ = static_cast<ExitCode>(dismissal->value);
   }
 
   void TakeRest(const std::string& payload) {

@@ -155,6 +155,7 @@ def agent_stopped_at_the_end(scenario, ranks, seed):
         assert not os.path.exists(f"{orphan}.1"), "it judges nobody"
     elif scenario == "successor_late":  # it is waited for, not left out
         check_legacy(orphan, ranks)
+        assert [agent.returncode for agent in agents[1:]] == [1] * (ranks - 1), "the successor's"
     else:
         assert [agent.returncode for agent in agents] == [3] * ranks
         assert not os.path.exists(f"{orphan}.1"), "who was dismissed succeeds nobody"
