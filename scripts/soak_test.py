@@ -13,7 +13,7 @@ import unittest
 # Says of //a:good that it passed, and of //a:flaky what its n-th line of `script` says; keeps the
 # number of busy loops that it sees, and waits where the line is "wait".
 _BAZEL = """#!%s
-import json, os, sys, time
+import json, os, signal, sys, time
 folder = os.path.dirname(os.path.abspath(__file__))
 parent = os.getppid()
 loops = 0
@@ -36,7 +36,12 @@ if what == "commit":
         file.write("#!/bin/sh\\necho STABLE_LOCKSTEP_COMMIT 7654321\\n")
     what = "FAILED"
 if what == "wait":
-    time.sleep(600)
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    with open(folder + "/waits", "w"):
+        pass
+    signal.sigwait([signal.SIGINT])
+    with open(folder + "/interrupted", "w"):
+        sys.exit(8)
 if what == "broken":
     sys.exit(1)
 events = [word.split("=", 1)[1] for word in sys.argv if word.startswith("--build_event_json_file")]
@@ -170,11 +175,13 @@ class SoakTest(unittest.TestCase):
         self.script("PASSED wait")
         process = subprocess.Popen(self.command("1"), stdout=subprocess.PIPE, text=True,
                                    stderr=subprocess.DEVNULL)
-        while len(self.calls()) < 2 and process.poll() is None:
+        while not os.path.exists(os.path.join(self.folder, "waits")) and process.poll() is None:
             time.sleep(0.02)
         process.send_signal(signal.SIGTERM)
         out, _ = process.communicate()
         self.assertEqual(process.returncode, 3)
+        self.assertTrue(os.path.exists(os.path.join(self.folder, "interrupted")),
+                        "the tests have ended, too")
         self.assertEqual(out.splitlines()[-1],
                          "INCONCLUSIVE: 1 of 3 passes are over, none with a failure")
 
