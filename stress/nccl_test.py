@@ -60,11 +60,28 @@ def lost_ranks():
     assert len(names) == 18 and set(names.values()) == {"pass"}, names
 
 
+# The time is longer than ours for ncclCommAbort (10 s), so Abort() returns first, with an error.
+STUCK_ABORT = """ranks = 3
+[workload]
+kind = "all_reduce_loop"
+
+[recovery]
+mode = "shrink"
+abort_deadline = "11s"
+
+[[fault]]
+kind = "kill"
+rank = 1
+at = "iteration:3"
+"""
+
+
 def stuck_abort():
     """A library that does not come back from ncclCommAbort is told, and its process is ended."""
     os.environ["LOCKSTEP_FAKE_NCCL"] = "ncclCommAbort:freeze:rank=0"
+    path = run_stress.scenario("own/stuck_abort", STUCK_ABORT)
     outcome = run_stress.run(3, "--backend=nccl", f"--nccl-library={os.path.abspath(FAKE)}",
-                             "-T", "4", "--scenario=recovery/kill_abort_shrink")
+                             "-T", "4", f"--scenario={path}")
     del os.environ["LOCKSTEP_FAKE_NCCL"]
     print(outcome.output)
     assert outcome.code == 1, f"exit code {outcome.code}: {outcome.errors}"

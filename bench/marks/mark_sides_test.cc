@@ -44,7 +44,7 @@ class Lasting final : public comm::Communicator {
   Status Await(device::Stream& stream, Deadline deadline) override {
     return stream.Synchronize(deadline);
   }
-  void Abort() override {}
+  Status Abort() override { return OkStatus(); }
   Result<std::unique_ptr<comm::Communicator>> Split(int, int, Deadline) override {
     return Unsupported("none");
   }

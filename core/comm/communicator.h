@@ -74,8 +74,9 @@ class Communicator {
   // ends, where the library has groups (NCCL): a send and a receive do not wait for each other.
   virtual Status StartGroup() { return OkStatus(); }
   virtual Status EndGroup() { return OkStatus(); }
-  // Frees ranks that wait, as far as the backend can (capabilities().can_abort).
-  virtual void Abort() = 0;
+  // Frees ranks that wait, as far as the backend can (capabilities().can_abort). An error: the
+  // library did not give the communicator up, or did not come back from it.
+  virtual Status Abort() = 0;
   // A communicator of the ranks with the same color, ordered by key, then rank. Collective over
   // all ranks. A negative color: this rank is in none, and the result holds nullptr.
   virtual Result<std::unique_ptr<Communicator>> Split(int color, int key, Deadline deadline) = 0;

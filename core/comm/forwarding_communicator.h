@@ -27,7 +27,7 @@ class ForwardingCommunicator : public Communicator {
   }
   Status StartGroup() override { return inner_.StartGroup(); }
   Status EndGroup() override { return inner_.EndGroup(); }
-  void Abort() override { inner_.Abort(); }
+  Status Abort() override { return inner_.Abort(); }
   Result<std::unique_ptr<Communicator>> Split(int color, int key, Deadline deadline) override {
     return inner_.Split(color, key, deadline);
   }

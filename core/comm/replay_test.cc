@@ -54,7 +54,7 @@ class ReplayProbe final : public Communicator {
   Status Await(device::Stream& stream, Deadline deadline) override {
     return stream.Synchronize(deadline);
   }
-  void Abort() override {}
+  Status Abort() override { return OkStatus(); }
   Result<std::unique_ptr<Communicator>> Split(int, int, Deadline) override {
     return Unsupported("none");
   }

@@ -48,7 +48,7 @@ std::vector<RankEnding> RunProgram(const TrainingProgram& program, const DdpWorl
     NoSurroundings surroundings;
     ending.outcome = RunTraining(program, **module, ports, surroundings);
     if (!ending.outcome.status.ok()) {
-      ports.communicator.Abort();
+      EXPECT_TRUE(ports.communicator.Abort().ok());
       static_cast<void>(ending.outcome.engine->Synchronize());
     }
     ending.outcome.engine.reset();

@@ -39,7 +39,7 @@ class Adding final : public comm::Communicator {
   Status Await(device::Stream& stream, Deadline deadline) override {
     return stream.Synchronize(deadline);
   }
-  void Abort() override {}
+  Status Abort() override { return OkStatus(); }
   Result<std::unique_ptr<comm::Communicator>> Split(int, int, Deadline) override {
     return Unsupported("none");
   }

@@ -173,7 +173,9 @@ void AbortAside(std::shared_ptr<WorkerContext> shared, const std::string& genera
       static_cast<void>(self->body->Sleep(static_cast<std::int64_t>(kForEverSeconds * 1e9)));
     }
     static_cast<void>(self->gate->Reach(faults::FaultMoment::Kind::kAbort));
-    if (communicator != nullptr) communicator->Abort();
+    const Status aborted = communicator == nullptr ? OkStatus() : communicator->Abort();
+    // Who is not told of it in time takes the abort for hung, and it is.
+    if (!aborted.ok()) return PrintStderr("{}\n", aborted.message());
     static_cast<void>(self->link->Send({kAbortedMessage, generation}));
   }).detach();
 }

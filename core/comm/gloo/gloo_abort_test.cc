@@ -64,7 +64,8 @@ void ExpectFreed(collective::Collective collective, std::int64_t count,
   // They are probably inside by then; whoever is not fails as well.
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
   for (const int rank : aborting) {
-    threads.emplace_back([&, rank] { world->ranks[static_cast<std::size_t>(rank)]->Abort(); });
+    threads.emplace_back(
+        [&, rank] { EXPECT_TRUE(world->ranks[static_cast<std::size_t>(rank)]->Abort().ok()); });
   }
   threads.clear();  // joins
   for (const Status& status : ended) {
@@ -96,7 +97,7 @@ TEST(GlooAbort, PeersThatWaitForTheRankAreFreedToo) {
   const std::unique_ptr<device::Stream> stream = device.NewInlineStream();
   std::jthread aborts([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    world->ranks[0]->Abort();
+    EXPECT_TRUE(world->ranks[0]->Abort().ok());
   });
   float data[2] = {};
   collective::Operation operation;
@@ -109,8 +110,8 @@ TEST(GlooAbort, PeersThatWaitForTheRankAreFreedToo) {
 
 TEST(GlooAbort, AnIdleCommunicatorFailsAtTheNextCall) {
   const std::unique_ptr<World> world = Connect();
-  world->ranks[0]->Abort();
-  world->ranks[0]->Abort();
+  EXPECT_TRUE(world->ranks[0]->Abort().ok());
+  EXPECT_TRUE(world->ranks[0]->Abort().ok());
   device::host::HostDevice device;
   const std::unique_ptr<device::Stream> stream = device.NewInlineStream();
   float data[2] = {};

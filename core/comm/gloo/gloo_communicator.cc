@@ -96,7 +96,10 @@ class GlooCommunicator final : public Communicator {
     return stream.status();
   }
   Status Await(Stream& stream, Deadline deadline) override { return stream.Synchronize(deadline); }
-  void Abort() override { AbortMesh(*context_); }
+  Status Abort() override {
+    AbortMesh(*context_);
+    return OkStatus();
+  }
   Result<std::unique_ptr<Communicator>> Split(int color, int key, Deadline deadline) override {
     LOCKSTEP_ASSIGN_OR_RETURN(
         const SplitGroup group,

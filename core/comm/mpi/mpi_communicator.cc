@@ -117,7 +117,10 @@ class MpiCommunicator final : public Communicator {
     return status;
   }
 
-  void Abort() override { session_->MarkSick(); }
+  Status Abort() override {
+    session_->MarkSick();
+    return OkStatus();
+  }
   Result<std::unique_ptr<Communicator>> Split(int color, int key, Deadline deadline) override {
     MPI_Comm comm = MPI_COMM_NULL;
     LOCKSTEP_RETURN_IF_ERROR(Alone([&] { return SplitInto(color, key, deadline, comm); }));

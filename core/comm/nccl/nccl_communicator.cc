@@ -129,10 +129,7 @@ class Adapter final : public NcclCommunicator {
     }
   }
 
-  void Abort() override {
-    const Status status = connection_->Abort();
-    if (!status.ok()) PrintStderr("{}\n", status.message());
-  }
+  Status Abort() override { return connection_->Abort(); }
   Result<std::unique_ptr<Communicator>> Split(int color, int key, Deadline deadline) override {
     const std::string prefix = fmt::format("{}/{}", prefix_, splits_++);
     std::shared_ptr<Connection> child;
@@ -151,7 +148,6 @@ class Adapter final : public NcclCommunicator {
   }
 
   Status Close() override { return connection_->Close(); }
-  Status AbortNow() override { return connection_->Abort(); }
   Status StartGroup() override {
     LOCKSTEP_RETURN_IF_ERROR(connection_->Make(
         "ncclGroupStart", [&](Comm) { return connection_->library().api().GroupStart(); }));

@@ -35,9 +35,6 @@ class NcclCommunicator : public Communicator {
   // Ends the communicator like a program that is done, within finalize_seconds; aborts it when that
   // fails or it had failed. The destructor does the same and prints the error.
   virtual Status Close() = 0;
-  // As Abort, and says whether it worked; not OK: the process must be killed.
-  virtual Status AbortNow() = 0;
-
   // From 2.27.3: the ranks that are not excluded, on each of them. `abort` ends what is in flight.
   virtual Result<std::unique_ptr<NcclCommunicator>> Shrink(std::span<const int> excluded,
                                                            bool abort, Deadline deadline) = 0;

@@ -183,7 +183,7 @@ TEST(Operation, AwaitEndsAtItsDeadlineAndAbortEndsTheStream) {
   const auto stream = world.device.NewStream();
   ASSERT_TRUE(world.AllReduce(*stream).ok());
   EXPECT_EQ(world.communicator->Await(*stream, Deadline::AfterSeconds(0.1)).code(), kLate);
-  EXPECT_TRUE(world.communicator->AbortNow().ok());
+  EXPECT_TRUE(world.communicator->Abort().ok());
   ExpectFailure({"", kFailed, "the communicator was aborted"},
                 [&] { return stream->Synchronize(Deadline::AfterSeconds(kLongSeconds)); });
 }
@@ -198,7 +198,7 @@ TEST(Operation, APeersAbortIsARemoteError) {
                              Deadline::AfterSeconds(kLongSeconds));
     connected.arrive_and_wait();
     ASSERT_TRUE(world.ok()) << world.status().message();
-    if (rank == 0) return (*world)->Abort();
+    if (rank == 0) return static_cast<void>((*world)->Abort());
     const auto stream = device.NewInlineStream();
     ExpectFailure({"", kFailed, "remote process exited or there was a network error (6)"}, [&] {
       collective::Operation barrier;
@@ -247,7 +247,7 @@ class AbortFailure : public testing::TestWithParam<Failure> {};
 TEST_P(AbortFailure, IsTold) {
   World world(GetParam().faults);
   ASSERT_TRUE(world.Connect().ok());
-  ExpectFailure(GetParam(), [&] { return world.communicator->AbortNow(); });
+  ExpectFailure(GetParam(), [&] { return world.communicator->Abort(); });
   EXPECT_FALSE(world.AllReduce(*world.inline_stream).ok());
   EXPECT_TRUE(world.communicator->Close().ok());  // there is nothing left to close
 }
@@ -286,7 +286,7 @@ TEST(Shrink, LeavesOutARankAndEndsWhatIsInFlight) {
                                Deadline::AfterSeconds(kLongSeconds));
       connected.arrive_and_wait();
       ASSERT_TRUE(world.ok()) << world.status().message();
-      if (rank == 1) return (*world)->Abort();
+      if (rank == 1) return static_cast<void>((*world)->Abort());
       const std::vector<int> excluded = {1};
       auto rest = (*world)->Shrink(excluded, /*abort=*/true, Deadline::AfterSeconds(kLongSeconds));
       ASSERT_TRUE(rest.ok()) << rest.status().message();

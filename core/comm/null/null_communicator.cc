@@ -27,7 +27,7 @@ class NullCommunicator final : public Communicator {
 
   Status Await(Stream& stream, Deadline deadline) override { return stream.Synchronize(deadline); }
 
-  void Abort() override {}
+  Status Abort() override { return OkStatus(); }
 
   Result<std::unique_ptr<Communicator>> Split(int color, int key, Deadline deadline) override {
     if (meeting_ == nullptr) {

@@ -56,13 +56,14 @@ class SimCommunicator final : public Communicator {
     return first;
   }
 
-  void Abort() override {
+  Status Abort() override {
     aborted_ = true;
     if (rules() == SimRules::kGloo) group_->Close(rank_);
     aborting_.NotifyAll(state_.scheduler);
     for (const SimOpenCall& open : std::vector<SimOpenCall>(self().open)) {
       if (open.group == group_->id()) open.call->changed.NotifyAll(state_.scheduler);
     }
+    return OkStatus();
   }
   Result<std::unique_ptr<Communicator>> Split(int color, int key, Deadline deadline) override {
     const std::shared_ptr<SimSplit> split = state_.SplitOf(*group_, splits_++);

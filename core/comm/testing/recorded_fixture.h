@@ -53,7 +53,7 @@ class ProbeCommunicator final : public Communicator {
     LOCKSTEP_RETURN_IF_ERROR(stream.Synchronize(deadline));
     return script_.await;
   }
-  void Abort() override {}
+  Status Abort() override { return OkStatus(); }
   Result<std::unique_ptr<Communicator>> Split(int color, int, Deadline) override {
     LOCKSTEP_RETURN_IF_ERROR(script_.refuse_split);
     if (color < 0) return std::unique_ptr<Communicator>();
