@@ -19,7 +19,7 @@ enum StressMessage : std::uint32_t {
   kReportMessage,    // from the worker: ProgramReport (stress/workloads/program_report.h)
   // Of a recovery. A generation is one communicator of all its members; the first is 0.
   kAbortMessage,       // to the worker: the generation to give up, as decimal text
-  kAbortedMessage,     // from the worker: the same, when Abort() returned
+  kAbortedMessage,     // from the worker: the same, when Abort() succeeded
   kRebuildMessage,     // to the worker: Membership
   kConnectingMessage,  // from the worker: the Membership it takes, before it connects
   kConnectedMessage,   // from the worker: generation and ticks, as decimal text
