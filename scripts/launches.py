@@ -259,11 +259,22 @@ def in_threads(jobs, work, items):
 
 
 def run_as(words, **how):
-    """The exit code of a command that gets the signals which this program gets."""
-    job = subprocess.Popen(words, **how)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda got, _: job.send_signal(got))
-    return job.wait()
+    """The exit code of a command that gets the signals which this program gets meanwhile."""
+    jobs, early = [], []  # a signal may come before there is a job
+
+    def pass_on(number, _frame):
+        (jobs[0].send_signal if jobs else early.append)(number)
+
+    before = {number: signal.signal(number, pass_on)
+              for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        jobs.append(subprocess.Popen(words, **how))
+        for number in early:
+            jobs[0].send_signal(number)
+        return jobs[0].wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def mpirun(*words):

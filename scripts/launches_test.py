@@ -121,6 +121,12 @@ class LaunchesTest(unittest.TestCase):
             out, said = running.communicate("\n")
         self.assertEqual((running.returncode, out, said), (3, "ended\n", "-c: interrupted\n"))
 
+    def test_signals_go_to_a_command_only_while_it_runs(self):
+        signals = (signal.SIGTERM, signal.SIGINT)
+        before = [signal.getsignal(number) for number in signals]
+        self.assertEqual(launches.run_as(["sh", "-c", "kill $PPID; sleep 600"]), -signal.SIGTERM)
+        self.assertEqual([signal.getsignal(number) for number in signals], before)
+
     def test_when_one_of_threads_ends_the_program_no_other_item_begins(self):
         begun = []
 

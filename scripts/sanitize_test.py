@@ -54,7 +54,8 @@ class SanitizeTest(unittest.TestCase):
             self.write(os.path.join(self.tree, room, "x.cc"), text)
             self.write(os.path.join(self.tree, room, "BUILD"), "")
         os.makedirs(os.path.join(self.tree, "scripts/suite"))
-        for name in ("sanitize", "launches.py", "suite/sanitize.py", "suite/test_summary.py"):
+        for name in ("sanitize", "launches.py", "suite/bazel.py", "suite/sanitize.py",
+                     "suite/test_summary.py"):
             shutil.copy("scripts/" + name, os.path.join(self.tree, "scripts", name))
         self.write(os.path.join(self.tree, ".bazelrc"), "test --test_env=ASAN_OPTIONS=a=1\n")
         self.bazel = os.path.join(self.folder, "bazel")

@@ -36,10 +36,10 @@ if what == "commit":
         file.write("#!/bin/sh\\necho STABLE_LOCKSTEP_COMMIT 7654321\\n")
     what = "FAILED"
 if what == "wait":
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
     with open(folder + "/waits", "w"):
         pass
-    signal.sigwait([signal.SIGINT])
+    signal.sigwait([signal.SIGTERM])
     with open(folder + "/interrupted", "w"):
         sys.exit(8)
 if what == "broken":

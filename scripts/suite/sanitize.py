@@ -25,13 +25,13 @@ import zlib
 import launches
 from launches import TREE, JsonLines, command
 from suite import test_summary
+from suite.bazel import run_bazel
 
 _CONFIGS = {"asan": ["--config=asan", "--config=ubsan"],
             "tsan": ["--config=tsan", "--test_env=TSAN_OPTIONS=halt_on_error=1:suppressions=" +
                      command("tsan_suppressions")],
             "O0": ["--copt=-O0", "--copt=-g0"],
             "odr": ["--config=odr"]}
-_INTERRUPTED = 8  # exit code of bazel; what it did not run is no finding
 _OPTIONS = re.compile(r"--test_env=[AT]SAN_OPTIONS=\S+")  # of a runtime
 _THREADS = re.compile(r"std::(j?thread|async)\b|pthread_create")
 _FOUND = re.compile(r"ERROR: AddressSanitizer.*|.*runtime error: .*|WARNING: ThreadSanitizer.*|"
@@ -87,18 +87,15 @@ def has_threads(room):
     return False
 
 
-def run_bazel(options, *words):
+def own_bazel(options, *words):
     """Its exit code and what it said; an own server and folder, so that the usual build stays as it
     is. What it says is in FOLDER/bazel.log at once."""
     cache = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
     base = os.path.join(cache, "lockstep-sanitize-%x" % zlib.crc32(TREE.encode()))
     with open(os.path.join(options.output_folder, "bazel.log"), "w+", encoding="utf-8",
               errors="replace") as log:
-        code = subprocess.run(
-            ["nice", "-n", "19", options.bazel, "--output_base=" + base, *words], cwd=TREE,
-            stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, check=False).returncode
-        if code == _INTERRUPTED:
-            raise KeyboardInterrupt
+        code = run_bazel(["nice", "-n", "19", options.bazel, "--output_base=" + base, *words],
+                         stdout=log, stderr=subprocess.STDOUT)
         log.seek(0)
         return code, log.read()
 
@@ -148,7 +145,7 @@ def test_room(options, name, room):
     folder = os.path.abspath(os.path.join(options.output_folder, name, room))
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
-    code, said = run_bazel(options, "test", *words_of(name, folder), "--keep_going",
+    code, said = own_bazel(options, "test", *words_of(name, folder), "--keep_going",
                            "--symlink_prefix=/", "--sandbox_writable_path=" + folder,
                            "--test_output=summary", "--build_event_json_file=" + events_path,
                            "//%s/..." % room)
@@ -175,12 +172,12 @@ def test_room(options, name, room):
 
 def link_programs(options):
     """{"odr": types defined twice}, and how many programs were linked."""
-    code, asked = run_bazel(options, "query", "--output=label", "kind('cc_binary', //...)")
+    code, asked = own_bazel(options, "query", "--output=label", "kind('cc_binary', //...)")
     programs = [line for line in asked.splitlines() if line.startswith("//")]
     if code != 0 or not programs:
         raise SanitizeError("odr: bazel query ended with exit code %d and named %d programs: %s" % (
             code, len(programs), asked.strip().splitlines()[-1:]))
-    code, said = run_bazel(options, "build", *_CONFIGS["odr"], "--keep_going", "--symlink_prefix=/",
+    code, said = own_bazel(options, "build", *_CONFIGS["odr"], "--keep_going", "--symlink_prefix=/",
                            *programs)
     found = findings_in(said)
     if code != 0 and not found:
@@ -235,4 +232,4 @@ def main(arguments):
         print("sanitize: %s" % error, file=sys.stderr)
         return 4
     finally:
-        run_bazel(options, "shutdown")
+        own_bazel(options, "shutdown")

@@ -17,6 +17,7 @@ import sys
 
 import launches
 from suite import test_summary
+from suite.bazel import run_bazel
 from trials.noise import BusyLoops
 
 _TESTS_FAILED = 3  # exit code of bazel; 0: all passed
@@ -93,29 +94,16 @@ def check_commit(journal):
                         journal.path, 2)
 
 
-def run_bazel(words):
-    """Its exit code. Bazel's server goes on with the tests of a client that was killed, so it is
-    interrupted with us, and has ended when we do."""
-    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                          stderr=subprocess.DEVNULL, cwd=launches.TREE) as bazel:
-        try:
-            return bazel.wait()
-        except KeyboardInterrupt:
-            bazel.send_signal(signal.SIGINT)
-            bazel.wait()
-            raise
-
-
 def run_pass(options, journal, number, load):
     """All tests once; its outcome is in the journal afterwards."""
     events_path = os.path.join(journal.folder, "events")
     if os.path.exists(events_path):
         os.remove(events_path)
     with BusyLoops(load):
-        code = run_bazel([options.bazel, "test", "--nocache_test_results", "--keep_going",
-                          "--test_output=summary",
-                          "--build_event_json_file=" + os.path.abspath(events_path),
-                          *options.targets])
+        code = run_bazel(
+            [options.bazel, "test", "--nocache_test_results", "--keep_going",
+             "--test_output=summary", "--build_event_json_file=" + os.path.abspath(events_path),
+             *options.targets], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     events = test_summary.read_events(events_path)
     found = test_summary.ran(events)
     failed = {label: what for label, what in found.items() if what != "passed"}

@@ -83,9 +83,9 @@ bool StillStarts(const verdict::RankEvidence& rank) {
 
 verdict::Finding AbortHung(std::vector<int> culprits, double seconds) {
   verdict::Finding finding{.cause = verdict::Cause::kAbortHung};
-  finding.message = fmt::format(
-      "rank {} did not come back from Abort(), or from the call that it was to end, within {} s",
-      fmt::join(culprits, ","), seconds);
+  finding.message =
+      fmt::format("rank {} did not complete Abort(), or the call that it was to end, within {} s",
+                  fmt::join(culprits, ","), seconds);
   finding.headline = verdict::Headline::Of(finding.message);
   finding.remedy = finding.cause.info().remedy;
   finding.culprits = std::move(culprits);

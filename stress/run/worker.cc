@@ -174,7 +174,7 @@ void AbortAside(std::shared_ptr<WorkerContext> shared, const std::string& genera
     }
     static_cast<void>(self->gate->Reach(faults::FaultMoment::Kind::kAbort));
     const Status aborted = communicator == nullptr ? OkStatus() : communicator->Abort();
-    // Who is not told of it in time takes the abort for hung, and it is.
+    // The coordinator takes an abort that it hears nothing of for hung.
     if (!aborted.ok()) return PrintStderr("{}\n", aborted.message());
     static_cast<void>(self->link->Send({kAbortedMessage, generation}));
   }).detach();

@@ -35,6 +35,7 @@ class NcclCommunicator : public Communicator {
   // Ends the communicator like a program that is done, within finalize_seconds; aborts it when that
   // fails or it had failed. The destructor does the same and prints the error.
   virtual Status Close() = 0;
+
   // From 2.27.3: the ranks that are not excluded, on each of them. `abort` ends what is in flight.
   virtual Result<std::unique_ptr<NcclCommunicator>> Shrink(std::span<const int> excluded,
                                                            bool abort, Deadline deadline) = 0;
