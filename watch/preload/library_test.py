@@ -10,9 +10,11 @@ import tempfile
 import unittest
 
 LIBRARY = os.path.abspath("watch/preload/liblockstep_watch.so")
-# A sanitizer's runtime is needed too, where .bazelrc built with one.
+# A sanitizer's runtime is needed too, where .bazelrc built with one, and what a failed assertion of
+# the standard library says is in it.
 RUNTIMES = tuple("lib%s.so" % name for name in ("asan", "ubsan")
                  if name.upper() + "_OPTIONS" in os.environ)
+RUNTIMES += ("libstdc++.so",) if RUNTIMES else ()
 
 
 def shown(*command):

@@ -283,12 +283,18 @@ bool started = false;
 // Before the program starts, dlopen() would run what its libraries begin with, too early.
 LOCKSTEP_UNCHECKED bool MayHave(const char* name) {
   if (bound_at != &bound_at) return true;
+#ifdef __SANITIZE_ADDRESS__
+  // A lookup that fails allocates, by a runtime that can't begin before the C library has.
+  if (!started) return true;
+#endif
   return (started ? FindFunction(name) : dlsym(RTLD_NEXT, name)) != nullptr;
 }
 
 LOCKSTEP_UNCHECKED void* FindFunction(const char* name) {
   if (void* const found = dlsym(RTLD_NEXT, name)) return found;
-  for (const char* library : {"libmpi.so.40", "libmpich.so.12", "libmpi.so.12", "libmpi.so"}) {
+  static constexpr const char* kLibraries[] = {"libmpi.so.40", "libmpich.so.12", "libmpi.so.12",
+                                               "libmpi.so"};
+  for (const char* const library : kLibraries) {
     void* const handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
     if (!handle) continue;
     if (void* const found = dlsym(handle, name)) return found;

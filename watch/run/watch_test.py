@@ -129,10 +129,10 @@ class RightPrograms(unittest.TestCase):
     def test_who_gives_nothing_may_name_any_type(self):
         self.right("nothing")
 
+    @unittest.skipIf("ASAN_OPTIONS" in os.environ, "the runtime isn't ready to look up")
     def test_a_call_that_the_library_lacks_is_absent(self):
-        alone = subprocess.run([CASES, "asks"], check=True, capture_output=True, text=True,
-                               timeout=60)
-        self.assertEqual(self.right("asks").stdout, alone.stdout)
+        alone = subprocess.check_output([CASES, "asks"], text=True, timeout=60)
+        self.assertEqual(self.right("asks").stdout, alone)
 
     @unittest.skipIf(LAUNCHER == "mpirun", NEW)
     def test_counts_of_both_sizes(self):
