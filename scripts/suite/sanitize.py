@@ -29,7 +29,7 @@ from suite.bazel import run_bazel
 
 _CONFIGS = {"asan": ["--config=asan", "--config=ubsan"],
             "tsan": ["--config=tsan", "--test_env=TSAN_OPTIONS=halt_on_error=1:handle_segv=0:"
-                     "suppressions=" + command("tsan_suppressions")],
+                     "allocator_may_return_null=1:suppressions=" + command("tsan_suppressions")],
             "O0": ["--copt=-O0", "--copt=-g0"],
             "odr": ["--config=odr"]}
 _OPTIONS = re.compile(r"--test_env=[AT]SAN_OPTIONS=\S+")  # of a runtime
