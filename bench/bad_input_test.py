@@ -126,7 +126,7 @@ class BadInputTest(unittest.TestCase):
         self.assertIn(launch.code, [2, 4], launch.err)
         self.assertEqual(len(our_lines(launch)), 1, launch.err)
 
-    @unittest.skipIf("TSAN_OPTIONS" in os.environ, "its runtime ends such a process")
+    @unittest.skipIf("TSAN_OPTIONS" in os.environ, "the runtime needs a larger file")
     def test_file_size_limit(self):
         """Memory that is shared is a file to the kernel, and its signal would end us in silence."""
         launch = Launch("bash", ["-c", 'ulimit -f 300; exec "$@"', "limited", BENCH,

@@ -204,7 +204,7 @@ def run(options):
             if tree is not None and one["tree"] == tree}
     bad = total = 0
     for name in options.passes:
-        for room in ["//..."] if name == "odr" else rooms_of(name, options):
+        for room in [options.rooms or "//..."] if name == "odr" else rooms_of(name, options):
             one = over.get((name, room))
             if one is None:
                 began = time.monotonic()
