@@ -18,13 +18,11 @@ struct RecordedCommunicator::Family {
 
   journal::JournalWriter& journal;
   std::uint16_t next_id;
-  // Set for good by the enqueuing thread before it first gives work to another thread.
-  bool threaded = false;
-  std::mutex mutex;            // of the journal and of every Pending, once threaded
   std::span<std::byte> marks;  // of the device; empty: none
 };
 
 struct RecordedCommunicator::Pending {
+  std::mutex mutex;  // of what follows, once the journal is shared
   // Non-blocking operations that were posted, oldest first.
   std::vector<JournalEvent> posted;
   // Since the last Await, on streams that run beside the caller or by non-blocking operations.
@@ -44,8 +42,8 @@ constexpr std::size_t kMostPosted = 1 << 16;
 constexpr std::size_t kUsuallyPosted = 1 << 10;
 
 // A lock only where other threads may write.
-std::unique_lock<std::mutex> LockIf(bool threaded, std::mutex& mutex) {
-  return threaded ? std::unique_lock(mutex) : std::unique_lock<std::mutex>();
+std::unique_lock<std::mutex> LockIf(bool shared, std::mutex& mutex) {
+  return shared ? std::unique_lock(mutex) : std::unique_lock<std::mutex>();
 }
 
 // What is launched through it, one operation, stands between two writes of the device into `words`.
@@ -103,7 +101,7 @@ class RecordedCommunicator::RecordingStream final : public device::ForwardingStr
     const Status status = Call(inner, *family, operation, buffers, stream, event, launch);
     stream.Enqueue([family, pending, event, refused = !status.ok()]() mutable {
       event.ticks = NowTicks();
-      std::lock_guard lock(family->mutex);
+      std::lock_guard lock(pending->mutex);
       pending->interval.exit = event.ticks;
       event.kind = refused || pending->failed ? EventKind::kError : EventKind::kEnd;
       family->journal.Append(event);
@@ -114,8 +112,8 @@ class RecordedCommunicator::RecordingStream final : public device::ForwardingStr
 
  private:
   static void Start(Family& family, Pending& pending, const JournalEvent& event) {
-    std::lock_guard lock(family.mutex);
     family.journal.Append(event);
+    std::lock_guard lock(pending.mutex);
     pending.Begin(NowTicks());
   }
   static Status Run(Family& family, Pending& pending, JournalEvent& event, Blocking blocking,
@@ -124,7 +122,7 @@ class RecordedCommunicator::RecordingStream final : public device::ForwardingStr
     Start(family, pending, event);
     Status status = work();
     const Ticks exit = NowTicks();
-    std::lock_guard lock(family.mutex);
+    std::lock_guard lock(pending.mutex);
     pending.interval.exit = exit;
     if (blocking == Blocking::kNonblocking && status.ok()) {
       pending.posted.push_back(event);
@@ -177,22 +175,16 @@ JournalEvent RecordedCommunicator::NextEvent(const Operation& operation) {
   return event;
 }
 
-void RecordedCommunicator::EnterPhase(journal::Phase phase) {
-  const auto lock = LockIf(family_->threaded, family_->mutex);
-  family_->journal.EnterPhase(phase);
-}
+void RecordedCommunicator::EnterPhase(journal::Phase phase) { family_->journal.EnterPhase(phase); }
 
-void RecordedCommunicator::Append(const JournalEvent& event) {
-  const auto lock = LockIf(family_->threaded, family_->mutex);
-  family_->journal.Append(event);
-}
+void RecordedCommunicator::Append(const JournalEvent& event) { family_->journal.Append(event); }
 
 Status RecordedCommunicator::Enqueue(const Operation& operation, const Buffers& buffers,
                                      Stream& stream) {
   if (capturing_ != nullptr) [[unlikely]]
     return EnqueueCaptured(operation, buffers, stream);
   const bool beside = !stream.inline_execution();
-  if (beside) family_->threaded = true;
+  if (beside) family_->journal.Share();
   JournalEvent event = NextEvent(operation);
   Append(event);
   if (!stream.ok()) [[unlikely]] {
@@ -236,7 +228,7 @@ Status RecordedCommunicator::RunInline(const Operation& operation, const Buffers
   Interval call;
   Status status = Call(inner(), *family_, operation, buffers, stream, event, call);
   if (operation.blocking == Blocking::kNonblocking && status.ok()) {
-    const auto lock = LockIf(family_->threaded, family_->mutex);
+    const auto lock = LockIf(family_->journal.shared(), pending_->mutex);
     pending_->Begin(call.entry);
     LOCKSTEP_CHECK(pending_->posted.size() < kMostPosted, "Await after 65,536 posted operations");
     pending_->posted.push_back(event);
@@ -252,7 +244,7 @@ Status RecordedCommunicator::RunInline(const Operation& operation, const Buffers
 Status RecordedCommunicator::EnqueueAfterBarrier(const Operation& operation, const Buffers& buffers,
                                                  Stream& stream) {
   if (!stream.inline_execution() || operation.blocking != Blocking::kBlocking ||
-      capturing_ != nullptr || family_->threaded || !stream.ok()) {
+      capturing_ != nullptr || family_->journal.shared() || !stream.ok()) {
     LOCKSTEP_RETURN_IF_ERROR(Enqueue(collective::kBarrierOperation, {}, stream));
     return Enqueue(operation, buffers, stream);
   }
@@ -292,7 +284,7 @@ Status RecordedCommunicator::EnqueueBeside(const Operation& operation, const Buf
 Status RecordedCommunicator::Await(Stream& stream, Deadline deadline) {
   Status status = inner().Await(stream, deadline);
   const Ticks exit = NowTicks();
-  const auto lock = LockIf(family_->threaded, family_->mutex);
+  const auto lock = LockIf(family_->journal.shared(), pending_->mutex);
   if (status.code() == StatusCode::kDeadlineExceeded) return status;
   if (!status.ok()) pending_->failed = true;
   if (!pending_->any) return status;

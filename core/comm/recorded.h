@@ -48,9 +48,7 @@ struct CapturedCalls {
 // and at a deadline none gets an end. Those of a group are recorded rightly: they end in the Await.
 //
 // Threads: on inline streams only the caller writes to the journal. On other streams kStart and
-// kEnd come from the stream's thread; a lock shared by a communicator and its children keeps the
-// journal's one-writer rule among them. Anything else that writes to the same journal must do so
-// through EnterPhase and Note, or only while no operation is in flight on such a stream.
+// kEnd come from the stream's thread, and the journal is shared from the first such Enqueue on.
 class RecordedCommunicator : public ForwardingCommunicator {
  public:
   RecordedCommunicator(std::unique_ptr<Communicator> inner, journal::JournalWriter& journal,
@@ -91,9 +89,7 @@ class RecordedCommunicator : public ForwardingCommunicator {
   // outlive the device) when it begins and ends an operation of this communicator or a later child.
   // False: `device` has no streams with handles, and nothing is written.
   Result<bool> MarkOn(std::span<std::byte> memory, device::Device& device);
-  // Writes to the journal while operations may be in flight.
   void EnterPhase(journal::Phase phase);
-  void Note(const JournalEvent& event) { Append(event); }
 
   // Of the last blocking operation that completed on an inline stream, of the last Replay, or of
   // the operations since the one before that Await completed: from before the first post to after

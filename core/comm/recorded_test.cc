@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <future>
 #include <memory>
 #include <new>
 #include <span>
@@ -175,6 +176,27 @@ TEST_F(RecordedTest, AFifoStreamRecordsInOrder) {
   EXPECT_EQ(next_end, 100u);
   EXPECT_LE(recorded_.last_interval().entry, script_.called_at.front());
   EXPECT_GE(recorded_.last_interval().exit, script_.called_at.back());
+}
+
+TEST_F(RecordedTest, WhatTheProgramWritesBesideAFifoStreamIsKept) {
+  constexpr std::uint64_t kOperations = 50'000;
+  constexpr std::uint64_t kFaultsEach = 10;
+  for (std::uint64_t i = 0; i < kOperations; ++i) {
+    ASSERT_TRUE(Enqueue(AllReduce(), *fifo_).ok());
+    for (std::uint64_t fault = 0; fault < kFaultsEach; ++fault) journal_.Fault(fault);
+  }
+  ASSERT_TRUE(recorded_.Await(*fifo_, Soon()).ok());
+  EXPECT_EQ(Events().back().index, (3 + kFaultsEach) * kOperations);
+}
+
+TEST_F(RecordedTest, WhatEndsBehindTheProgramsEndIsNotTold) {
+  std::promise<void> exited;
+  script_.during = [&] { exited.get_future().wait(); };
+  ASSERT_TRUE(Enqueue(AllReduce(), *fifo_).ok());
+  journal_.Exit(7);
+  exited.set_value();
+  ASSERT_TRUE(recorded_.Await(*fifo_, Soon()).ok());
+  EXPECT_EQ(Events().back().kind, journal::EventKind::kExit);
 }
 
 TEST_F(RecordedTest, AnAnnotationIsThatOfTheNextOperation) {

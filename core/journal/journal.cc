@@ -114,7 +114,17 @@ void JournalWriter::Show(std::uint64_t* slot, std::uint64_t index, Ticks ticks) 
 }
 
 Ticks JournalWriter::Append(const JournalEvent& event) {
+  if (!shared()) [[likely]]
+    return AppendNext(event);
+  std::lock_guard lock(*mutex_);
+  return AppendNext(event);
+}
+
+inline Ticks JournalWriter::AppendNext(const JournalEvent& event) {
+  if (ended_) [[unlikely]]
+    return event.ticks != 0 ? event.ticks : NowTicks();
   if (event.kind == EventKind::kPhase) phase_ = event.phase;
+  if (event.kind == EventKind::kExit) ended_ = true;
   if (event.kind == EventKind::kCase) case_index_ = event.case_index;
   prepared_ = 0;
   const std::uint64_t index = next_index_++;
@@ -125,7 +135,12 @@ Ticks JournalWriter::Append(const JournalEvent& event) {
   return ticks;
 }
 
+void JournalWriter::Share() {
+  if (mutex_ == nullptr) mutex_ = std::make_unique<std::mutex>();
+}
+
 void JournalWriter::Prepare(std::span<const JournalEvent> events) {
+  LOCKSTEP_CHECK(!shared(), "what one thread prepares another would write over");
   LOCKSTEP_CHECK(events.size() <= mask_, "more events than a ring beside its newest one holds");
   prepared_ = events.size();
   for (std::size_t i = 0; i < events.size(); ++i) Write(SlotOf(next_index_ + i), events[i]);
@@ -145,6 +160,10 @@ void JournalWriter::Idle() {
   JournalEvent event;
   event.kind = EventKind::kIdle;
   Append(event);
+}
+
+void JournalWriter::Fault(std::size_t index) {
+  Append({.value = static_cast<std::int64_t>(index), .kind = EventKind::kFault});
 }
 
 void JournalWriter::Exit(int code) { Append({.value = code, .kind = EventKind::kExit}); }

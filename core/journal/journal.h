@@ -1,16 +1,19 @@
 // A rank's journal: a ring of 64-byte events in memory that the worker and its agent both map.
 //
-// One writer, any number of readers in other processes. An append costs less than 40 ns and no
-// system call. A SIGKILLed writer leaves no torn event: a slot's index is cleared before its other
-// words change and set (release) after them, so a reader (acquire, twice) takes a slot whole or not
-// at all. When the ring is full the oldest event is overwritten; readers say how many they missed.
-// Protocol: a seqlock per slot (Boehm 2012, "Can seqlocks get along with programming language
-// memory models?"), with release stores of the words in place of a fence. Memory: one cache line
-// with the index of the newest event, then the slots; event i lies in slot i mod capacity.
+// One process writes, any number of others read. An append costs less than 40 ns and no system
+// call; where threads share the writer, a lock more. A SIGKILLed writer leaves no torn event: a
+// slot's index is cleared before its other words change and set (release) after them, so a reader
+// (acquire, twice) takes a slot whole or not at all. When the ring is full the oldest event is
+// overwritten; readers say how many they missed. Protocol: a seqlock per slot (Boehm 2012, "Can
+// seqlocks get along with programming language memory models?"), with release stores of the words
+// in place of a fence. Memory: one cache line with the index of the newest event, then the slots;
+// event i lies in slot i mod capacity.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
@@ -22,28 +25,37 @@ namespace lockstep::journal {
 // Bytes of memory for a journal of `capacity` events (a power of two, at least 2).
 std::size_t JournalBytes(std::size_t capacity);
 
+// Of one thread, until Share is called.
 class JournalWriter {
  public:
   // `memory` is zeroed, 64-byte aligned and JournalBytes(capacity) long; it outlives the writer.
   static JournalWriter Create(std::span<std::byte> memory, std::size_t capacity);
+
+  // From now on any thread may write. Called before the second one begins to.
+  void Share();
+  bool shared() const { return mutex_ != nullptr; }
 
   // Stamps `event` with the next index, the current case and phase and, if its ticks are 0, with
   // NowTicks() taken last of all; returns that stamp.
   Ticks Append(const JournalEvent& event);
   // Writes the events that come next into their slots, where no reader sees them. Publish then
   // stamps and shows all of them for a few stores each, into lines that are in the cache already.
-  // An Append in their place writes over them. None of them is a kPhase or a kCase.
+  // An Append in their place writes over them. None of them is a kPhase or a kCase. Not when
+  // shared.
   void Prepare(std::span<const JournalEvent> events);
   void Publish(Ticks ticks);
-  // Convenience: kPhase and kCase (set the phase and the case of later events), kIdle, kExit.
+  // Convenience: kPhase and kCase (set the phase and the case of later events), kIdle, kFault.
   void EnterPhase(Phase phase);
   void BeginCase(std::uint32_t case_index);
   void Idle();
+  void Fault(std::size_t index);
+  // kExit, the last event: a thread that outlives the program's end writes nothing behind it.
   void Exit(int code);
 
  private:
   JournalWriter(std::span<std::byte> memory, std::size_t capacity);
   std::uint64_t* SlotOf(std::uint64_t index) const;
+  Ticks AppendNext(const JournalEvent& event);
   // All words of a slot but its index, which is cleared, and its ticks.
   void Write(std::uint64_t* slot, const JournalEvent& event);
   void Show(std::uint64_t* slot, std::uint64_t index, Ticks ticks);
@@ -55,6 +67,8 @@ class JournalWriter {
   std::uint64_t prepared_ = 0;  // events from next_index_ on
   std::uint32_t case_index_ = 0;
   Phase phase_ = Phase::kStart;
+  bool ended_ = false;
+  std::unique_ptr<std::mutex> mutex_;  // of all members, when shared
 };
 
 // Events in order, oldest first; without a gap, except as Shorten leaves one.

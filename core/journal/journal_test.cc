@@ -110,6 +110,43 @@ TEST(Journal, StampsCasePhaseAndTime) {
   for (std::size_t i = 1; i < 6; ++i) EXPECT_EQ(events[i].phase, Phase::kMeasure);
 }
 
+TEST(Journal, NothingIsWrittenBehindTheEnd) {
+  Ring ring(4);
+  ring.writer().Exit(9);
+  JournalEvent late = Of(EventKind::kEnd, 0);
+  late.ticks = 42;
+  EXPECT_EQ(ring.writer().Append(late), 42u);
+  ring.writer().Exit(0);
+  const auto events = ring.reader().Newest(4).events;
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].value, 9);
+}
+
+// Two who take the same index, as they do without Share, write one event less.
+TEST(Journal, ThreadsThatShareItLoseNoEvent) {
+  constexpr std::uint64_t kEach = 500'000;
+  Ring ring(1024);
+  ring.writer().Share();
+  const auto write = [&](std::uint16_t thread) {
+    for (std::uint64_t i = 1; i <= kEach; ++i) {
+      ring.writer().Append(Of(EventKind::kStart, i, thread));
+    }
+  };
+  std::thread beside(write, 1);
+  write(0);
+  beside.join();
+  const auto events = ring.reader().Newest(1024).events;
+  ASSERT_EQ(events.size(), 1024u);
+  EXPECT_EQ(events.back().index, 2 * kEach);
+  std::uint64_t newest[] = {0, 0};
+  for (const JournalEvent& event : events) {
+    std::uint64_t& before = newest[event.communicator];
+    EXPECT_TRUE(before == 0 || event.sequence == before + 1) << event.index;
+    EXPECT_EQ(event.nth, event.sequence + 1);
+    before = event.sequence;
+  }
+}
+
 TEST(Journal, SlotUnderWritingIsLeftOut) {
   Ring ring(4);
   for (std::uint64_t i = 1; i <= 6; ++i) ring.writer().Append(SelfDescribingEvent(i));

@@ -30,7 +30,6 @@
 #include "session/session.h"
 #include "stress/cases/plan_faults.h"
 #include "stress/faults/fault_gate.h"
-#include "stress/faults/fault_journal.h"
 #include "stress/faults/fault_plan.h"
 #include "stress/faults/faulty_communicator.h"
 #include "stress/run/aborted_generations.h"
@@ -46,14 +45,13 @@ namespace {
 // end.
 class ProcessBody final : public faults::RankBody {
  public:
-  explicit ProcessBody(worker::WorkerLink& link)
-      : link_(link), journal_(link.journal()), began_ns_(MonotonicNs()) {}
+  explicit ProcessBody(worker::WorkerLink& link) : link_(link), began_ns_(MonotonicNs()) {}
 
   // Whose memory faults may take; outlives this.
   void set_device(device::Device* device) { device_ = device; }
 
   void Journal(std::size_t fault_index) override {
-    journal_.Note(fault_index);
+    link_.journal().Fault(fault_index);
     std::lock_guard lock(mutex_);
     const Status told = link_.Send({kFiredMessage, fmt::format("{}", fault_index)});
     if (!told.ok()) PrintStderr("lockstep worker: {}\n", told.message());
@@ -77,11 +75,9 @@ class ProcessBody final : public faults::RankBody {
   }
   device::Device* device() override { return device_; }
   faults::RankMarks& marks() override { return marks_; }
-  faults::FaultJournal& journal() { return journal_; }
 
  private:
   worker::WorkerLink& link_;
-  faults::FaultJournal journal_;
   device::Device* device_ = nullptr;
   std::mutex mutex_;  // of the link: faults of the library fire on the streams' threads
   std::int64_t began_ns_;
@@ -181,6 +177,7 @@ void AbortAside(std::shared_ptr<WorkerContext> shared, const std::string& genera
 }
 
 void ListenForAborts(worker::WorkerLink& link, WorkerContext& self) {
+  link.journal().Share();  // faults fire where an abort runs, too
   link.Listen([&self](const control::Message& message) {
     if (message.type != kAbortMessage) return false;
     // Null: the process leaves.
@@ -237,7 +234,6 @@ Status Connect(worker::WorkerLink& link, WorkerContext& self) {
   if (!self.aborted.Begin(place.generation, self.recorded)) {
     return SystemFailed("the communicator was aborted while it was made");
   }
-  self.body->journal().set_recorded(self.recorded.get());
   self.world.emplace(*self.recorded, *self.gate, *self.platform.device);
   self.compute = self.platform.device->NewInlineStream();
   if (threaded) self.communication = self.platform.device->NewStream();
@@ -272,7 +268,6 @@ void GiveUp(WorkerContext& self) {
   self.compute.reset();
   self.communication.reset();
   self.world.reset();
-  if (self.body != nullptr) self.body->journal().set_recorded(nullptr);
   self.aborted.End();
   self.recorded.reset();
 }

@@ -16,7 +16,6 @@
 #include "core/comm/sim/sim_world.h"
 #include "core/journal/journal.h"
 #include "stress/faults/fault_gate.h"
-#include "stress/faults/fault_journal.h"
 #include "stress/faults/faulty_communicator.h"
 #include "stress/simulate/sim_memory.h"
 #include "stress/workloads/rank_program.h"
@@ -49,7 +48,7 @@ class SimBody final : public faults::RankBody, public faults::SimulatedRank {
  public:
   SimBody(comm::sim::RankContext& context, KeptRank& rank,
           const std::vector<faults::PlannedFault>& faults, std::vector<bool>& fired)
-      : context_(context), rank_(rank), faults_(faults), fired_(fired), journal_(rank.journal) {}
+      : context_(context), rank_(rank), faults_(faults), fired_(fired) {}
 
   // A program of one rank may never wait.
   void AtMoment() override {
@@ -57,7 +56,7 @@ class SimBody final : public faults::RankBody, public faults::SimulatedRank {
   }
 
   void Journal(std::size_t fault_index) override {
-    journal_.Note(fault_index);
+    rank_.journal.Fault(fault_index);
     fired_[fault_index] = true;
   }
 
@@ -89,7 +88,6 @@ class SimBody final : public faults::RankBody, public faults::SimulatedRank {
     context_.Exit(128 + signal);
   }
   void Hang() override { context_.Hang(); }
-  faults::FaultJournal& journal() { return journal_; }
 
  private:
   static constexpr std::uint64_t kMomentsPerQuestion = 64;
@@ -99,7 +97,6 @@ class SimBody final : public faults::RankBody, public faults::SimulatedRank {
   KeptRank& rank_;
   const std::vector<faults::PlannedFault>& faults_;
   std::vector<bool>& fired_;
-  faults::FaultJournal journal_;
 };
 
 // With NCCL training computes and communicates on a GPU, and its program goes on meanwhile.
@@ -118,7 +115,6 @@ Status RunConnected(const SimStage& stage, comm::sim::SimRules rules,
   comm::RecordedCommunicator recorded(
       std::make_unique<faults::FaultyLibrary>(context.Connect(), gate), rank.journal,
       static_cast<std::uint16_t>(stage.generation));
-  body.journal().set_recorded(&recorded);
   faults::FaultyCalls world(recorded, gate, context.device());
   const std::unique_ptr<device::Stream> compute = ComputesOnGpu(stress_case.scenario, rules)
                                                       ? context.device().NewStream()
@@ -140,7 +136,6 @@ Status RunConnected(const SimStage& stage, comm::sim::SimRules rules,
   }
   if (report.status.ok()) gate.NeverFinalize();
   rank.journal.Exit(report.status.ok() ? 0 : 1);
-  body.journal().set_recorded(nullptr);
   // As a process that raised: it leaves, and waits for none of its streams.
   if (!report.status.ok()) context.Fail(report.status.message());
   if (scenario::Lingers(stress_case.scenario)) context.Linger();
