@@ -9,6 +9,7 @@ import json
 import os
 import random
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -260,21 +261,25 @@ def in_threads(jobs, work, items):
 
 def run_as(words, **how):
     """The exit code of a command that gets the signals which this program gets meanwhile."""
-    jobs, early = [], []  # a signal may come before there is a job
-
-    def pass_on(number, _frame):
-        (jobs[0].send_signal if jobs else early.append)(number)
-
-    before = {number: signal.signal(number, pass_on)
+    # A pipe tells of them: Python handles a signal that comes just before a wait after it.
+    told, tell = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    before = {number: signal.signal(number, lambda *_: None)
               for number in (signal.SIGTERM, signal.SIGINT)}
+    waked = signal.set_wakeup_fd(tell)
     try:
-        jobs.append(subprocess.Popen(words, **how))
-        for number in early:
-            jobs[0].send_signal(number)
-        return jobs[0].wait()
+        job = subprocess.Popen(words, **how)
+        ended = os.pidfd_open(job.pid)
+        while ended not in select.select([told, ended], [], [])[0]:
+            for number in os.read(told, 1):
+                job.send_signal(number)
+        os.close(ended)
+        return job.wait()
     finally:
+        signal.set_wakeup_fd(waked)
         for number, handler in before.items():
             signal.signal(number, handler)
+        os.close(told)
+        os.close(tell)
 
 
 def mpirun(*words):

@@ -92,8 +92,11 @@ class LaunchesTest(unittest.TestCase):
             self.assertRegex(done.stderr, r"^(it|-c): a\\nb\\x1b.*\n$")
 
     def test_ctrl_c_is_one_line_and_exit_code_3(self):
-        program = ("import time, launches\n"
-                   "launches.run(lambda _: print('begun', flush=True) or time.sleep(600))")
+        program = ("import launches\n"
+                   "def main(_):\n"
+                   "    print('begun', flush=True)\n"
+                   "    while True: pass\n"
+                   "launches.run(main)")
         with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True, cwd=launches.SCRIPTS) as running:
             running.stdout.readline()
@@ -102,11 +105,11 @@ class LaunchesTest(unittest.TestCase):
         self.assertEqual((running.returncode, said), (3, "-c: interrupted\n"))
 
     def test_a_second_ctrl_c_does_not_keep_it_from_ending_what_it_started(self):
-        program = ("import sys, time, launches\n"
+        program = ("import sys, launches\n"
                    "def main(_):\n"
                    "    try:\n"
                    "        print('begun', flush=True)\n"
-                   "        time.sleep(600)\n"
+                   "        while True: pass\n"
                    "    finally:\n"
                    "        print('ending', flush=True)\n"
                    "        sys.stdin.readline()\n"
