@@ -27,8 +27,8 @@ from launches import TREE, JsonLines, command
 from suite import test_summary
 from suite.bazel import run_bazel
 
-# A lock that gloo, compiled without ThreadSanitizer, takes by a function of ours and gives back by its
-# own looks held for ever. The runtime's search for deadlocks ends a program that holds 64.
+# gloo, compiled without ThreadSanitizer, takes locks by functions of ours and gives them back by
+# its own. They look held, and the runtime's search for deadlocks ends a program that holds 64.
 _CONFIGS = {"asan": ["--config=asan", "--config=ubsan"],
             "tsan": ["--config=tsan", "--test_env=TSAN_OPTIONS=halt_on_error=1:handle_segv=0:"
                      "allocator_may_return_null=1:detect_deadlocks=0:"
