@@ -102,6 +102,8 @@ class SanitizeTest(unittest.TestCase):
         self.assertIn("violates the C++ One Definition Rule", out)
         self.assertIn("odr core/plain: ", out)
         self.assertTrue(os.path.exists(self.folder + "/out/asan/a:bad.log"))
+        with open(self.folder + "/out/bazel.log", encoding="utf-8") as file:
+            self.assertIn("violates the C++ One Definition Rule", file.read())
 
     def test_a_finding_in_a_process_of_a_test_that_passed(self):
         for said, code in ((_SAID, 1), ("ERROR: AddressSanitizer: SEGV on unknown address", 0)):

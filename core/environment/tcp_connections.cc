@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/base/process_stat.h"
 

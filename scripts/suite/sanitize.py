@@ -95,11 +95,12 @@ def own_bazel(options, *words):
     is. What it says is in FOLDER/bazel.log at once."""
     cache = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
     base = os.path.join(cache, "lockstep-sanitize-%x" % zlib.crc32(TREE.encode()))
-    with open(os.path.join(options.output_folder, "bazel.log"), "w+", encoding="utf-8",
+    with open(os.path.join(options.output_folder, "bazel.log"), "a+", encoding="utf-8",
               errors="replace") as log:
+        before = log.tell()
         code = run_bazel(["nice", "-n", "19", options.bazel, "--output_base=" + base, *words],
                          stdout=log, stderr=subprocess.STDOUT)
-        log.seek(0)
+        log.seek(before)
         return code, log.read()
 
 

@@ -11,8 +11,6 @@ using events::FactsOf;
 using events::Phase;
 using events::Sync;
 
-namespace {
-
 bool IsCollective(Call call) { return FactsOf(call).sync != Sync::kNone; }
 
 std::uint8_t FlagsOf(Call call) {
@@ -31,6 +29,8 @@ std::uint8_t FlagsOf(Call call) {
       return 0;
   }
 }
+
+namespace {
 
 void Join(const std::vector<int>& from, std::vector<int>& into) {
   into.resize(std::max(into.size(), from.size()));

@@ -21,6 +21,9 @@ namespace lockstep::watch::fuzz {
 
 using events::Event;
 
+bool IsCollective(events::Call call);
+// Of events::Flag, what the event of such a call has.
+std::uint8_t FlagsOf(events::Call call);
 // How many elements a receive has room for.
 std::int64_t RoomOf(const Action& action);
 
