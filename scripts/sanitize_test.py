@@ -20,7 +20,10 @@ with open(folder + "/script") as file:
 if words[0] == "query":
     if "//..." in words[-1]:  # leads into bazel-out
         sys.exit(7)
-    print("Loading: 0 packages\\n//a:one\\n//b:two")
+    print("Loading: 0 packages\\n//a:one\\n//b:two\\n//c:absent")
+if words[0] == "build" and "//c:absent" in words:
+    print("WARNING: Target @//c:absent is incompatible and cannot be built, but was asked for")
+    sys.exit(1)
 if words[0] == "build" and "odr" in script:
     print("a.h:3: warning: type 'struct Step' violates the C++ One Definition Rule [-Wodr]")
 if words[0] != "test":
