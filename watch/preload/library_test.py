@@ -12,7 +12,7 @@ import unittest
 LIBRARY = os.path.abspath("watch/preload/liblockstep_watch.so")
 # A sanitizer's runtime is needed too, where .bazelrc built with one, and what a failed assertion of
 # the standard library says is in it.
-RUNTIMES = tuple("lib%s.so" % name for name in ("asan", "ubsan")
+RUNTIMES = tuple("lib%s.so" % name for name in ("asan", "ubsan", "tsan")
                  if name.upper() + "_OPTIONS" in os.environ)
 RUNTIMES += ("libstdc++.so",) if RUNTIMES else ()
 
