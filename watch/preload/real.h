@@ -11,7 +11,7 @@ Function* Real(const char* name) {
 }
 
 // What the dynamic linker asks before a sanitizer is ready.
-#define LOCKSTEP_UNCHECKED __attribute__((no_sanitize("address", "undefined")))
+#define LOCKSTEP_UNCHECKED __attribute__((no_sanitize("address", "thread", "undefined")))
 
 // Whether the library has this function. Where the dynamic linker asks for an object that it binds
 // before this library (MPI's own, or a library of the program), the answer is yes: nothing can be

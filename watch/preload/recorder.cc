@@ -283,7 +283,7 @@ bool started = false;
 // Before the program starts, dlopen() would run what its libraries begin with, too early.
 LOCKSTEP_UNCHECKED bool MayHave(const char* name) {
   if (bound_at != &bound_at) return true;
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   // A lookup that fails allocates, by a runtime that can't begin before the C library has.
   if (!started) return true;
 #endif
