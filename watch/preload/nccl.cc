@@ -10,6 +10,7 @@
 #include "watch/events/event.h"
 #include "watch/preload/nccl_calls.h"
 #include "watch/preload/nccl_comms.h"
+#include "watch/preload/real.h"
 #include "watch/preload/recorder.h"
 #include "watch/preload/world.h"
 
@@ -144,10 +145,11 @@ int Child(const Event& event, void* comm, std::uint64_t name, void** made, Forwa
 #define LOCKSTEP_NCCL_VISIBLE extern "C" __attribute__((visibility("default")))
 
 // `caller` is the program's return address, `real` the library's function.
-#define LOCKSTEP_NCCL_BEGIN(NAME)                                                          \
-  void* const caller = __builtin_return_address(0);                                        \
-  static decltype(&nccl##NAME) real = nullptr;                                             \
-  if (!real) real = RealNccl<std::remove_pointer_t<decltype(real)>>("nccl" #NAME, caller); \
+#define LOCKSTEP_NCCL_BEGIN(NAME)                                                     \
+  void* const caller = __builtin_return_address(0);                                   \
+  static constinit FoundOnce<decltype(nccl##NAME)> once;                              \
+  const auto real =                                                                   \
+      once.Get([&] { return RealNccl<decltype(nccl##NAME)>("nccl" #NAME, caller); }); \
   if (!real) return kNcclInternalError
 
 #define LOCKSTEP_NCCL_COLLECTIVE(NAME, PARAMS, ARGUMENTS, CALL, ROOT, OP)                  \

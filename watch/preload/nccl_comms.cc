@@ -8,6 +8,7 @@
 
 #include "watch/preload/handles.h"
 #include "watch/preload/nccl_calls.h"
+#include "watch/preload/real.h"
 #include "watch/preload/recorder.h"
 
 namespace lockstep::watch::preload {
@@ -127,8 +128,11 @@ void CollectComms(void* parent) {
       pending_count.fetch_sub(1);
     }
   }
-  static const auto rank_of = RealNccl<int(void*, int*)>("ncclCommUserRank");
-  static const auto size_of = RealNccl<int(void*, int*)>("ncclCommCount");
+  static constinit FoundOnce<int(void*, int*)> rank_of_once;
+  const auto rank_of =
+      rank_of_once.Get([] { return RealNccl<int(void*, int*)>("ncclCommUserRank"); });
+  static constinit FoundOnce<int(void*, int*)> size_of_once;
+  const auto size_of = size_of_once.Get([] { return RealNccl<int(void*, int*)>("ncclCommCount"); });
   for (int each = 0; each < count; ++each) {
     void* const comm = *made[each].place;
     int rank = 0;

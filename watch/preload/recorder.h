@@ -93,7 +93,7 @@ inline void AnyThreadCalls() {
   if (whole.ticks == 0) whole.ticks = events::NowTicks();
   *place = whole;
   std::atomic_ref<events::Phase>(place->phase).store(event.phase, std::memory_order_release);
-  internal::newest = several_threads ? nullptr : place;
+  if (!several_threads) internal::newest = place;
   internal::FetchToWrite(place + 2);
   return whole.ticks;
 }
