@@ -6,9 +6,7 @@ namespace lockstep::watch::preload {
 namespace {
 
 int RankOf(Handle comm) {
-  static constinit FoundOnce<int(Handle, int*)> comm_rank_once;
-  const auto comm_rank =
-      comm_rank_once.Get([] { return Real<int(Handle, int*)>("PMPI_Comm_rank"); });
+  const auto comm_rank = FoundOnce([] { return Real<int(Handle, int*)>("PMPI_Comm_rank"); });
   int rank = -1;
   if (CommOf(comm) > events::kFreedComm) comm_rank(comm, &rank);
   return rank;
@@ -31,8 +29,7 @@ bool IsSome(std::int64_t count, Handle type) { return ElementsOf(type, count).co
 
 // Whether it is so of every other member.
 bool OfAllOthers(Handle comm, auto is_some) {
-  static constinit FoundOnce<int(Handle, int*)> size_of_once;
-  const auto size_of = size_of_once.Get([] { return Real<int(Handle, int*)>("PMPI_Comm_size"); });
+  const auto size_of = FoundOnce([] { return Real<int(Handle, int*)>("PMPI_Comm_size"); });
   int size = 0;
   if (CommOf(comm) <= events::kFreedComm || IsInter(comm)) return false;
   if (size_of(comm, &size) != kMpiSuccess) return false;

@@ -13,7 +13,6 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
-#include <type_traits>
 
 #include "watch/events/event.h"
 #include "watch/preload/forward.h"
@@ -273,32 +272,32 @@ void Connect(const char* symbol, void* caller, void* context, void* store, void*
 
 #define LOCKSTEP_GLOO_VISIBLE extern "C" __attribute__((visibility("default")))
 
-#define LOCKSTEP_GLOO_COLLECTIVE(NAME, OPTIONS, SYMBOL, CALL, ...)                               \
-  LOCKSTEP_GLOO_VISIBLE void LockstepGloo_##NAME(void* options) __asm__(SYMBOL);                 \
-  LOCKSTEP_GLOO_VISIBLE void LockstepGloo_##NAME(void* options) {                                \
-    using namespace lockstep::watch; /* NOLINT */                                                \
-    static constinit preload::FoundOnce<std::remove_pointer_t<LockstepFunction>> once;           \
-    void* const caller = __builtin_return_address(0);                                            \
-    const LockstepFunction real = once.Get([&] { return preload::FindBehind(SYMBOL, caller); }); \
-    preload::Collective(real, events::Call::k##CALL, preload::OptionsLayout{__VA_ARGS__},        \
-                        options);                                                                \
+#define LOCKSTEP_GLOO_COLLECTIVE(NAME, OPTIONS, SYMBOL, CALL, ...)                        \
+  LOCKSTEP_GLOO_VISIBLE void LockstepGloo_##NAME(void* options) __asm__(SYMBOL);          \
+  LOCKSTEP_GLOO_VISIBLE void LockstepGloo_##NAME(void* options) {                         \
+    using namespace lockstep::watch; /* NOLINT */                                         \
+    void* const caller = __builtin_return_address(0);                                     \
+    const LockstepFunction real =                                                         \
+        preload::FoundOnce([&] { return preload::FindBehind(SYMBOL, caller); });          \
+    preload::Collective(real, events::Call::k##CALL, preload::OptionsLayout{__VA_ARGS__}, \
+                        options);                                                         \
   }
 namespace lockstep::watch::preload {
 LOCKSTEP_GLOO_COLLECTIVES(LOCKSTEP_GLOO_COLLECTIVE)
 }  // namespace lockstep::watch::preload
 
-#define LOCKSTEP_GLOO_POST(NAME, SYMBOL, CALL, PEER, PEER_OF)                                    \
-  LOCKSTEP_GLOO_VISIBLE void NAME(void* buffer, PEER peer, void* slot, void* offset,             \
-                                  void* bytes) __asm__(SYMBOL);                                  \
-  LOCKSTEP_GLOO_VISIBLE void NAME(void* buffer, PEER peer, void* slot, void* offset,             \
-                                  void* bytes) {                                                 \
-    using namespace lockstep::watch; /* NOLINT */                                                \
-    static constinit preload::FoundOnce<std::remove_pointer_t<LockstepFunction>> once;           \
-    void* const caller = __builtin_return_address(0);                                            \
-    const LockstepFunction real = once.Get([&] { return preload::FindBehind(SYMBOL, caller); }); \
-    void* const arguments[5] = {buffer, (void*)(std::uintptr_t)peer, slot, offset, /* NOLINT */  \
-                                bytes};                                                          \
-    preload::Post(real, events::Call::CALL, arguments, PEER_OF);                                 \
+#define LOCKSTEP_GLOO_POST(NAME, SYMBOL, CALL, PEER, PEER_OF)                                   \
+  LOCKSTEP_GLOO_VISIBLE void NAME(void* buffer, PEER peer, void* slot, void* offset,            \
+                                  void* bytes) __asm__(SYMBOL);                                 \
+  LOCKSTEP_GLOO_VISIBLE void NAME(void* buffer, PEER peer, void* slot, void* offset,            \
+                                  void* bytes) {                                                \
+    using namespace lockstep::watch; /* NOLINT */                                               \
+    void* const caller = __builtin_return_address(0);                                           \
+    const LockstepFunction real =                                                               \
+        preload::FoundOnce([&] { return preload::FindBehind(SYMBOL, caller); });                \
+    void* const arguments[5] = {buffer, (void*)(std::uintptr_t)peer, slot, offset, /* NOLINT */ \
+                                bytes};                                                         \
+    preload::Post(real, events::Call::CALL, arguments, PEER_OF);                                \
   }
 LOCKSTEP_GLOO_POST(LockstepGlooSend, "_ZN4gloo9transport3tcp13UnboundBuffer4sendEimmm", kGroupSend,
                    int, peer)
@@ -309,14 +308,14 @@ LOCKSTEP_GLOO_POST(LockstepGlooRecvAny,
                    "_ZN4gloo9transport3tcp13UnboundBuffer4recvESt6vectorIiSaIiEEmmm", kGroupRecv,
                    void*, events::kAnySource)
 
-#define LOCKSTEP_GLOO_WAIT(NAME, SYMBOL, RECEIVES)                                               \
-  LOCKSTEP_GLOO_VISIBLE bool NAME(void* buffer, int* peer, void* timeout) __asm__(SYMBOL);       \
-  LOCKSTEP_GLOO_VISIBLE bool NAME(void* buffer, int* peer, void* timeout) {                      \
-    using namespace lockstep::watch; /* NOLINT */                                                \
-    static constinit preload::FoundOnce<std::remove_pointer_t<LockstepFunction>> once;           \
-    void* const caller = __builtin_return_address(0);                                            \
-    const LockstepFunction real = once.Get([&] { return preload::FindBehind(SYMBOL, caller); }); \
-    return lockstep::watch::preload::WaitFor(real, buffer, RECEIVES, peer, timeout);             \
+#define LOCKSTEP_GLOO_WAIT(NAME, SYMBOL, RECEIVES)                                         \
+  LOCKSTEP_GLOO_VISIBLE bool NAME(void* buffer, int* peer, void* timeout) __asm__(SYMBOL); \
+  LOCKSTEP_GLOO_VISIBLE bool NAME(void* buffer, int* peer, void* timeout) {                \
+    using namespace lockstep::watch; /* NOLINT */                                          \
+    void* const caller = __builtin_return_address(0);                                      \
+    const LockstepFunction real =                                                          \
+        preload::FoundOnce([&] { return preload::FindBehind(SYMBOL, caller); });           \
+    return lockstep::watch::preload::WaitFor(real, buffer, RECEIVES, peer, timeout);       \
   }
 LOCKSTEP_GLOO_WAIT(LockstepGlooWaitSend,
                    "_ZN4gloo9transport3tcp13UnboundBuffer8waitSendEPiNSt6chrono8durationIlSt5"

@@ -169,9 +169,7 @@ void Replace(Table& table, const Known& known) {
 }  // namespace
 
 bool IsInter(Handle comm) {
-  static constinit FoundOnce<int(Handle, int*)> is_inter_once;
-  const auto is_inter =
-      is_inter_once.Get([] { return Real<int(Handle, int*)>("PMPI_Comm_test_inter"); });
+  const auto is_inter = FoundOnce([] { return Real<int(Handle, int*)>("PMPI_Comm_test_inter"); });
   int inter = 0;
   return is_inter(comm, &inter) == kMpiSuccess && inter != 0;
 }

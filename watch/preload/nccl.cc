@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstdio>
 #include <cstring>
-#include <type_traits>
 
 #include "watch/events/event.h"
 #include "watch/preload/nccl_calls.h"
@@ -145,11 +144,10 @@ int Child(const Event& event, void* comm, std::uint64_t name, void** made, Forwa
 #define LOCKSTEP_NCCL_VISIBLE extern "C" __attribute__((visibility("default")))
 
 // `caller` is the program's return address, `real` the library's function.
-#define LOCKSTEP_NCCL_BEGIN(NAME)                                                     \
-  void* const caller = __builtin_return_address(0);                                   \
-  static constinit FoundOnce<decltype(nccl##NAME)> once;                              \
-  const auto real =                                                                   \
-      once.Get([&] { return RealNccl<decltype(nccl##NAME)>("nccl" #NAME, caller); }); \
+#define LOCKSTEP_NCCL_BEGIN(NAME)                                                      \
+  void* const caller = __builtin_return_address(0);                                    \
+  const auto real =                                                                    \
+      FoundOnce([&] { return RealNccl<decltype(nccl##NAME)>("nccl" #NAME, caller); }); \
   if (!real) return kNcclInternalError
 
 #define LOCKSTEP_NCCL_COLLECTIVE(NAME, PARAMS, ARGUMENTS, CALL, ROOT, OP)                  \

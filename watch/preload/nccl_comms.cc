@@ -128,11 +128,8 @@ void CollectComms(void* parent) {
       pending_count.fetch_sub(1);
     }
   }
-  static constinit FoundOnce<int(void*, int*)> rank_of_once;
-  const auto rank_of =
-      rank_of_once.Get([] { return RealNccl<int(void*, int*)>("ncclCommUserRank"); });
-  static constinit FoundOnce<int(void*, int*)> size_of_once;
-  const auto size_of = size_of_once.Get([] { return RealNccl<int(void*, int*)>("ncclCommCount"); });
+  const auto rank_of = FoundOnce([] { return RealNccl<int(void*, int*)>("ncclCommUserRank"); });
+  const auto size_of = FoundOnce([] { return RealNccl<int(void*, int*)>("ncclCommCount"); });
   for (int each = 0; each < count; ++each) {
     void* const comm = *made[each].place;
     int rank = 0;

@@ -116,8 +116,7 @@ static int FreeInCallback(int (*real)(Handles), events::Object object, Handles h
 #define LOCKSTEP_FREES(NAME, OBJECT, BEFORE)                                                   \
   extern "C" LOCKSTEP_WATCH_VISIBLE int MPI_##NAME(Handles handle) {                           \
     void* const site = __builtin_return_address(0);                                            \
-    static constinit FoundOnce<int(Handles)> once;                                             \
-    const auto real = once.Get([] { return Real<int(Handles)>("PMPI_" #NAME); });              \
+    const auto real = FoundOnce([] { return Real<int(Handles)>("PMPI_" #NAME); });             \
     if (!real) return kMpiErrOther;                                                            \
     if (!IsOfProgram(site)) return real(handle);                                               \
     if (!WatchingMpi(site)) return FreeInCallback(real, events::Object::OBJECT, handle, site); \

@@ -7,21 +7,14 @@
 
 namespace lockstep::watch::preload {
 
-// A function that is looked up by whoever needs it first. Threads may do so at once: all find the
-// same.
-template <typename Function>
-class FoundOnce {
- public:
-  template <typename Find>
-  [[gnu::always_inline]] Function* Get(Find find) {
-    Function* function = function_.load(std::memory_order_relaxed);
-    if (!function) function_.store(function = find(), std::memory_order_relaxed);
-    return function;
-  }
-
- private:
-  std::atomic<Function*> function_ = nullptr;
-};
+// What `find`, a closure of the caller's own, finds; kept from the first call on. Threads may make
+// that at once: all find the same.
+[[gnu::always_inline]] inline auto FoundOnce(auto find) {
+  static constinit std::atomic<decltype(find())> kept = nullptr;
+  auto function = kept.load(std::memory_order_relaxed);
+  if (!function) kept.store(function = find(), std::memory_order_relaxed);
+  return function;
+}
 
 template <typename Function>
 Function* Real(const char* name) {

@@ -62,8 +62,7 @@ bool internal::LeftOuter(const void* site) {
 }
 
 bool IsOf(int error, int error_class) {
-  static constinit FoundOnce<int(int, int*)> class_of_once;
-  const auto class_of = class_of_once.Get([] { return Real<int(int, int*)>("PMPI_Error_class"); });
+  const auto class_of = FoundOnce([] { return Real<int(int, int*)>("PMPI_Error_class"); });
   int its = kMpiSuccess;
   return class_of(error, &its) == kMpiSuccess && its == error_class;
 }
@@ -95,9 +94,7 @@ void Watched::OnComm(std::uint64_t comm) {
 }
 
 void Watched::Led(Handle comm, int leader, Handle peer_comm, int peer, int tag) {
-  static constinit FoundOnce<int(Handle, int*)> comm_rank_once;
-  const auto comm_rank =
-      comm_rank_once.Get([] { return Real<int(Handle, int*)>("PMPI_Comm_rank"); });
+  const auto comm_rank = FoundOnce([] { return Real<int(Handle, int*)>("PMPI_Comm_rank"); });
   OnComm(CommOf(comm));
   event_.count2 = leader;
   int rank = -1;
@@ -134,9 +131,8 @@ void Watched::Done(std::uint32_t request, Statuses status) {
   if (!status.Ignored()) {
     // MPICH says nothing of it in the status of a probe, which holds there what it held before.
     int cancelled = 0;
-    static constinit FoundOnce<int(const void*, int*)> test_cancelled_once;
     const auto test_cancelled =
-        test_cancelled_once.Get([] { return Real<int(const void*, int*)>("PMPI_Test_cancelled"); });
+        FoundOnce([] { return Real<int(const void*, int*)>("PMPI_Test_cancelled"); });
     if (request != 0) test_cancelled(status.at, &cancelled);
     event.flags = cancelled ? events::kCancelled : 0;
     event.peer = SourceOf(status.Source());

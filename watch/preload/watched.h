@@ -185,11 +185,10 @@ AsCalled CalledAs(events::Call call, const void* site, Words... words) {
 
 // How each begins: the library's own function NAME, where it is not watched. The judge knows it as
 // CALL.
-#define LOCKSTEP_BEGIN(CALL, NAME, PARAMS, ARGUMENTS)                         \
-  static constinit FoundOnce<int PARAMS> once;                                \
-  const auto real = once.Get([] { return Real<int PARAMS>("PMPI_" #NAME); }); \
-  if (!real) return kMpiErrOther;                                             \
-  if (!WatchingMpi(site)) return real ARGUMENTS;                              \
+#define LOCKSTEP_BEGIN(CALL, NAME, PARAMS, ARGUMENTS)                          \
+  const auto real = FoundOnce([] { return Real<int PARAMS>("PMPI_" #NAME); }); \
+  if (!real) return kMpiErrOther;                                              \
+  if (!WatchingMpi(site)) return real ARGUMENTS;                               \
   Watched call(events::Call::k##CALL, site)
 
 // NAME without MPI_; PARAMS and ARGUMENTS in parentheses; BEFORE and AFTER are statements that see

@@ -97,8 +97,7 @@ def gone(pid):
 
 class Memory(unittest.TestCase):
 
-    @unittest.skipIf({"ASAN_OPTIONS", "TSAN_OPTIONS"} & os.environ.keys(),
-                     "a sanitizer keeps memory that was freed")
+    @unittest.skipIf(started.SANITIZED, "a sanitizer keeps memory that was freed")
     def test_ten_million_calls(self):
         """After each part of the calls: blocks of the segment, and memory of the watcher."""
         gate = os.path.join(new_folder(), "part")
