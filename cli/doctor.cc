@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -83,18 +84,23 @@ std::size_t Count(const environment::Checkup& checkup, environment::Level level)
       std::ranges::count(checkup.ailments, level, &environment::Ailment::level));
 }
 
+std::string Counted(const std::string& count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == "1" ? "" : "s");
+}
+
 std::string Headline(const Examination& examination) {
   const environment::Checkup& checkup = examination.checkup;
   const std::size_t problems = Count(checkup, environment::Level::kProblem);
   const std::size_t warnings = Count(checkup, environment::Level::kWarning);
   const std::string* gpus = environment::Find(examination.facts, "gpu/count");
   const std::string where =
-      fmt::format("{} GPUs, {} rules checked, {} can't be told here", gpus ? *gpus : "0",
-                  checkup.checked, checkup.unchecked.size());
+      fmt::format("{}, {} checked, {} can't be told here", Counted(gpus ? *gpus : "0", "GPU"),
+                  Counted(std::to_string(checkup.checked), "rule"), checkup.unchecked.size());
   if (problems + warnings == 0) return fmt::format("no known cause of hangs is here ({})", where);
   const environment::Ailment& worst = checkup.ailments.front();
-  return fmt::format("{} problems, {} warnings ({}); first: {}; {}", problems, warnings, where,
-                     worst.message, worst.remedy);
+  return fmt::format("{}, {} ({}); first: {}; {}", Counted(std::to_string(problems), "problem"),
+                     Counted(std::to_string(warnings), "warning"), where, worst.message,
+                     worst.remedy);
 }
 
 std::string CausesText(const std::vector<std::int64_t>& causes) {

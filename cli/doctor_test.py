@@ -39,16 +39,18 @@ class DoctorTest(unittest.TestCase):
 
     def test_a_monitoring_plugin_says_one_line(self):
         rules = os.path.join(FOLDER, "plugin.toml")
-        for level, code, word in (("problem", 2, "CRITICAL"), ("warning", 1, "WARNING"),
-                                  (None, 0, "OK")):
+        for level, code, word, said in (
+                ("problem", 2, "CRITICAL", "1 problem, 0 warnings"),
+                ("warning", 1, "WARNING", "0 problems, 1 warning"),
+                (None, 0, "OK", "no known cause of hangs is here")):
             with open(rules, "w", encoding="utf-8") as file:
                 file.write('[[rule]]\nid = "a"\nwhen = ["limits/open_files < %s"]\nlevel = "%s"\n'
                            'message = "m | n"\nremedy = "r"\n'
                            % ("1000000000" if level else "1", level or "problem"))
             done = doctor("--nagios", f"--rules-file={rules}")
             self.assertEqual((done.returncode, done.stderr), (code, ""))
-            self.assertRegex(done.stdout, r"\ALOCKSTEP DOCTOR %s - [^|\n]* \| problems=%d "
-                             r"warnings=%d\n\Z" % (word, code == 2, code == 1))
+            self.assertRegex(done.stdout, r"\ALOCKSTEP DOCTOR %s - %s[^|\n]* \| problems=%d "
+                             r"warnings=%d\n\Z" % (word, said, code == 2, code == 1))
         done = doctor("--nagios", "--rules-file=/nowhere.toml")
         self.assertEqual((done.returncode, done.stderr), (3, ""))
         self.assertRegex(done.stdout,

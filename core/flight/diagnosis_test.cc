@@ -159,7 +159,7 @@ TEST(FlightDiagnosisTest, RealDumpsOfNcclThatItsWatchdogWrote) {
   EXPECT_THAT(finding.culprits, ElementsAre(1));
   EXPECT_EQ(finding.headline.text(), "rank 1 has not called all_reduce; rank 0 waits for it");
   EXPECT_EQ(finding.message,
-            "rank 0 waits for rank 1 in all_reduce Float[97] (call 24 of default_pg) since 20 s; "
+            "rank 0 waits for rank 1 in all_reduce Float[97] (call 24 of default_pg) for 20 s; "
             "rank 1 has not called it: its last call, all_reduce Float[97] (call 21 of "
             "default_pg), is done");
   EXPECT_EQ(finding.operation.value().sequence, 24u);

@@ -95,7 +95,7 @@ Finding MissingRanks(const FlightView& view, Finding finding, const Sides& sides
                    ? fmt::format("rank {} {}", rank, WhatInsteadBriefly(view, first, call))
                    : fmt::format("{} are not in {}", FormatRanks(finding.culprits), call));
   finding.headline.Add(verdict::WaitingClause(waiting, finding.culprits));
-  finding.message = fmt::format("{} {} for {} in {} since {}; {}", FormatRanks(waiting),
+  finding.message = fmt::format("{} {} for {} in {} for {}; {}", FormatRanks(waiting),
                                 Verb(waiting, "waits", "wait"), FormatRanks(finding.culprits),
                                 view.Named(in.dump, *in.call), Seconds(view.history.seconds),
                                 WhatInstead(view, rank, first));
@@ -116,7 +116,7 @@ Finding StallOfSome(const FlightView& view, Finding finding, const FlightStandin
                NameOf(view.job, *in.call), Seconds(view.history.seconds));
   finding.headline.Add("; the dumps do not say whether the job has more ranks");
   finding.message = fmt::format(
-      "{} {} in {} since {}; the dumps do not say how many ranks the job has: one above rank {} "
+      "{} {} in {} for {}; the dumps do not say how many ranks the job has: one above rank {} "
       "may have left no dump",
       FormatRanks(waiting), Verb(waiting, "waits", "wait"), view.Named(in.dump, *in.call),
       Seconds(view.history.seconds), view.job.dumps.back().rank);
@@ -345,7 +345,7 @@ std::vector<Finding> FindRanksWithoutDump(const FlightView& view) {
     finding.headline.Add("; {} {} in {}", FormatRanks(waiting), Verb(waiting, "waits", "wait"),
                          NameOf(job, *open));
     finding.message = fmt::format(
-        "{} {} in {} since {}, which all of them entered; only {} left no dump that says so: dead, "
+        "{} {} in {} for {}, which all of them entered; only {} left no dump that says so: dead, "
         "or stuck before it could write one, or its file was not collected",
         FormatRanks(waiting), Verb(waiting, "waits", "wait"), view.Named(some, *open),
         Seconds(view.history.seconds), FormatRanks(lost));
@@ -369,7 +369,7 @@ std::vector<Finding> FindUnknownGroups(const FlightView& view) {
   }
   if (finding.culprits.empty()) return {};
   finding.message = fmt::format(
-      "{} {} since {}: {}{}; the dumps do not say who else belongs to these groups",
+      "{} {} for {}: {}{}; the dumps do not say who else belongs to these groups",
       FormatRanks(finding.culprits), Verb(finding.culprits, "waits", "wait"),
       Seconds(view.history.seconds), text, finding.culprits.size() > kShown ? " …" : "");
   finding.headline =

@@ -190,7 +190,7 @@ class Messages {
     Finding finding{.cause = Cause::kRankBusy, .culprits = {RankOf(message.peer)}};
     const FlightCall* open = view_.OpenOf(message.peer);
     finding.message = fmt::format(
-        "rank {} waits in {} since {}, and rank {} has not called the other side of it{}",
+        "rank {} waits in {} for {}, and rank {} has not called the other side of it{}",
         RankOf(message.dump), view_.Named(message.dump, *message.call),
         Seconds(view_.history.seconds), RankOf(message.peer),
         open == nullptr ? "" : ": it is in " + view_.Named(message.peer, *open));

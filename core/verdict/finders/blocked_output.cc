@@ -38,7 +38,7 @@ std::optional<Finding> ExplainBlockedOutput(const Situation& situation,
   const std::string_view waits = Verb(finding.culprits, "waits", "wait");
   finding.headline = Headline("{} {} in write(): nobody reads the pipe", Who(blocked), waits);
   finding.message = fmt::format(
-      "{} {} in write() since {} for room in a pipe that nobody reads; rank {} {}",
+      "{} {} in write() for room in a pipe that nobody reads, for {}; rank {} {}",
       FormatRanks(finding.culprits), waits, Seconds(blocked.front()->evidence->seconds_silent),
       blocked.front()->rank(), WhereOf(*blocked.front()));
   finding.remedy = finding.cause.info().remedy;

@@ -21,7 +21,8 @@ TEST(OutputBlocked, TheRankThatPrintsIsNamedAndTheSilenceIsItsEvidence) {
   const Finding& finding = judgement.findings[0];
   EXPECT_EQ(finding.cause, Cause::kOutputBlocked);
   EXPECT_THAT(finding.culprits, ElementsAre(1));
-  EXPECT_THAT(finding.message, HasSubstr("rank 1 waits in write() since 6.0 s for room in a pipe"));
+  EXPECT_THAT(finding.message,
+              HasSubstr("rank 1 waits in write() for room in a pipe that nobody reads, for 6.0 s"));
   EXPECT_EQ(finding.evidence.at(0).cause, Cause::kRankBusy);
   EXPECT_THAT(OutcomesOf(judgement), ElementsAre(Outcome::kHung, Outcome::kHung));
 }

@@ -163,7 +163,7 @@ std::string MissingMessage(const Standstill& standstill) {
           ? fmt::format("no rank has begun {}", call)
           : fmt::format("{} {} for {} in {}", FormatRanks(waiting), Verb(waiting, "waits", "wait"),
                         FormatRanks(RanksOf(standstill.missing)), call);
-  return fmt::format("{} since {}; rank {} {}{}", what, Seconds(standstill.seconds), first.rank(),
+  return fmt::format("{} for {}; rank {} {}{}", what, Seconds(standstill.seconds), first.rank(),
                      WhatInstead(first, standstill), SystemClause(first));
 }
 
@@ -308,7 +308,7 @@ Finding OtherCommunicator(const Views& waiting) {
   const std::vector<int> ranks = RanksOf(waiting);
   Finding finding{.cause = Cause::kUnknown};
   finding.message = fmt::format(
-      "{} {} in {} since {}; the journals do not show who else belongs to that communicator",
+      "{} {} in {} for {}; the journals do not show who else belongs to that communicator",
       FormatRanks(ranks), Verb(ranks, "waits", "wait"), DescribeInvocation(*waiting.front()->open),
       Seconds(waiting.front()->evidence->seconds_silent));
   finding.headline = Headline("{} {} in {} for {}", Who(waiting), Verb(ranks, "waits", "wait"),
@@ -340,7 +340,7 @@ Finding InitFailure(const Situation& situation, const Views& connecting) {
   finding.headline = Headline("{} could not connect in time: {} for {}", Who(behind),
                               Doing(first.phase), Seconds(first.evidence->seconds_silent));
   finding.message =
-      fmt::format("{} of {} ranks could not connect in time: {} {} since {}{}", connecting.size(),
+      fmt::format("{} of {} ranks could not connect in time: {} {} for {}{}", connecting.size(),
                   situation.views.size(), FormatRanks(finding.culprits), Doing(first.phase),
                   Seconds(first.evidence->seconds_silent), SystemClause(first));
   finding.remedy =
