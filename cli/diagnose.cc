@@ -44,9 +44,11 @@ struct Diagnosis {
   verdict::Trace trace;
 };
 
-// What the findings say of the same rank already is no note.
+// Who was slow does not tell why ranks failed. What the findings say of the same rank already is no
+// note.
 std::vector<verdict::Finding> NotesOf(const std::vector<verdict::RankEvidence>& evidence,
                                       const verdict::Judgement& judgement) {
+  if (judgement.verdict == verdict::Verdict::kFail) return {};
   std::vector<verdict::Finding> notes = verdict::finders::FindSlowRanks(evidence);
   std::erase_if(notes, [&](const verdict::Finding& note) {
     return std::ranges::any_of(judgement.findings, [&](const verdict::Finding& f) {
@@ -102,7 +104,8 @@ std::string FormatText(const Diagnosis& diagnosis) {
                                  verdict::NameOf(diagnosis.judgement.verdict));
   for (const verdict::Finding& finding : diagnosis.judgement.findings)
     text += diagnose::FormatFinding(finding, "  ");
-  for (const verdict::Finding& note : diagnosis.notes) text += diagnose::FormatFinding(note, "  ");
+  for (const verdict::Finding& note : diagnosis.notes)
+    text += diagnose::FormatFinding(note, "  ", "note: ");
   text += diagnose::FormatOutcomes(diagnosis.judgement) + GroundsOf(diagnosis);
   const std::string trace = verdict::FormatTrace(diagnosis.trace);
   if (!trace.empty()) {

@@ -47,6 +47,15 @@ class DiagnoseTest(unittest.TestCase):
             self.assertEqual((got, out.splitlines()[0]), (code, word + ": ranks 0 and 1"), out)
             self.assertIn(f"  {cause} (", out)
 
+    def test_a_slow_rank_is_a_note_where_nothing_failed(self):
+        for name, code, notes, said in (("slow_rank", 0, ["slow_rank"], 1),
+                                        ("slow_and_killed", 1, [], 0)):
+            got, out, _ = diagnose(path_of(name))
+            self.assertEqual((got, out.count("  note: slow_rank (proved, ranks 1): ")),
+                             (code, said), out)
+            answer = json.loads(diagnose(path_of(name), "--format=jsonl")[1])
+            self.assertEqual([note["cause"] for note in answer["notes"]], notes)
+
     def test_csv_has_a_row_a_finding_and_one_where_nothing_was_found(self):
         code, out, err = diagnose(path_of("killed"), path_of("healthy"), "--format=csv")
         self.assertEqual((code, err), (1, ""))

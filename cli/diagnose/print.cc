@@ -19,9 +19,16 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// `label`: before the cause.
-std::string Format(const verdict::Finding& finding, const std::string& indent,
-                   std::string_view label) {
+}  // namespace
+
+std::string FormatFirstLine(const verdict::Judgement& judgement) {
+  if (judgement.findings.empty()) return "";
+  return fmt::format("{}: {}\n", results::report::Shout(judgement.verdict),
+                     judgement.findings.front().headline.text());
+}
+
+std::string FormatFinding(const verdict::Finding& finding, const std::string& indent,
+                          std::string_view label) {
   constexpr std::size_t kShown = 8;
   std::string ranks =
       fmt::format("{}", fmt::join(finding.culprits | std::views::take(kShown), ","));
@@ -36,21 +43,9 @@ std::string Format(const verdict::Finding& finding, const std::string& indent,
                                  .proved = general.proved,
                                  .message = general.message,
                                  .remedy = ""};
-    text += Format(alone, indent + "  ", "evidence: ");
+    text += FormatFinding(alone, indent + "  ", "evidence: ");
   }
   return text;
-}
-
-}  // namespace
-
-std::string FormatFirstLine(const verdict::Judgement& judgement) {
-  if (judgement.findings.empty()) return "";
-  return fmt::format("{}: {}\n", results::report::Shout(judgement.verdict),
-                     judgement.findings.front().headline.text());
-}
-
-std::string FormatFinding(const verdict::Finding& finding, const std::string& indent) {
-  return Format(finding, indent, "");
 }
 
 std::string FormatOutcomes(const verdict::Judgement& judgement) {

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/verdict/judge.h"
@@ -12,8 +13,9 @@ namespace lockstep::cli::diagnose {
 
 // "FAIL: rank 1 … was killed …; rank 0 waits for it": who, where, what. "" where nothing was found.
 std::string FormatFirstLine(const verdict::Judgement& judgement);
-// With its remedy and its evidence; lines begin with `indent`.
-std::string FormatFinding(const verdict::Finding& finding, const std::string& indent);
+// With its remedy and its evidence; lines begin with `indent`, and the first goes on with `label`.
+std::string FormatFinding(const verdict::Finding& finding, const std::string& indent,
+                          std::string_view label = "");
 // The ranks that did not finish, those that ended alike in one line, and each distinct stack once.
 std::string FormatOutcomes(const verdict::Judgement& judgement);
 

@@ -12,6 +12,7 @@
 #include "core/journal/purpose.h"
 #include "core/verdict/judge.h"
 #include "core/verdict/testing/history.h"
+#include "core/verdict/testing/paced.h"
 #include "results/store/run.h"
 #include "results/store/store.h"
 
@@ -96,6 +97,21 @@ std::vector<verdict::RankEvidence> JoinMeetsBarrier() {
               .Enters(verdict::Barrier())};
 }
 
+// Rank 1 makes the others wait, and rank 2 may be killed behind that.
+std::vector<verdict::RankEvidence> SlowRank(bool killed) {
+  std::vector<verdict::RankEvidence> ranks;
+  for (int rank = 0; rank < 3; ++rank) {
+    verdict::History history = killed && rank != 2 ? verdict::At50(rank) : verdict::After49(rank);
+    if (!killed) {
+      history.Leaves(0);
+    } else if (rank == 2) {
+      history.Signalled(SIGKILL);
+    }
+    ranks.push_back(verdict::Paced(history, rank == 1 ? 1000 : 100, rank == 1 ? 100 : 1000));
+  }
+  return ranks;
+}
+
 int Main(const std::string& directory) {
   const std::vector<verdict::RankEvidence> healthy = {verdict::After49(0).Leaves(0),
                                                       verdict::After49(1).Leaves(0)};
@@ -109,6 +125,8 @@ int Main(const std::string& directory) {
         std::pair("stopped",
                   RunOf({verdict::At50(0), verdict::After49(1).Stopped(SIGSTOP)}, "mpi")),
         std::pair("stall", RunOf({verdict::At50(0).Silent(6), verdict::At50(1).Silent(6)}, "mpi")),
+        std::pair("slow_rank", RunOf(SlowRank(false), "mpi")),
+        std::pair("slow_and_killed", RunOf(SlowRank(true), "mpi")),
         std::pair("slow_link", CaseOf(healthy, verdict::Verdict::kPass, verdict::Cause::kSlowLink)),
         std::pair("agent_lost", CaseOf({verdict::At50(0), verdict::After49(1).Leaves(1)},
                                        verdict::Verdict::kUnknown, verdict::Cause::kAgentLost)),

@@ -3,6 +3,7 @@
 
 #include "core/verdict/finders/find.h"
 #include "core/verdict/testing/history.h"
+#include "core/verdict/testing/paced.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -13,17 +14,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// `times` collectives, each after `own` ticks of work and `shared` ticks long.
 RankEvidence Paced(int rank, Ticks own, Ticks shared, int times = 20) {
-  RankEvidence evidence =
-      History(rank).In(journal::Phase::kMeasure).Does(AllReduce(), times).Leaves(0);
-  Ticks now = 1000;
-  for (journal::JournalEvent& event : evidence.journal.events) {
-    if (event.kind == journal::EventKind::kEnqueue) now += own;
-    if (event.kind == journal::EventKind::kEnd) now += shared;
-    event.ticks = now;
-  }
-  return evidence;
+  return verdict::Paced(
+      History(rank).In(journal::Phase::kMeasure).Does(AllReduce(), times).Leaves(0), own, shared);
 }
 
 TEST(SlowRank, WorksLongerBetweenCollectivesThanTheOthers) {
