@@ -92,16 +92,18 @@ std::string GroundsOf(const Diagnosis& diagnosis) {
 }
 
 std::string NameOf(const diagnose::StoredCase& of) {
-  return of.record != nullptr ? of.record->name : fmt::format("Lifetime {}", of.lifetime);
+  if (of.record != nullptr) return of.record->name;
+  return of.lifetime < 0 ? "Before lifetime 0" : fmt::format("Lifetime {}", of.lifetime);
 }
 
 std::string FormatText(const Diagnosis& diagnosis) {
   const diagnose::StoredCase& of = diagnosis.of;
   const std::string& backend = of.setting.backend;
-  std::string text = diagnose::FormatFirstLine(diagnosis.judgement) +
-                     fmt::format("{}, {} ranks, backend {}: {}\n", NameOf(of), of.evidence.size(),
-                                 backend.empty() ? "unknown" : backend,
-                                 verdict::NameOf(diagnosis.judgement.verdict));
+  std::string text =
+      diagnose::FormatFirstLine(diagnosis.judgement) +
+      fmt::format("{}, {} ranks, backend {}: {}\n", NameOf(of), diagnosis.judgement.outcomes.size(),
+                  backend.empty() ? "unknown" : backend,
+                  verdict::NameOf(diagnosis.judgement.verdict));
   for (const verdict::Finding& finding : diagnosis.judgement.findings)
     text += diagnose::FormatFinding(finding, "  ");
   for (const verdict::Finding& note : diagnosis.notes)

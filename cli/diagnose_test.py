@@ -40,8 +40,9 @@ class DiagnoseTest(unittest.TestCase):
                 self.assertEqual(findings[0]["cause"], cause)
                 self.assertEqual(findings[0]["culprits"], culprits)
 
-    def test_a_note_fails_no_case_and_a_lost_agent_tells_nothing(self):
+    def test_a_note_fails_no_case_and_what_the_run_could_not_tell_stays_unknown(self):
         for name, code, word, cause in (("slow_link", 0, "PASS", "slow_link"),
+                                        ("no_memory", 3, "INCONCLUSIVE", "out_of_memory"),
                                         ("agent_lost", 3, "INCONCLUSIVE", "agent_lost")):
             got, out, _ = diagnose(path_of(name))
             self.assertEqual((got, out.splitlines()[0]), (code, word + ": ranks 0 and 1"), out)

@@ -134,11 +134,12 @@ bool IsAny(const std::vector<verdict::Finding>& findings, verdict::Severity seve
   });
 }
 
-// A case's own verdict says whether it came out as expected; here a failure is one. What is slow is
-// a note, and after the loss of an agent nothing is known.
+// A case's own verdict says whether it came out as expected; here a failure is one, unless the run
+// could not tell (it lacked memory, or an agent). What is slow is a note.
 verdict::Verdict VerdictOf(const StoredCase& stored_case, const verdict::Judgement& again) {
   const verdict::Judgement& stored = *stored_case.stored;
   if (stored_case.record == nullptr) return stored.verdict;
+  if (stored.verdict == verdict::Verdict::kUnknown) return verdict::Verdict::kUnknown;
   if (IsAny(stored.findings, verdict::Severity::kFailure)) return verdict::Verdict::kFail;
   if (IsAny(stored.findings, verdict::Severity::kInconclusive)) return verdict::Verdict::kUnknown;
   if (stored_case.whole || again.findings.empty()) return again.verdict;

@@ -130,6 +130,8 @@ int Main(const std::string& directory) {
         std::pair("slow_link", CaseOf(healthy, verdict::Verdict::kPass, verdict::Cause::kSlowLink)),
         std::pair("agent_lost", CaseOf({verdict::At50(0), verdict::After49(1).Leaves(1)},
                                        verdict::Verdict::kUnknown, verdict::Cause::kAgentLost)),
+        std::pair("no_memory", CaseOf({verdict::At50(0), verdict::At50(1).Reports("no memory")},
+                                      verdict::Verdict::kUnknown, verdict::Cause::kOutOfMemory)),
         std::pair("early",
                   RunOf({verdict::At50(0).Silent(1), verdict::At50(1).Silent(1)}, "mpi"))}) {
     const Status status = results::store::WriteRun(run, directory + "/" + name + ".h5");

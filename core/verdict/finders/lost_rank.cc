@@ -253,10 +253,12 @@ std::string ErrorClauseBriefly(const RankView& view) {
 }
 
 std::string RemedyOfError(const RankView& view) {
-  return fmt::format("{}, and read rank {}'s standard error for what it printed before.",
-                     FirstErrorOf(view) != nullptr
-                         ? "The text is the library's own: look it up in its documentation"
-                         : "It failed outside of any collective: follow what the text says",
+  const std::string_view text =
+      FirstErrorOf(view) != nullptr
+          ? "The text is the library's own: look it up in its documentation"
+      : view.open != nullptr ? "Follow what the text says"
+                             : "It failed outside of any collective: follow what the text says";
+  return fmt::format("{}, and read rank {}'s standard error for what it printed before.", text,
                      view.rank());
 }
 

@@ -12,6 +12,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 TEST(RankExited, InsideACollectiveIsProvedAtOnce) {
   const Judgement judgement = JudgeAll({At50(0).Silent(0.1), At50(1).Exited(9), At50(2)});
@@ -132,9 +133,11 @@ TEST(RankFailed, OutsideOfACollective) {
   EXPECT_EQ(finding.cause, Cause::kRankFailed);
   EXPECT_EQ(finding.message, "rank 1 reported an error while allocating memory: no room");
   EXPECT_EQ(judgement.outcomes[1].where, "allocating memory");
-  EXPECT_THAT(finding.remedy, HasSubstr("follow what the text says"));
+  EXPECT_THAT(finding.remedy, HasSubstr("outside of any collective: follow what the text says"));
   const Judgement in_call = JudgeAll({At50(0), After49(1).FailsIn(AllReduce()).Reports("no room")});
   EXPECT_THAT(in_call.findings.at(0).remedy, HasSubstr("the library's own"));
+  const Judgement beside_call = JudgeAll({At50(0), At50(1).Reports("no room").Leaves(4)});
+  EXPECT_THAT(beside_call.findings.at(0).remedy, StartsWith("Follow what the text says"));
 }
 
 TEST(RankFailed, ErrorsOfAConnectionEchoThatOfAPeer) {
