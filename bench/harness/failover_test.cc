@@ -78,10 +78,11 @@ std::string TextOf(const results::store::Run& run) {
   }
   text += "\n";
   for (const results::store::CaseRecord& record : run.cases) {
-    text += fmt::format("{}: {}, {} iterations, {:.0f} ns, slowest {}{}\n",
+    text += fmt::format("{}: {}, {} iterations, {:.0f} ns, slowest {}{}{}\n",
                         verdict::NameOf(record.judgement.verdict), record.summary.stopped_by,
                         record.summary.iterations, record.summary.median_ns,
-                        record.summary.max_rank, record.arrivals ? "" : ", no arrivals");
+                        record.summary.max_rank, record.arrivals ? "" : ", no arrivals",
+                        record.judgement.outcomes.empty() ? ", no outcomes" : "");
   }
   text += fmt::format("{} journals\n", run.history.size());
   return text;
@@ -170,7 +171,7 @@ TEST(Failover, ItIsTheSameRun) {
             "exit code 3\n"
             "0123abcd of 2026-01-02T03:04:05Z unknown: killed finished finished; agent_lost of 0\n"
             "unknown: lost, 0 iterations, nan ns, slowest -1, no arrivals\n"
-            "unknown: not_run, 0 iterations, nan ns, slowest -1, no arrivals\n"
+            "unknown: not_run, 0 iterations, nan ns, slowest -1, no arrivals, no outcomes\n"
             "2 journals\n");
 }
 
@@ -239,7 +240,7 @@ TEST(Failover, RanksThatAreSilentToo) {
       "exit code 3\n"
       "unknown: killed hung hung; agent_lost of 0\n"
       "unknown: lost, 1 iterations, 10000 ns, slowest 1, no arrivals\n"
-      "unknown: not_run, 0 iterations, nan ns, slowest -1, no arrivals\n"
+      "unknown: not_run, 0 iterations, nan ns, slowest -1, no arrivals, no outcomes\n"
       "2 journals\n");
 }
 
@@ -254,7 +255,7 @@ TEST(Failover, AHostIsLost) {
             "exit code 1\n"
             "fail: killed finished finished; host_lost of 0\n"
             "fail: lost, 3 iterations, 10000 ns, slowest 1, no arrivals\n"
-            "unknown: not_run, 0 iterations, nan ns, slowest -1, no arrivals\n"
+            "unknown: not_run, 0 iterations, nan ns, slowest -1, no arrivals, no outcomes\n"
             "2 journals\n");
 }
 
@@ -281,7 +282,7 @@ TEST(Failover, RepetitionsThatAreOverAreApart) {
             "unknown: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
             "unknown: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
             "unknown: lost, 1 iterations, 10000 ns, slowest 1, no arrivals\n"
-            "unknown: not_run, 0 iterations, nan ns, slowest -1, no arrivals\n"
+            "unknown: not_run, 0 iterations, nan ns, slowest -1, no arrivals, no outcomes\n"
             "2 journals\n");
 }
 
@@ -314,7 +315,7 @@ TEST(Failover, TheLostRankHadWrongData) {
             "unknown: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
             "fail: iterations, 4 iterations, 10000 ns, slowest 1, no arrivals\n"
             "unknown: lost, 0 iterations, nan ns, slowest -1, no arrivals\n"
-            "unknown: not_run, 0 iterations, nan ns, slowest -1, no arrivals\n"
+            "unknown: not_run, 0 iterations, nan ns, slowest -1, no arrivals, no outcomes\n"
             "2 journals\n");
 }
 

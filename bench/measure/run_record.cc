@@ -190,6 +190,10 @@ std::vector<results::store::CaseRecord> CaseRecordsBy(const Summarizer& summariz
         if (interruption.case_index != i || interruption.repetition != repetition) continue;
         Merge(interruption.judgement, record.judgement);
       }
+      // Nobody finished, or failed in, what was not begun.
+      if (stopped[i] == "not_run" && record.judgement.findings.empty()) {
+        record.judgement.outcomes.clear();
+      }
       for (const Stall& stall : measurement.stalls) {
         if (stall.case_index != i || stall.repetition != repetition) continue;
         record.judgement.findings.push_back(SlownessOf(stall));

@@ -13,7 +13,7 @@ namespace lockstep::cli::diagnose {
 
 // "FAIL: rank 1 … was killed …; rank 0 waits for it": who, where, what. "" where nothing was found.
 std::string FormatFirstLine(const verdict::Judgement& judgement);
-// With its remedy and its evidence; lines begin with `indent`, and the first goes on with `label`.
+// With its remedy and its evidence; lines begin with `indent`. `label` stands before the cause.
 std::string FormatFinding(const verdict::Finding& finding, const std::string& indent,
                           std::string_view label = "");
 // The ranks that did not finish, those that ended alike in one line, and each distinct stack once.
